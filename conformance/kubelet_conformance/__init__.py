@@ -1,0 +1,1 @@
+"""Contracts that hold a kubelet, and the container runtime under it, to what Kubernetes promises."""

@@ -1,0 +1,1 @@
+"""The frame contracts are written in, and the engine that judges by them."""

@@ -1,0 +1,180 @@
+"""What a contract is: an address, a rule, what it needs, and judges.
+
+A judge is called at the moments its pattern names and answers with findings: `KEPT`, `broken(...)`, or
+`answered(...)` for what must follow. None means that the moment does not concern it. A judge sees the
+trace and nothing else.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from kubelet_conformance.contract.catalogue import Row, row
+from kubelet_conformance.contract.needs import CRI, Need
+from kubelet_conformance.contract.versions import ALL, ByVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kubelet_conformance.contract.words import Implication, Pattern
+    from kubelet_conformance.trace.moment import Moment
+
+__all__ = (
+    "KEPT",
+    "Answered",
+    "Broken",
+    "Clause",
+    "Contract",
+    "Findings",
+    "Kept",
+    "answered",
+    "broken",
+    "contract",
+    "formula",
+)
+
+Each = Literal["pod", "sandbox", "container"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The rule was put to the test here and held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The rule was broken here."""
+
+    text: str
+    because: tuple[int, ...] = ()
+    """Earlier records (seq) that the slice must show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Something is owed from here on; see `answered`."""
+
+    by: Pattern
+    within: float | None
+    unless: Pattern | None
+    not_before: Pattern | None
+    text: str
+    whole_node: bool
+
+
+KEPT = Kept()
+Finding: TypeAlias = "Kept | Broken | Answered"
+Findings: TypeAlias = "Finding | Iterable[Finding] | None"
+JudgeFunction: TypeAlias = "Callable[[Moment], Findings]"
+
+
+def broken(text: str, *because: int | None) -> Broken:
+    """The rule was broken: `text` says what was expected and what came; `because` names earlier records."""
+    return Broken(text, tuple(seq for seq in because if seq))
+
+
+def answered(  # noqa: PLR0913 - each names one way an obligation can end
+    *,
+    by: Pattern,
+    text: str,
+    within: float | None = None,
+    unless: Pattern | None = None,
+    not_before: Pattern | None = None,
+    whole_node: bool = False,
+) -> Answered:
+    """From here on `by` is owed, of the same pod unless `whole_node`.
+
+    Kept when `by` comes; broken when `within` seconds pass or `not_before` comes first; dropped when
+    `unless` comes, or the kubelet goes down. Still open at the end means not exercised. `text` says what
+    was owed.
+    """
+    return Answered(by, within, unless, not_before, text, whole_node)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One judge of a contract; contracts with several name them."""
+
+    name: str
+    on: Pattern | None
+    judge: JudgeFunction | None
+    implication: Implication | None = None
+    each: Each = "pod"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contract:
+    """A rule with its address in the catalogue, and the judges that hold a trace to it."""
+
+    id: str
+    rule: str
+    needs: tuple[Need, ...]
+    versions: ByVersion[Any]
+    gate: str | None
+    module: str
+    clauses: list[Clause] = field(default_factory=list[Clause])
+
+    @property
+    def row(self) -> Row:
+        """Its row in the catalogue: level, source, stimulus."""
+        return row(self.id)
+
+    @property
+    def level(self) -> str:
+        """MUST, SHOULD or MAY."""
+        return str(self.row.level)
+
+    def clause(self, name: str, *, on: Pattern) -> Callable[[JudgeFunction], Contract]:
+        """Add a judge of another side of the same rule."""
+
+        def add(judge: JudgeFunction) -> Contract:
+            self.clauses.append(Clause(name, on, judge))
+            return self
+
+        return add
+
+
+def contract(  # noqa: PLR0913 - the parts of a contract
+    contract_id: str,
+    *,
+    on: Pattern,
+    needs: tuple[Need, ...] = (CRI,),
+    versions: ByVersion[Any] = ALL,
+    gate: str | None = None,
+    clause: str = "",
+) -> Callable[[JudgeFunction], Contract]:
+    """A contract judged at moments: the function's docstring is the rule. `gate` is a feature gate it needs."""
+
+    def make(judge: JudgeFunction) -> Contract:
+        made = Contract(contract_id, _rule(judge), needs, versions, gate, judge.__module__)
+        made.clauses.append(Clause(clause, on, judge))
+        return made
+
+    return make
+
+
+def formula(
+    contract_id: str,
+    *,
+    each: Each,
+    needs: tuple[Need, ...] = (CRI,),
+    versions: ByVersion[Any] = ALL,
+    gate: str | None = None,
+) -> Callable[[Callable[[], Implication]], Contract]:
+    """A contract written in past-time words, followed for each pod, sandbox or container born in the trace."""
+
+    def make(say: Callable[[], Implication]) -> Contract:
+        made = Contract(contract_id, _rule(say), needs, versions, gate, say.__module__)
+        made.clauses.append(Clause("", None, None, say(), each))
+        return made
+
+    return make
+
+
+def _rule(function: Callable[..., object]) -> str:
+    text = inspect.getdoc(function)
+    if not text:
+        raise TypeError(f"{function.__name__} has no docstring: it is the rule")
+    return " ".join(text.split())

@@ -1,0 +1,108 @@
+"""Obligations: what a contract says must follow, with its deadline on the trace's clock."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubelet_conformance.contract.frame import Answered
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Entity
+
+__all__ = ("Ledger", "Obligation")
+
+_SWEEP_AT = 10_000
+
+
+class Obligation:
+    """One thing owed since a moment."""
+
+    __slots__ = ("deadline", "due", "keys", "on_break", "on_kept", "open", "seq", "t")
+
+    def __init__(
+        self,
+        due: Answered,
+        moment: Moment,
+        on_kept: Callable[[], None],
+        on_break: Callable[[Obligation, int, str], None],
+    ) -> None:
+        self.due = due
+        self.seq = moment.seq
+        self.t = moment.t
+        self.deadline = moment.t + due.within if due.within is not None else None
+        self.on_kept = on_kept
+        self.on_break = on_break
+        self.open = True
+        patterns = (due.by, due.unless, due.not_before)
+        self.keys = frozenset[str]().union(*(p.keys for p in patterns if p is not None))
+
+    def look(self, moment: Moment) -> None:
+        """Kept, dropped or broken by this moment, or still open."""
+        due = self.due
+        if due.by.matches(moment):
+            self.open = False
+            self.on_kept()
+        elif due.unless is not None and due.unless.matches(moment):
+            self.open = False
+        elif due.not_before is not None and due.not_before.matches(moment):
+            self.open = False
+            self.on_break(self, moment.seq, f"{due.text} before this")
+
+    def overdue(self, seq: int) -> None:
+        """Its deadline has passed."""
+        self.open = False
+        self.on_break(self, seq, f"{self.due.text} within {self.due.within:g} s")
+
+
+class _Open:
+    """An entity's open obligations."""
+
+    def __init__(self) -> None:
+        self.list: list[Obligation] = []
+
+
+class Ledger:
+    """Every open obligation, by entity and by deadline."""
+
+    def __init__(self) -> None:
+        self._deadlines: list[tuple[float, int, Obligation]] = []
+        self._count = 0
+        self._all: dict[int, Obligation] = {}
+
+    def owe(self, obligation: Obligation, entity: Entity) -> None:
+        """Remember an obligation of this entity."""
+        self._count += 1
+        self._all[self._count] = obligation
+        entity.note(_Open).list.append(obligation)
+        if obligation.deadline is not None:
+            heapq.heappush(self._deadlines, (obligation.deadline, self._count, obligation))
+        if len(self._all) > _SWEEP_AT and self._count % _SWEEP_AT == 0:
+            self._all = {number: one for number, one in self._all.items() if one.open}
+
+    def look(self, moment: Moment, entity: Entity) -> None:
+        """Let the entity's obligations see the moment."""
+        kept = entity.note(_Open)
+        if not kept.list:
+            return
+        for obligation in kept.list:
+            if obligation.open and any(key in obligation.keys for key in moment.keys):
+                obligation.look(moment)
+        kept.list[:] = [obligation for obligation in kept.list if obligation.open]
+
+    def pass_time(self, t: float, seq: int) -> None:
+        """The trace's clock reached `t`: what was due before is overdue."""
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][0] < t:
+            obligation = heapq.heappop(deadlines)[2]
+            if obligation.open:
+                obligation.overdue(seq)
+
+    def drop_all(self) -> None:
+        """The kubelet is down: what it owed, the next one owes anew or not at all."""
+        for obligation in self._all.values():
+            obligation.open = False
+        self._all.clear()
+        self._deadlines.clear()

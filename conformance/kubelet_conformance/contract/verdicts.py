@@ -1,0 +1,69 @@
+"""Verdicts, never blurred, and how those of several traces become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ("Evidence", "Outcome", "Verdict", "merged")
+
+
+class Verdict(StrEnum):
+    """What became of a contract, in the order in which one wins over another."""
+
+    ERROR = "error"
+    """The suite itself failed."""
+    BROKEN = "broken"
+    KNOWN_DEVIATION = "known_deviation"
+    """Broken as the baseline says."""
+    KEPT = "kept"
+    NOT_EXERCISED = "not_exercised"
+    """Its precondition never came true, or what it waits for was still open at the end."""
+    NOT_APPLICABLE = "not_applicable"
+    """Version, channel or feature gate; declared, never inferred from a failure."""
+
+    @property
+    def words(self) -> str:
+        """As people read it."""
+        return self.value.replace("_", " ")
+
+
+_ORDER = list(Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One place where a contract was broken: the trace, the records (by seq), and what went wrong."""
+
+    trace: str
+    scenario: str | None
+    clause: str
+    seq: tuple[int, ...]
+    text: str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A contract's verdict on one trace or several. Evidence is bounded; `breaks` counts all."""
+
+    verdict: Verdict
+    activations: int = 0
+    breaks: int = 0
+    evidence: list[Evidence] = field(default_factory=list[Evidence])
+    reason: str = ""
+    """Why it is not applicable, or what failed."""
+    kept_clauses: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
+    """(clause, scenario) that were put to the test."""
+
+
+def merged(first: Outcome, second: Outcome) -> Outcome:
+    """One outcome for two traces: the graver verdict, the sums."""
+    graver = min(first, second, key=lambda outcome: _ORDER.index(outcome.verdict))
+    return Outcome(
+        graver.verdict,
+        first.activations + second.activations,
+        first.breaks + second.breaks,
+        [*first.evidence, *second.evidence],
+        graver.reason,
+        first.kept_clauses | second.kept_clauses,
+    )

@@ -1,0 +1,308 @@
+"""The small vocabulary of past-time words that contracts are written in.
+
+Atoms are patterns over records: `call("StopContainer")` is the begin of a call, `done(...)` its good
+reply, `failed(...)` its error. Formulas join them: `&`, `|`, `~`, `.since()`, `before()`, `.implies()`.
+A formula is followed with one bool per word and entity, so memory is constant.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kubelet_conformance.trace.moment import Moment
+
+    Predicate = Callable[[Moment], bool]
+
+__all__ = (
+    "Formula",
+    "Pattern",
+    "before",
+    "call",
+    "deleted",
+    "done",
+    "event",
+    "exited",
+    "failed",
+    "happened",
+    "kubelet",
+    "once",
+    "pod_set",
+    "pod_unset",
+    "sandbox_died",
+    "status",
+)
+
+
+class Formula(ABC):
+    """A statement about one entity's past up to now."""
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a formula has no truth value of its own: write &, |, ~ and .implies()")
+
+    def __and__(self, other: Formula) -> Formula:
+        return _Both(self, other)
+
+    def __or__(self, other: Formula) -> Formula:
+        return _Either(self, other)
+
+    def __invert__(self) -> Formula:
+        return _Not(self)
+
+    def since(self, start: Formula) -> Formula:
+        """`start` held once, and this has held at every moment after it."""
+        return _Since(self, start)
+
+    def implies(self, then: Formula) -> Implication:
+        """Whenever this holds, `then` holds too: a contract."""
+        return Implication(self, then)
+
+    @abstractmethod
+    def parts(self) -> tuple[Formula, ...]:
+        """The formulas it is made of."""
+
+    @abstractmethod
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+        """Take one moment in and say whether the formula holds now."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    def every_part(self) -> Iterator[Formula]:
+        """The formula and all it is made of."""
+        yield self
+        for part in self.parts():
+            yield from part.every_part()
+
+
+class Pattern(Formula):
+    """An atom: records that answer to one of some keys and pass every predicate."""
+
+    def __init__(self, keys: frozenset[str], where: tuple[Predicate, ...] = (), words: str = "") -> None:
+        self.keys = keys
+        self._where = where
+        self._words = words or " or ".join(sorted(keys))
+
+    def where(self, predicate: Predicate, words: str = "") -> Pattern:
+        """Only those for which the predicate holds; `words` say it for the reader."""
+        said = words or getattr(predicate, "__name__", "it fits").replace("_", " ")
+        return Pattern(self.keys, (*self._where, predicate), f"{self._words} where {said}")
+
+    def matches(self, moment: Moment) -> bool:
+        """The record is one of these."""
+        if not any(key in self.keys for key in moment.keys):
+            return False
+        return all(predicate(moment) for predicate in self._where)
+
+    def alternatives(self) -> tuple[Pattern, ...]:
+        """The patterns it stands for."""
+        return (self,)
+
+    def either(self, *others: Pattern) -> AnyOf:
+        """This or one of the others."""
+        return AnyOf(self, *others)
+
+    def parts(self) -> tuple[Formula, ...]:
+        return ()
+
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+        return self.matches(moment)
+
+    def __str__(self) -> str:
+        return self._words
+
+
+class AnyOf(Pattern):
+    """One of several patterns."""
+
+    def __init__(self, *options: Pattern) -> None:
+        flat = tuple(one for option in options for one in option.alternatives())
+        super().__init__(
+            frozenset().union(*(one.keys for one in flat)), words=" or ".join(str(one) for one in flat)
+        )
+        self._options = flat
+
+    def matches(self, moment: Moment) -> bool:
+        return any(option.matches(moment) for option in self._options)
+
+    def where(self, predicate: Predicate, words: str = "") -> AnyOf:
+        return AnyOf(*(option.where(predicate, words) for option in self._options))
+
+    def alternatives(self) -> tuple[Pattern, ...]:
+        return self._options
+
+
+class _Both(Formula):
+    def __init__(self, left: Formula, right: Formula) -> None:
+        self._left, self._right = left, right
+
+    def parts(self) -> tuple[Formula, ...]:
+        return self._left, self._right
+
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+        left = self._left.step(moment, state, slots)
+        right = self._right.step(moment, state, slots)
+        return left and right
+
+    def __str__(self) -> str:
+        return f"({self._left} and {self._right})"
+
+
+class _Either(_Both):
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+        left = self._left.step(moment, state, slots)
+        right = self._right.step(moment, state, slots)
+        return left or right
+
+    def __str__(self) -> str:
+        return f"({self._left} or {self._right})"
+
+
+class _Not(Formula):
+    def __init__(self, inner: Formula) -> None:
+        self._inner = inner
+
+    def parts(self) -> tuple[Formula, ...]:
+        return (self._inner,)
+
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+        return not self._inner.step(moment, state, slots)
+
+    def __str__(self) -> str:
+        return f"not {self._inner}"
+
+
+class _Since(_Both):
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+        slot = slots[id(self)]
+        kept = self._left.step(moment, state, slots)
+        begun = self._right.step(moment, state, slots)
+        state[slot] = begun or (kept and state[slot])
+        return state[slot]
+
+    def __str__(self) -> str:
+        return f"({self._left} since {self._right})"
+
+
+class _Before(_Not):
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+        slot = slots[id(self)]
+        earlier = state[slot]
+        state[slot] = self._inner.step(moment, state, slots)
+        return earlier
+
+    def __str__(self) -> str:
+        return f"before: {self._inner}"
+
+
+class _Once(_Not):
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+        slot = slots[id(self)]
+        state[slot] = self._inner.step(moment, state, slots) or state[slot]
+        return state[slot]
+
+    def __str__(self) -> str:
+        return f"once {self._inner}"
+
+
+class Implication:
+    """`when` implies `then`: what a formula contract says at every moment of an entity."""
+
+    def __init__(self, when: Formula, then: Formula) -> None:
+        self.when = when
+        self.then = then
+        every = (*when.every_part(), *then.every_part())
+        self._slots = {id(part): number for number, part in enumerate(dict.fromkeys(every, None))}
+        self.keys = frozenset[str]().union(*(part.keys for part in every if isinstance(part, Pattern)))
+
+    def begin(self) -> list[bool]:
+        """The state before an entity's first moment."""
+        return [False] * len(self._slots)
+
+    def step(self, moment: Moment, state: list[bool]) -> bool | None:
+        """None where `when` does not hold, else whether `then` does."""
+        active = self.when.step(moment, state, self._slots)
+        kept = self.then.step(moment, state, self._slots)
+        return kept if active else None
+
+    def __str__(self) -> str:
+        return f"{self.when} needs {self.then}"
+
+
+def before(formula: Formula) -> Formula:
+    """The formula held at the moment before this one."""
+    return _Before(formula)
+
+
+def once(formula: Formula) -> Formula:
+    """The formula holds now or held at some earlier moment."""
+    return _Once(formula)
+
+
+def _named(prefix: str, names: tuple[str, ...], words: str) -> Pattern:
+    return Pattern(
+        frozenset(f"{prefix}:{name}" for name in names), words=f"{'/'.join(names)} {words}".strip()
+    )
+
+
+def call(*rpcs: str) -> Pattern:
+    """One of these calls begins."""
+    return _named("call", rpcs, "")
+
+
+def done(*rpcs: str) -> Pattern:
+    """One of these calls was answered without an error."""
+    return _named("done", rpcs, "succeeded")
+
+
+def failed(*rpcs: str) -> Pattern:
+    """One of these calls was answered with an error."""
+    return _named("failed", rpcs, "failed")
+
+
+def happened(*ops: str) -> Pattern:
+    """The runtime did this by itself (records of kind `runtime`)."""
+    return _named("runtime", ops, "at the runtime")
+
+
+def event(*reasons: str) -> Pattern:
+    """A Kubernetes event with one of these reasons."""
+    return _named("event", reasons, "event")
+
+
+def kubelet(*ops: str) -> Pattern:
+    """The kubelet process started, stopped or was killed."""
+    return _named("kubelet", ops, "kubelet")
+
+
+def exited() -> Pattern:
+    """The trace tells for the first time that a container's process ended."""
+    return Pattern(frozenset({"fact:exited"}), words="container exited")
+
+
+def sandbox_died() -> Pattern:
+    """The trace tells for the first time that a sandbox died without being stopped."""
+    return Pattern(frozenset({"fact:sandbox-died"}), words="sandbox died")
+
+
+def status() -> Pattern:
+    """A pod status was written."""
+    return Pattern(frozenset({"status"}), words="status written")
+
+
+def pod_set() -> Pattern:
+    """A pod is wanted: new, changed or being deleted."""
+    return Pattern(frozenset({"pod:set"}), words="pod set")
+
+
+def pod_unset() -> Pattern:
+    """A pod is gone from its source."""
+    return Pattern(frozenset({"pod:remove"}), words="pod removed")
+
+
+def deleted() -> Pattern:
+    """A pod object was finally removed."""
+    return Pattern(frozenset({"deleted"}), words="pod object deleted")

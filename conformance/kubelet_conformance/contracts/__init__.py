@@ -1,0 +1,24 @@
+"""The contracts: one module a subject, found by walking this package in name order."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from kubelet_conformance.contract.frame import Contract
+
+__all__ = ("every_contract",)
+
+
+@cache
+def every_contract() -> dict[str, Contract]:
+    """All contracts by id, module by module and in the order of each file."""
+    found: dict[str, Contract] = {}
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, Contract) and value.module == module.name:
+                if value.id in found:
+                    raise ValueError(f"{value.id} is judged in {found[value.id].module} and in {module.name}")
+                found[value.id] = value
+    return found

@@ -1,0 +1,362 @@
+"""Typed accessors on the CRI messages of a trace: only the fields that judges read.
+
+Field names and defaults are protobuf's: an absent field has the default, an enum is its name.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = (
+    "Annotation",
+    "ContainerConfig",
+    "ContainerFilter",
+    "ContainerMetadata",
+    "ContainerRecord",
+    "ContainerRequest",
+    "ContainerStatusReply",
+    "ContainerStatusRequest",
+    "CreateContainerReply",
+    "CreateContainerRequest",
+    "ExecSyncReply",
+    "ExecSyncRequest",
+    "Image",
+    "ImageStatusReply",
+    "ImageStatusRequest",
+    "Label",
+    "ListContainersReply",
+    "ListContainersRequest",
+    "ListPodSandboxReply",
+    "ListPodSandboxRequest",
+    "NamespaceOptions",
+    "PodSandboxConfig",
+    "PodSandboxMetadata",
+    "PodSandboxStatusReply",
+    "PullImageReply",
+    "PullImageRequest",
+    "RunPodSandboxReply",
+    "RunPodSandboxRequest",
+    "SandboxRecord",
+    "SandboxRequest",
+    "StatusReply",
+    "StopContainerRequest",
+    "VersionReply",
+)
+
+
+class _Body(msgspec.Struct, frozen=True, kw_only=True):
+    """A message whose absent fields have protobuf's defaults."""
+
+
+class Label:
+    """Label keys the kubelet puts on what it creates (kuberuntime/labels.go)."""
+
+    POD_NAME = "io.kubernetes.pod.name"
+    POD_NAMESPACE = "io.kubernetes.pod.namespace"
+    POD_UID = "io.kubernetes.pod.uid"
+    CONTAINER_NAME = "io.kubernetes.container.name"
+
+
+class Annotation:
+    """Annotation keys the kubelet puts on containers (kuberuntime/labels.go)."""
+
+    HASH = "io.kubernetes.container.hash"
+    RESTART_COUNT = "io.kubernetes.container.restartCount"
+    TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath"
+    TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy"
+    POD_GRACE = "io.kubernetes.pod.terminationGracePeriod"
+    POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod"
+    PRE_STOP_HANDLER = "io.kubernetes.container.preStopHandler"
+    PORTS = "io.kubernetes.container.ports"
+
+
+class PodSandboxMetadata(_Body, frozen=True):
+    name: str = ""
+    uid: str = ""
+    namespace: str = ""
+    attempt: int = 0
+
+
+class ContainerMetadata(_Body, frozen=True):
+    name: str = ""
+    attempt: int = 0
+
+
+class NamespaceOptions(_Body, frozen=True):
+    """Namespace modes: POD (the default), CONTAINER, NODE, TARGET."""
+
+    network: str = "POD"
+    pid: str = "POD"
+    ipc: str = "POD"
+    target_id: str = ""
+
+
+class SecurityContext(_Body, frozen=True):
+    namespace_options: NamespaceOptions = NamespaceOptions()
+
+
+class LinuxSandbox(_Body, frozen=True):
+    security_context: SecurityContext = SecurityContext()
+    sysctls: dict[str, str] = {}
+
+
+class PortMapping(_Body, frozen=True):
+    protocol: str = "TCP"
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = ""
+
+
+class DnsConfig(_Body, frozen=True):
+    servers: list[str] = []
+    searches: list[str] = []
+    options: list[str] = []
+
+
+class PodSandboxConfig(_Body, frozen=True):
+    metadata: PodSandboxMetadata = PodSandboxMetadata()
+    hostname: str = ""
+    log_directory: str = ""
+    dns_config: DnsConfig = DnsConfig()
+    port_mappings: list[PortMapping] = []
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    linux: LinuxSandbox = LinuxSandbox()
+
+
+class RunPodSandboxRequest(_Body, frozen=True):
+    config: PodSandboxConfig = PodSandboxConfig()
+    runtime_handler: str = ""
+
+
+class RunPodSandboxReply(_Body, frozen=True):
+    pod_sandbox_id: str = ""
+
+
+class SandboxRequest(_Body, frozen=True):
+    """StopPodSandbox, RemovePodSandbox and PodSandboxStatus."""
+
+    pod_sandbox_id: str = ""
+
+
+class PodIP(_Body, frozen=True):
+    ip: str = ""
+
+
+class Network(_Body, frozen=True):
+    ip: str = ""
+    additional_ips: list[PodIP] = []
+
+
+class Namespace(_Body, frozen=True):
+    options: NamespaceOptions = NamespaceOptions()
+
+
+class LinuxSandboxStatus(_Body, frozen=True):
+    namespaces: Namespace = Namespace()
+
+
+class SandboxRecord(_Body, frozen=True):
+    """A sandbox as the runtime lists it or gives its status; `created_at` is nanoseconds since the epoch."""
+
+    id: str = ""
+    metadata: PodSandboxMetadata = PodSandboxMetadata()
+    state: str = "SANDBOX_READY"
+    created_at: int = 0
+    network: Network | None = None
+    linux: LinuxSandboxStatus = LinuxSandboxStatus()
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    runtime_handler: str = ""
+
+
+class PodSandboxStatusReply(_Body, frozen=True):
+    status: SandboxRecord | None = None
+
+
+class StateFilter(_Body, frozen=True):
+    """Presence counts: `{}` is the state with value 0."""
+
+    state: str = ""
+
+
+class SandboxFilter(_Body, frozen=True):
+    id: str = ""
+    state: StateFilter | None = None
+    label_selector: dict[str, str] = {}
+
+
+class ListPodSandboxRequest(_Body, frozen=True):
+    filter: SandboxFilter = SandboxFilter()
+
+    @property
+    def everything(self) -> bool:
+        """No filter and an empty filter both ask for everything."""
+        return self.filter == SandboxFilter()
+
+
+class ListPodSandboxReply(_Body, frozen=True):
+    items: list[SandboxRecord] = []
+
+
+class ImageSpec(_Body, frozen=True):
+    image: str = ""
+    annotations: dict[str, str] = {}
+    user_specified_image: str = ""
+
+
+class Mount(_Body, frozen=True):
+    container_path: str = ""
+    host_path: str = ""
+
+
+class KeyValue(_Body, frozen=True):
+    key: str = ""
+    value: str = ""
+
+
+class LinuxContainer(_Body, frozen=True):
+    security_context: SecurityContext = SecurityContext()
+
+
+class ContainerConfig(_Body, frozen=True):
+    metadata: ContainerMetadata = ContainerMetadata()
+    image: ImageSpec = ImageSpec()
+    command: list[str] = []
+    args: list[str] = []
+    envs: list[KeyValue] = []
+    mounts: list[Mount] = []
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    log_path: str = ""
+    linux: LinuxContainer = LinuxContainer()
+
+
+class CreateContainerRequest(_Body, frozen=True):
+    pod_sandbox_id: str = ""
+    config: ContainerConfig = ContainerConfig()
+    sandbox_config: PodSandboxConfig = PodSandboxConfig()
+
+
+class CreateContainerReply(_Body, frozen=True):
+    container_id: str = ""
+
+
+class ContainerRequest(_Body, frozen=True):
+    """Any request that names one container: StartContainer, RemoveContainer and others."""
+
+    container_id: str = ""
+
+
+class StopContainerRequest(_Body, frozen=True):
+    """`timeout` is seconds between the stop signal and the kill."""
+
+    container_id: str = ""
+    timeout: int = 0
+
+
+class ContainerStatusRequest(_Body, frozen=True):
+    container_id: str = ""
+    verbose: bool = False
+
+
+class ContainerRecord(_Body, frozen=True):
+    """A container as the runtime lists it or gives its status; times are nanoseconds since the epoch."""
+
+    id: str = ""
+    pod_sandbox_id: str = ""
+    metadata: ContainerMetadata = ContainerMetadata()
+    state: str = "CONTAINER_CREATED"
+    created_at: int = 0
+    started_at: int = 0
+    finished_at: int = 0
+    exit_code: int = 0
+    image: ImageSpec = ImageSpec()
+    image_ref: str = ""
+    image_id: str = ""
+    reason: str = ""
+    message: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    mounts: list[Mount] = []
+    log_path: str = ""
+
+
+class ContainerStatusReply(_Body, frozen=True):
+    status: ContainerRecord | None = None
+
+
+class ContainerFilter(_Body, frozen=True):
+    id: str = ""
+    state: StateFilter | None = None
+    pod_sandbox_id: str = ""
+    label_selector: dict[str, str] = {}
+
+
+class ListContainersRequest(_Body, frozen=True):
+    filter: ContainerFilter = ContainerFilter()
+
+    @property
+    def everything(self) -> bool:
+        """No filter and an empty filter both ask for everything."""
+        return self.filter == ContainerFilter()
+
+
+class ListContainersReply(_Body, frozen=True):
+    containers: list[ContainerRecord] = []
+
+
+class ExecSyncRequest(_Body, frozen=True):
+    """`timeout` is seconds, 0 for none."""
+
+    container_id: str = ""
+    cmd: list[str] = []
+    timeout: int = 0
+
+
+class ExecSyncReply(_Body, frozen=True):
+    exit_code: int = 0
+
+
+class ImageStatusRequest(_Body, frozen=True):
+    image: ImageSpec = ImageSpec()
+
+
+class Image(_Body, frozen=True):
+    id: str = ""
+    repo_tags: list[str] = []
+    repo_digests: list[str] = []
+    size: int = 0
+
+
+class ImageStatusReply(_Body, frozen=True):
+    image: Image | None = None
+
+
+class PullImageRequest(_Body, frozen=True):
+    image: ImageSpec = ImageSpec()
+    sandbox_config: PodSandboxConfig = PodSandboxConfig()
+
+
+class PullImageReply(_Body, frozen=True):
+    image_ref: str = ""
+
+
+class VersionReply(_Body, frozen=True):
+    version: str = ""
+    runtime_name: str = ""
+    runtime_version: str = ""
+    runtime_api_version: str = ""
+
+
+class RuntimeCondition(_Body, frozen=True):
+    type: str = ""
+    status: bool = False
+
+
+class RuntimeStatus(_Body, frozen=True):
+    conditions: list[RuntimeCondition] = []
+
+
+class StatusReply(_Body, frozen=True):
+    status: RuntimeStatus | None = None

@@ -1,0 +1,23 @@
+"""What is wrong with a trace, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ("BodyError", "TraceError")
+
+
+class TraceError(Exception):
+    """A file that cannot be judged: names the file, the line, the problem and the remedy."""
+
+    def __init__(self, path: Path | str, line: int | None, problem: str, remedy: str) -> None:
+        self.path = path
+        self.line = line
+        self.problem = problem
+        self.remedy = remedy
+        where = f"{path}:{line}" if line is not None else f"{path}"
+        super().__init__(f"{where}: {problem}; {remedy}")
+
+
+class BodyError(Exception):
+    """A request, reply, manifest or status whose fields do not have the types the protocol gives them."""

@@ -1,0 +1,41 @@
+"""The first line of a trace: which trace it is and what the record can be trusted for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = ("FORMAT_VERSION", "Channels", "Header")
+
+FORMAT_VERSION = 1
+
+
+class Channels(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of each channel the record holds; an absent channel counts as `none`.
+
+    `full` and `sent` miss nothing; `sampled` and `limited` may come late or miss short-lived values,
+    but never show what was not there.
+    """
+
+    cri: Literal["full", "sampled", "none"] = "none"
+    pods: Literal["sent", "sampled", "none"] = "none"
+    api: Literal["full", "sampled", "none"] = "none"
+    events: Literal["full", "limited", "none"] = "none"
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What the writer knew when the record began. Unknown fields are ignored."""
+
+    trace: int
+    clock: Literal["virtual", "wall"] = "wall"
+    channels: Channels = Channels()
+    kubelet: str | None = None
+    kubernetes: str | None = None
+    feature_gates: dict[str, bool] = msgspec.field(default_factory=dict[str, bool], name="featureGates")
+    runtime: str | None = None
+    started: str | None = None
+    node: str | None = None
+    from_start: bool = False
+    scenario: str | None = None
+    seed: int | str | None = None

@@ -1,0 +1,372 @@
+"""Learn from a record, after the judges have seen it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.trace.bodies import (
+    ContainerStatusReply,
+    CreateContainerReply,
+    CreateContainerRequest,
+    ListContainersReply,
+    ListContainersRequest,
+    ListPodSandboxReply,
+    ListPodSandboxRequest,
+    PodSandboxStatusReply,
+    RunPodSandboxReply,
+    RunPodSandboxRequest,
+    StopContainerRequest,
+)
+from kubelet_conformance.trace.looking import commanded
+from kubelet_conformance.trace.records import Call, Deleted, Kubelet, PodChange, Reply, RuntimeEvent, Status
+from kubelet_conformance.trace.views import Exit, Stop, Termination
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Callable
+
+    from kubelet_conformance.trace.manifests import Manifest
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+__all__ = ("TEACHING_RPCS", "learn")
+
+_CONTAINER_STATES = {
+    "CONTAINER_CREATED": "created",
+    "CONTAINER_RUNNING": "running",
+    "CONTAINER_EXITED": "exited",
+    "CONTAINER_UNKNOWN": "unknown",
+}
+
+
+def learn(moment: Moment) -> None:
+    """Bring the views up to date with the record."""
+    record = moment.record
+    if isinstance(record, Call):
+        begin = _CALLS.get(record.rpc)
+        if begin is not None:
+            begin(moment)
+    elif isinstance(record, Reply):
+        if record.error is not None:
+            failed = _FAILURES.get(record.call.rpc)
+            if failed is not None:
+                failed(moment)
+        elif not (record.same and record.call.rpc.startswith("List")):
+            done = _REPLIES.get(record.call.rpc)
+            if done is not None:
+                done(moment)
+    elif isinstance(record, RuntimeEvent):
+        _runtime(moment, record)
+    elif isinstance(record, PodChange):
+        _pod(moment, record)
+    elif isinstance(record, Status):
+        _status(moment)
+    elif isinstance(record, Deleted):
+        _deleted(moment)
+    elif isinstance(record, Kubelet):
+        _kubelet(moment, record)
+
+
+def _start_begins(moment: Moment) -> None:
+    if moment.container is not None:
+        moment.container.start = moment.call
+
+
+def _stop_begins(moment: Moment) -> None:
+    if moment.container is not None:
+        timeout = moment.request(StopContainerRequest).timeout
+        moment.container.stops.append(Stop(moment.call, timeout))
+
+
+def _sandbox_stop_begins(moment: Moment) -> None:
+    if moment.sandbox is not None:
+        moment.sandbox.stops.append(Stop(moment.call))
+
+
+def _exec_begins(moment: Moment) -> None:
+    if moment.container is not None:
+        moment.container.hooks_open[moment.call.id] = moment.call
+
+
+def _exec_ends(moment: Moment) -> None:
+    if moment.container is not None:
+        moment.container.hooks_open.pop(moment.call.id, None)
+
+
+def _sandbox_runs(moment: Moment) -> None:
+    world, config = moment.world, moment.request(RunPodSandboxRequest).config
+    sandbox_id = moment.response(RunPodSandboxReply).pod_sandbox_id
+    if moment.sandbox is not None:
+        return
+    sandbox = world.add_sandbox(sandbox_id, moment.pod, born=True)
+    sandbox.attempt = config.metadata.attempt
+    sandbox.config = config
+    sandbox.run = moment.call
+    sandbox.ready_t = moment.t
+    sandbox.state = "ready"
+
+
+def _container_created(moment: Moment) -> None:
+    if moment.container is not None:
+        return
+    config = moment.request(CreateContainerRequest).config
+    name = config.metadata.name
+    container_id = moment.response(CreateContainerReply).container_id
+    container = moment.world.add_container(container_id, name, moment.sandbox, moment.pod, born=True)
+    container.attempt = config.metadata.attempt
+    container.config = config
+    container.create = moment.call
+    container.created_t = moment.t
+    container.state = "created"
+
+
+def _container_started(moment: Moment) -> None:
+    container = moment.container
+    if container is not None:
+        container.started_t = moment.t
+        if container.exit is None:
+            container.state = "running"
+
+
+def _start_failed(moment: Moment) -> None:
+    if moment.container is not None:
+        moment.container.start_failed = True
+
+
+def _stop_ends(moment: Moment) -> None:
+    container = moment.container
+    if container is None:
+        return
+    _close(container.stops, moment)
+    if moment.reply.error is None and container.state in {"running", "created", "unknown", "unseen"}:
+        _exit(container, Exit(moment.t, moment.seq, code=None, commanded=True))
+
+
+def _sandbox_stop_ends(moment: Moment) -> None:
+    sandbox = moment.sandbox
+    if sandbox is None:
+        return
+    _close(sandbox.stops, moment)
+    if moment.reply.error is not None:
+        return
+    sandbox.state = "notready"
+    for container in sandbox.containers.values():
+        if container.state == "running":
+            _exit(container, Exit(moment.t, moment.seq, code=None, commanded=True))
+
+
+def _close(stops: deque[Stop], moment: Moment) -> None:
+    for stop in stops:
+        if stop.call is moment.call:
+            stop.end_t = moment.t
+            stop.failed = moment.reply.error is not None
+
+
+def _exit(container: Container, ended: Exit) -> None:
+    container.state = "exited"
+    if container.exit is None:
+        container.exit = ended
+    elif container.exit.code is None:
+        container.exit.code = ended.code
+        container.exit.reason = container.exit.reason or ended.reason
+
+
+def _container_removed(moment: Moment) -> None:
+    if moment.container is not None:
+        moment.world.drop_container(moment.container, moment.t)
+
+
+def _sandbox_removed(moment: Moment) -> None:
+    if moment.sandbox is not None:
+        moment.world.drop_sandbox(moment.sandbox, moment.t)
+
+
+def _sandbox_status(moment: Moment) -> None:
+    record = moment.response(PodSandboxStatusReply).status
+    if record is None:
+        return
+    sandbox = moment.world.found_sandbox(record)
+    sandbox.record = record
+    sandbox.status_t = moment.t
+    if record.network is not None and record.network.ip:
+        sandbox.ip = record.network.ip
+    if record.state == "SANDBOX_NOTREADY":
+        if "fact:sandbox-died" in moment.keys:
+            sandbox.died_t = moment.t
+        sandbox.state = "notready"
+    elif sandbox.state == "unseen":
+        sandbox.state = "ready"
+
+
+def _container_status(moment: Moment) -> None:
+    record = moment.response(ContainerStatusReply).status
+    if record is None:
+        return
+    container = moment.world.found_container(record)
+    container.record = record
+    if record.state == "CONTAINER_EXITED":
+        by_stop = moment.exit.commanded if moment.exit else commanded(container, moment.t)
+        ended = Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
+        _exit(container, ended)
+        return
+    if record.state == "CONTAINER_RUNNING":
+        container.seen_running = True
+    if container.state == "unseen" or record.state == "CONTAINER_UNKNOWN":
+        container.state = _CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
+
+
+def _containers_listed(moment: Moment) -> None:
+    world = moment.world
+    records = moment.response(ListContainersReply).containers
+    for record in records:
+        container = world.found_container(record)
+        if container.state == "unseen":
+            container.state = _CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
+    if not moment.request(ListContainersRequest).everything:
+        return
+    node = world.node
+    node.listed = True
+    if node.relisted_t is None:
+        node.relisted_t = moment.t
+    listed = {record.id for record in records}
+    began = moment.call.t
+    for container in [c for c in world.containers.values() if c.id not in listed]:
+        if container.created_t is None or container.created_t < began:
+            world.drop_container(container, moment.t, vanished=True)
+
+
+def _sandboxes_listed(moment: Moment) -> None:
+    world = moment.world
+    records = moment.response(ListPodSandboxReply).items
+    for record in records:
+        sandbox = world.found_sandbox(record)
+        if sandbox.state == "unseen":
+            sandbox.state = "notready" if record.state == "SANDBOX_NOTREADY" else "ready"
+    if not moment.request(ListPodSandboxRequest).everything:
+        return
+    listed = {record.id for record in records}
+    began = moment.call.t
+    for sandbox in [s for s in world.sandboxes.values() if s.id not in listed]:
+        if sandbox.ready_t is None or sandbox.ready_t < began:
+            world.drop_sandbox(sandbox, moment.t, vanished=True)
+
+
+def _runtime(moment: Moment, record: RuntimeEvent) -> None:
+    if moment.container is not None and record.op in {"exited", "oom"}:
+        container = moment.container
+        ended = moment.exit or Exit(
+            moment.t, moment.seq, code=record.exit_code, commanded=commanded(container, moment.t)
+        )
+        _exit(container, ended)
+    elif moment.sandbox is not None and record.op == "sandbox-died":
+        moment.sandbox.state = "notready"
+        moment.sandbox.died_t = moment.t
+    elif record.op == "removed":
+        if moment.container is not None:
+            moment.world.drop_container(moment.container, moment.t, vanished=True)
+        elif moment.sandbox is not None:
+            moment.world.drop_sandbox(moment.sandbox, moment.t, vanished=True)
+
+
+def _pod(moment: Moment, record: PodChange) -> None:
+    if record.op == "remove":
+        if moment.pod is not None:
+            _remove(moment.pod, moment, "removed")
+        return
+    manifest = moment.manifest
+    if manifest is None:
+        return
+    if moment.replaced is not None:
+        _remove(moment.replaced, moment, "removed")
+    pod = moment.pod or _new_pod(moment, record.source, manifest)
+    if pod.static and not pod.wanted:
+        pod.termination, pod.born = None, False
+    pod.source = record.source
+    pod.manifest = manifest
+    pod.wanted = True
+    if pod.set_t is None:
+        pod.set_t, pod.set_seq = moment.t, moment.seq
+    if manifest.metadata.deletion_timestamp:
+        _terminate(pod, moment, "deleted", manifest.metadata.deletion_grace_period_seconds)
+
+
+def _new_pod(moment: Moment, source: str, manifest: Manifest) -> Pod:
+    world, meta = moment.world, manifest.metadata
+    node = world.header.node
+    name = f"{meta.name}-{node.lower()}" if node and source in {"file", "http"} else meta.name
+    return world.new_pod(meta.uid, meta.namespace or "default", name, born=world.past_known)
+
+
+def _remove(pod: Pod, moment: Moment, cause: str) -> None:
+    _terminate(pod, moment, cause, None)
+    pod.wanted = False
+    moment.world.forget_if_gone(pod)
+
+
+def _terminate(pod: Pod, moment: Moment, cause: str, grace: int | None) -> None:
+    if pod.termination is None:
+        pod.termination = Termination(moment.t, moment.seq, cause, grace)
+    elif grace is not None:
+        known = pod.termination.grace
+        pod.termination.grace = grace if known is None else min(grace, known)
+
+
+def _status(moment: Moment) -> None:
+    pod, status = moment.pod, moment.status
+    if pod is None or status is None:
+        return
+    pod.status, pod.status_t, pod.status_seq = status, moment.t, moment.seq
+    if status.terminal:
+        pod.finished = status.phase
+
+
+def _deleted(moment: Moment) -> None:
+    pod = moment.pod
+    if pod is None or pod.static:
+        return
+    pod.deleted_t = moment.t
+    _remove(pod, moment, "forced")
+
+
+def _kubelet(moment: Moment, record: Kubelet) -> None:
+    node = moment.world.node
+    if record.op == "started":
+        node.lives += 1
+        node.kubelet_up = True
+        node.started_t = moment.t
+        node.relisted_t = None
+    else:
+        node.kubelet_up = False
+        node.down_t = moment.t
+        for container in moment.world.containers.values():
+            container.hooks_open.clear()
+
+
+_CALLS: dict[str, Callable[[Moment], None]] = {
+    "StartContainer": _start_begins,
+    "StopContainer": _stop_begins,
+    "StopPodSandbox": _sandbox_stop_begins,
+    "ExecSync": _exec_begins,
+}
+_REPLIES: dict[str, Callable[[Moment], None]] = {
+    "RunPodSandbox": _sandbox_runs,
+    "StopPodSandbox": _sandbox_stop_ends,
+    "RemovePodSandbox": _sandbox_removed,
+    "PodSandboxStatus": _sandbox_status,
+    "CreateContainer": _container_created,
+    "StartContainer": _container_started,
+    "StopContainer": _stop_ends,
+    "RemoveContainer": _container_removed,
+    "ContainerStatus": _container_status,
+    "ExecSync": _exec_ends,
+    "ListContainers": _containers_listed,
+    "ListPodSandbox": _sandboxes_listed,
+}
+_FAILURES: dict[str, Callable[[Moment], None]] = {
+    "StartContainer": _start_failed,
+    "StopContainer": _stop_ends,
+    "StopPodSandbox": _sandbox_stop_ends,
+    "ExecSync": _exec_ends,
+}
+TEACHING_RPCS = frozenset(_CALLS) | frozenset(_REPLIES) | frozenset(_FAILURES)
+"""Calls that the views learn from."""

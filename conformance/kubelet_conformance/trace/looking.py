@@ -1,0 +1,216 @@
+"""Find the entities a record is about, before anything is learned from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.trace.bodies import (
+    ContainerRequest,
+    ContainerStatusReply,
+    CreateContainerReply,
+    CreateContainerRequest,
+    PodSandboxStatusReply,
+    PullImageRequest,
+    RunPodSandboxReply,
+    RunPodSandboxRequest,
+    SandboxRequest,
+)
+from kubelet_conformance.trace.manifests import Manifest, PodStatus
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import (
+    Body,
+    Call,
+    Deleted,
+    Event,
+    Kubelet,
+    PodChange,
+    Reply,
+    RuntimeEvent,
+    Status,
+)
+from kubelet_conformance.trace.views import Exit
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.records import Record
+    from kubelet_conformance.trace.views import Container
+    from kubelet_conformance.trace.world import World
+
+__all__ = ("EXIT_AFTER_STOP_SECONDS", "keys_of", "look")
+
+EXIT_AFTER_STOP_SECONDS = 1.0
+"""An exit recorded this long after a stop was answered still counts as caused by it."""
+
+_SANDBOX_CALLS = frozenset({"StopPodSandbox", "RemovePodSandbox", "PodSandboxStatus"})
+_CONTAINER_CALLS = frozenset(
+    {
+        "StartContainer",
+        "StopContainer",
+        "RemoveContainer",
+        "ContainerStatus",
+        "ExecSync",
+        "Exec",
+        "Attach",
+        "UpdateContainerResources",
+        "ReopenContainerLog",
+        "ContainerStats",
+        "CheckpointContainer",
+    },
+)
+
+_RPC_KEYS: dict[str, tuple[tuple[str], tuple[str], tuple[str]]] = {}
+_RPC_KEYS_MAX = 1000
+
+
+def keys_of(record: Record) -> tuple[str, ...]:
+    """The words a record answers to, without what looking at its body may add."""
+    if isinstance(record, Call):
+        return _rpc_keys(record.rpc)[0]
+    if isinstance(record, Reply):
+        return _rpc_keys(record.call.rpc)[1 if record.error is None else 2]
+    if isinstance(record, (PodChange, Kubelet, RuntimeEvent)):
+        return (f"{record.kind}:{record.op}",)
+    if isinstance(record, Event):
+        return (f"event:{record.reason}",)
+    return (record.kind,)
+
+
+def _rpc_keys(rpc: str) -> tuple[tuple[str], tuple[str], tuple[str]]:
+    keys = _RPC_KEYS.get(rpc)
+    if keys is None:
+        keys = (f"call:{rpc}",), (f"done:{rpc}",), (f"failed:{rpc}",)
+        if len(_RPC_KEYS) < _RPC_KEYS_MAX:
+            _RPC_KEYS[rpc] = keys
+    return keys
+
+
+def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
+    """The record in its context."""
+    moment = Moment(world, record, keys)
+    if isinstance(record, (Call, Reply)):
+        call = record if isinstance(record, Call) else record.call
+        _look_at_call(moment, call)
+        if isinstance(record, Reply) and record.response is not None:
+            _look_at_response(moment, call.rpc)
+    elif isinstance(record, RuntimeEvent):
+        _look_at_runtime(moment, record)
+    elif isinstance(record, PodChange):
+        _look_at_pod(moment, record)
+    elif isinstance(record, Status):
+        _look_at_status(moment, record)
+    elif isinstance(record, Deleted):
+        moment.pod = world.pod_of_object(record.uid)
+    elif isinstance(record, Event):
+        moment.pod = world.pods.get(record.uid)
+    return moment
+
+
+def _look_at_call(moment: Moment, call: Call) -> None:
+    world, rpc = moment.world, call.rpc
+    if rpc in _CONTAINER_CALLS:
+        container = world.containers.get(call.request.view(ContainerRequest).container_id)
+        if container is not None:
+            moment.container, moment.sandbox, moment.pod = container, container.sandbox, container.pod
+    elif rpc in _SANDBOX_CALLS:
+        moment.sandbox = world.sandboxes.get(call.request.view(SandboxRequest).pod_sandbox_id)
+        moment.pod = moment.sandbox.pod if moment.sandbox else None
+    elif rpc == "CreateContainer":
+        request = call.request.view(CreateContainerRequest)
+        moment.sandbox = world.sandboxes.get(request.pod_sandbox_id)
+        moment.pod = (
+            moment.sandbox.pod if moment.sandbox else world.pods.get(request.sandbox_config.metadata.uid)
+        )
+    elif rpc == "RunPodSandbox":
+        moment.pod = world.pod_of(call.request.view(RunPodSandboxRequest).config.metadata)
+    elif rpc == "PullImage":
+        moment.pod = world.pods.get(call.request.view(PullImageRequest).sandbox_config.metadata.uid)
+
+
+def _look_at_response(moment: Moment, rpc: str) -> None:
+    if rpc == "RunPodSandbox":
+        moment.sandbox = moment.world.sandboxes.get(moment.response(RunPodSandboxReply).pod_sandbox_id)
+    elif rpc == "CreateContainer":
+        moment.container = moment.world.containers.get(moment.response(CreateContainerReply).container_id)
+    elif rpc == "ContainerStatus":
+        _look_at_container_status(moment)
+    elif rpc == "PodSandboxStatus":
+        record = moment.response(PodSandboxStatusReply).status
+        sandbox = moment.sandbox
+        if (
+            record
+            and sandbox
+            and sandbox.state == "ready"
+            and record.state == "SANDBOX_NOTREADY"
+            and not sandbox.stops
+        ):
+            moment.keys = (*moment.keys, "fact:sandbox-died")
+
+
+def _look_at_container_status(moment: Moment) -> None:
+    record = moment.response(ContainerStatusReply).status
+    container = moment.container
+    if (
+        record is None
+        or container is None
+        or record.state != "CONTAINER_EXITED"
+        or container.state != "running"
+    ):
+        return
+    moment.exit = Exit(
+        moment.t,
+        moment.seq,
+        code=record.exit_code,
+        reason=record.reason,
+        commanded=commanded(container, moment.t),
+    )
+    moment.keys = (*moment.keys, "fact:exited")
+
+
+def commanded(container: Container, t: float) -> bool:
+    """An exit at `t` follows a stop of the container or of its sandbox."""
+    stops = [*container.stops, *(container.sandbox.stops if container.sandbox else ())]
+    return any(stop.end_t is None or t - stop.end_t <= EXIT_AFTER_STOP_SECONDS for stop in stops)
+
+
+def _look_at_runtime(moment: Moment, record: RuntimeEvent) -> None:
+    world = moment.world
+    moment.container = world.containers.get(record.container_id)
+    moment.sandbox = moment.container.sandbox if moment.container else world.sandboxes.get(record.sandbox_id)
+    moment.pod = moment.sandbox.pod if moment.sandbox else moment.container.pod if moment.container else None
+    container, sandbox = moment.container, moment.sandbox
+    if record.op in {"exited", "oom"} and container and container.state in {"running", "created", "unseen"}:
+        reason = "OOMKilled" if record.op == "oom" else ""
+        by_stop = commanded(container, moment.t)
+        moment.exit = Exit(moment.t, moment.seq, code=record.exit_code, reason=reason, commanded=by_stop)
+        moment.keys = (*moment.keys, "fact:exited")
+    elif record.op == "sandbox-died" and sandbox and sandbox.state == "ready":
+        moment.keys = (*moment.keys, "fact:sandbox-died")
+
+
+def _look_at_pod(moment: Moment, record: PodChange) -> None:
+    world = moment.world
+    if record.op == "remove":
+        name = _full_name(world, record.source, record.name)
+        moment.pod = world.pods.get(record.uid) or world.names.get((record.namespace or "default", name))
+        return
+    manifest = moment.manifest = Body(record.pod).view(Manifest)
+    meta = manifest.metadata
+    namespace, name = meta.namespace or "default", _full_name(world, record.source, meta.name)
+    if meta.uid:
+        moment.pod = world.pods.get(meta.uid)
+        return
+    pod = world.names.get((namespace, name))
+    if pod is None or not pod.wanted or not pod.uid or pod.manifest == manifest:
+        moment.pod = pod if pod is not None and pod.wanted else None
+    else:
+        moment.replaced = pod
+
+
+def _full_name(world: World, source: str, name: str) -> str:
+    """A static pod is called <manifest name>-<node> everywhere but in its manifest (config/common.go)."""
+    node = world.header.node
+    return f"{name}-{node.lower()}" if node and source in {"file", "http"} else name
+
+
+def _look_at_status(moment: Moment, record: Status) -> None:
+    moment.status = Body(record.status).view(PodStatus)
+    moment.pod = moment.world.pod_of_object(record.uid, record.namespace, record.name)

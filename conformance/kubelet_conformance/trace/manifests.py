@@ -1,0 +1,236 @@
+"""Typed accessors on pod manifests and pod statuses: only the fields that judges read."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = (
+    "Condition",
+    "ContainerSpec",
+    "ContainerState",
+    "ContainerStatus",
+    "Handler",
+    "Manifest",
+    "PodSpec",
+    "PodStatus",
+    "Probe",
+    "Terminated",
+    "Waiting",
+)
+
+DEFAULT_GRACE_SECONDS = 30
+"""terminationGracePeriodSeconds where the manifest gives none (API default)."""
+
+
+class _Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part of an API object; absent fields have the API's defaults."""
+
+
+class Metadata(_Object, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class ExecAction(_Object, frozen=True):
+    command: list[str] = []
+
+
+class SleepAction(_Object, frozen=True):
+    seconds: int = 0
+
+
+class Handler(_Object, frozen=True):
+    """What a hook or a probe does; only the exec kind passes through the runtime."""
+
+    exec: ExecAction | None = None
+    http_get: msgspec.Raw | None = None
+    tcp_socket: msgspec.Raw | None = None
+    grpc: msgspec.Raw | None = None
+    sleep: SleepAction | None = None
+
+
+class Probe(Handler, frozen=True):
+    """Times are seconds."""
+
+    initial_delay_seconds: int = 0
+    period_seconds: int = 10
+    timeout_seconds: int = 1
+    success_threshold: int = 1
+    failure_threshold: int = 3
+    termination_grace_period_seconds: int | None = None
+
+
+class Lifecycle(_Object, frozen=True):
+    post_start: Handler | None = None
+    pre_stop: Handler | None = None
+
+
+class Port(_Object, frozen=True):
+    name: str = ""
+    container_port: int = 0
+    host_port: int = 0
+    protocol: str = "TCP"
+
+
+class ContainerSpec(_Object, frozen=True):
+    name: str = ""
+    image: str = ""
+    command: list[str] | None = None
+    image_pull_policy: str | None = None
+    restart_policy: str | None = None
+    lifecycle: Lifecycle = Lifecycle()
+    liveness_probe: Probe | None = None
+    readiness_probe: Probe | None = None
+    startup_probe: Probe | None = None
+    ports: list[Port] | None = None
+    target_container_name: str = ""
+    termination_message_path: str = "/dev/termination-log"
+    termination_message_policy: str = "File"
+
+    @property
+    def is_sidecar(self) -> bool:
+        """An init container with restartPolicy Always (KEP-753)."""
+        return self.restart_policy == "Always"
+
+    @property
+    def pull_policy(self) -> str:
+        """The policy as the API defaults it: Always for no tag or `latest`, else IfNotPresent."""
+        if self.image_pull_policy:
+            return self.image_pull_policy
+        last = self.image.rsplit("/", 1)[-1]
+        tagless = "@" not in last and ":" not in last
+        return "Always" if tagless or last.endswith(":latest") else "IfNotPresent"
+
+
+class Sysctl(_Object, frozen=True):
+    name: str = ""
+    value: str = ""
+
+
+class PodSecurityContext(_Object, frozen=True):
+    sysctls: list[Sysctl] | None = None
+
+
+class ReadinessGate(_Object, frozen=True):
+    condition_type: str = ""
+
+
+class PodSpec(_Object, frozen=True):
+    containers: list[ContainerSpec] = []
+    init_containers: list[ContainerSpec] | None = None
+    ephemeral_containers: list[ContainerSpec] | None = None
+    restart_policy: Literal["Always", "OnFailure", "Never"] = "Always"
+    termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
+    host_network: bool = False
+    host_pid: bool = msgspec.field(default=False, name="hostPID")
+    host_ipc: bool = msgspec.field(default=False, name="hostIPC")
+    share_process_namespace: bool = False
+    hostname: str = ""
+    subdomain: str = ""
+    node_name: str = ""
+    runtime_class_name: str | None = None
+    readiness_gates: list[ReadinessGate] | None = None
+    security_context: PodSecurityContext | None = None
+
+    @property
+    def grace_seconds(self) -> int:
+        """The pod's grace period, with the API's default."""
+        given = self.termination_grace_period_seconds
+        return DEFAULT_GRACE_SECONDS if given is None else given
+
+
+class Terminated(_Object, frozen=True):
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+    container_id: str = msgspec.field(default="", name="containerID")
+
+
+class Waiting(_Object, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class Running(_Object, frozen=True):
+    started_at: str | None = None
+
+
+class ContainerState(_Object, frozen=True):
+    """At most one of the three is there."""
+
+    waiting: Waiting | None = None
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(_Object, frozen=True):
+    name: str = ""
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+    ready: bool = False
+    restart_count: int = 0
+    image: str = ""
+    image_id: str = msgspec.field(default="", name="imageID")
+    container_id: str = msgspec.field(default="", name="containerID")
+    started: bool | None = None
+
+    @property
+    def runtime_id(self) -> str:
+        """The runtime's container id: `containerID` without its `scheme://`."""
+        return self.container_id.rpartition("://")[2]
+
+
+class Condition(_Object, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class PodAddress(_Object, frozen=True):
+    ip: str = ""
+
+
+class PodStatus(_Object, frozen=True):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: list[Condition] | None = None
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    pod_ips: list[PodAddress] | None = msgspec.field(default=None, name="podIPs")
+    start_time: str | None = None
+    qos_class: str = ""
+    init_container_statuses: list[ContainerStatus] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    ephemeral_container_statuses: list[ContainerStatus] | None = None
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of that type, if it is there."""
+        return next((c for c in self.conditions or () if c.type == kind), None)
+
+    @property
+    def terminal(self) -> bool:
+        """Succeeded and Failed are final."""
+        return self.phase in {"Succeeded", "Failed"}
+
+
+class Manifest(_Object, frozen=True):
+    """A pod as it was sent to the kubelet."""
+
+    metadata: Metadata = Metadata()
+    spec: PodSpec = PodSpec()
+    status: PodStatus | None = None

@@ -1,0 +1,101 @@
+"""One record, with the entities it is about, as judges see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from kubelet_conformance.trace.records import Call, Reply
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.header import Header
+    from kubelet_conformance.trace.manifests import Manifest, PodStatus
+    from kubelet_conformance.trace.records import Record
+    from kubelet_conformance.trace.views import Container, Exit, Node, Pod, Sandbox
+    from kubelet_conformance.trace.world import World
+
+__all__ = ("Moment",)
+
+T = TypeVar("T")
+
+
+class Moment:
+    """A record in its context. The views hold the past; what is new stands in the record.
+
+    `keys` are the words under which judges wait for it, such as `call:StopContainer` or `fact:exited`.
+    """
+
+    __slots__ = (
+        "container",
+        "exit",
+        "keys",
+        "manifest",
+        "pod",
+        "record",
+        "replaced",
+        "sandbox",
+        "seq",
+        "status",
+        "t",
+        "world",
+    )
+
+    def __init__(self, world: World, record: Record, keys: tuple[str, ...]) -> None:
+        self.world = world
+        self.record = record
+        self.seq = record.seq
+        self.t = record.t
+        self.keys = keys
+        self.pod: Pod | None = None
+        self.sandbox: Sandbox | None = None
+        self.container: Container | None = None
+        self.manifest: Manifest | None = None
+        """The new manifest (`pod` records with op set)."""
+        self.status: PodStatus | None = None
+        """The new status (`status` records)."""
+        self.exit: Exit | None = None
+        """The exit this record tells for the first time (`fact:exited`)."""
+        self.replaced: Pod | None = None
+        """The static pod whose manifest this record replaces by another pod."""
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+        return self.world.node
+
+    @property
+    def header(self) -> Header:
+        """The trace's header."""
+        return self.world.header
+
+    @property
+    def kubernetes(self) -> tuple[int, int] | None:
+        """The Kubernetes version judged for, such as (1, 32); None where nobody told."""
+        return self.world.kubernetes
+
+    @property
+    def call(self) -> Call:
+        """The call that begins or ends here."""
+        record = self.record
+        if isinstance(record, Call):
+            return record
+        if isinstance(record, Reply):
+            return record.call
+        raise TypeError(f"a {record.kind} record has no call")
+
+    @property
+    def reply(self) -> Reply:
+        """The reply that this record is."""
+        if isinstance(self.record, Reply):
+            return self.record
+        raise TypeError(f"a {self.record.kind} record is no reply")
+
+    def request(self, kind: type[T]) -> T:
+        """The request of the call that begins or ends here."""
+        return self.call.request.view(kind)
+
+    def response(self, kind: type[T]) -> T:
+        """The response that ends the call here without an error."""
+        body = self.reply.response
+        if body is None:
+            raise TypeError(f"the {self.call.rpc} at seq {self.seq} failed")
+        return body.view(kind)

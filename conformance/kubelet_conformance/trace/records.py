@@ -1,0 +1,332 @@
+"""The records of a trace, version 1, as typed values.
+
+Bodies (requests, replies, manifests, statuses) stay raw bytes until a judge looks at them, and are then
+decoded once. A reply written as `same` shares the body of the reply it refers to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from kubelet_conformance.trace.errors import BodyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = (
+    "ABSENT",
+    "ApiWrite",
+    "Body",
+    "Call",
+    "Deleted",
+    "End",
+    "Event",
+    "Expect",
+    "Fault",
+    "Kubelet",
+    "Message",
+    "PodChange",
+    "Record",
+    "Reply",
+    "RpcError",
+    "RuntimeEvent",
+    "Status",
+    "Unknown",
+)
+
+T = TypeVar("T")
+
+ABSENT = msgspec.Raw(b"")
+"""The body of a record that has none."""
+
+
+class Body:
+    """A JSON value kept as bytes, decoded on first use and then remembered."""
+
+    __slots__ = ("_type", "_value", "raw")
+
+    _decoders: ClassVar[dict[type, Callable[[bytes | msgspec.Raw], Any]]] = {}
+
+    def __init__(self, raw: bytes | msgspec.Raw) -> None:
+        self.raw = raw
+        self._type: type | None = None
+        self._value: Any = None
+
+    def view(self, kind: type[T]) -> T:
+        """The body as `kind`; unknown fields are ignored, int64 may be strings (as protobuf's JSON has them).
+
+        Raises BodyError when a field has a type the protocol does not give it.
+        """
+        if self._type is not kind:
+            decode = self._decoders.get(kind)
+            if decode is None:
+                decode = self._decoders[kind] = msgspec.json.Decoder(kind, strict=False).decode
+            try:
+                self._value = decode(self.raw)
+            except (msgspec.MsgspecError, RecursionError) as error:
+                raise BodyError(f"{error}") from None
+            self._type = kind
+        value: T = self._value
+        return value
+
+    def json(self) -> Any:  # noqa: ANN401 - a JSON value has any type
+        """The body as plain dicts and lists, not remembered."""
+        return msgspec.json.decode(self.raw)
+
+
+class RpcError(msgspec.Struct, frozen=True):
+    """A gRPC status that is not OK; `code` is gRPC's name, such as NOT_FOUND."""
+
+    code: str
+    message: str = ""
+
+
+class Call:
+    """The begin of a call to the runtime."""
+
+    __slots__ = ("id", "request", "rpc", "seq", "t")
+
+    kind = "call"
+
+    def __init__(self, seq: int, t: float, rpc: str, id: str, request: Body) -> None:  # noqa: A002 - the format's name
+        self.seq = seq
+        self.t = t
+        self.rpc = rpc
+        self.id = id
+        self.request = request
+
+
+class Reply:
+    """The end of a call: a response, or an error. `effect` is False when an injected error kept it from acting."""
+
+    __slots__ = ("call", "effect", "error", "response", "same", "seq", "t")
+
+    kind = "reply"
+
+    def __init__(  # noqa: PLR0913 - one parameter a field
+        self,
+        seq: int,
+        t: float,
+        call: Call,
+        response: Body | None,
+        error: RpcError | None,
+        *,
+        effect: bool,
+        same: bool,
+    ) -> None:
+        self.seq = seq
+        self.t = t
+        self.call = call
+        self.response = response
+        self.error = error
+        self.effect = effect
+        self.same = same
+
+
+class _Line(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
+    """What every record has: `seq` counts up, `t` is seconds since the start of the record."""
+
+    seq: int
+    t: float
+
+
+class CallLine(_Line, frozen=True, gc=False, tag="call"):
+    """A call as it stands in the file."""
+
+    rpc: str
+    id: str
+    request: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class ReplyLine(_Line, frozen=True, gc=False, tag="reply"):
+    """A reply as it stands in the file: one of `response`, `same`, `error`."""
+
+    rpc: str
+    id: str
+    response: msgspec.Raw = ABSENT
+    same: str | None = None
+    error: RpcError | None = None
+    effect: bool = True
+
+
+class Message(_Line, frozen=True, gc=False, tag="message"):
+    """One item of a stream."""
+
+    rpc: str
+    id: str
+    message: msgspec.Raw = msgspec.Raw(b"{}")
+
+    kind: ClassVar[str] = "message"
+
+
+class PodChange(_Line, frozen=True, tag="pod"):
+    """A pod that is wanted (`set`) or no longer wanted (`remove`), at the time it was sent."""
+
+    op: Literal["set", "remove"]
+    source: str = "api"
+    pod: msgspec.Raw = ABSENT
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+    kind: ClassVar[str] = "pod"
+
+
+class ApiWrite(_Line, frozen=True, tag="api"):
+    """A write of the kubelet's own to the API server; `grace` is seconds, `code` the HTTP status."""
+
+    verb: str
+    resource: str = ""
+    subresource: str = ""
+    uid: str = ""
+    precondition: str | None = None
+    grace: int | None = None
+    body: msgspec.Raw = ABSENT
+    code: int | None = None
+
+    kind: ClassVar[str] = "api"
+
+
+class Status(_Line, frozen=True, tag="status"):
+    """A pod's status as the API server stored it after the kubelet wrote it."""
+
+    uid: str
+    status: msgspec.Raw
+    namespace: str = ""
+    name: str = ""
+    deletion: str | None = None
+
+    kind: ClassVar[str] = "status"
+
+
+class Deleted(_Line, frozen=True, tag="deleted"):
+    """The pod object was finally removed."""
+
+    uid: str
+
+    kind: ClassVar[str] = "deleted"
+
+
+class Event(_Line, frozen=True, tag="event"):
+    """A Kubernetes event about a pod; `container` is the field path of the container it is about."""
+
+    reason: str
+    uid: str = ""
+    type: str = ""
+    message: str = ""
+    count: int = 1
+    container: str | None = None
+
+    kind: ClassVar[str] = "event"
+
+
+class RuntimeEvent(_Line, frozen=True, tag="runtime"):
+    """What the runtime, or a container, did by itself."""
+
+    op: str
+    container_id: str = ""
+    sandbox_id: str = ""
+    name: str = ""
+    exit_code: int | None = None
+
+    kind: ClassVar[str] = "runtime"
+
+
+class Fault(_Line, frozen=True, tag="fault"):
+    """What was injected from outside, or healed."""
+
+    what: str
+
+    kind: ClassVar[str] = "fault"
+
+
+class Kubelet(_Line, frozen=True, tag="kubelet"):
+    """The kubelet process started, stopped in order, or was killed."""
+
+    op: Literal["started", "stopped", "killed"]
+
+    kind: ClassVar[str] = "kubelet"
+
+
+class Expect(_Line, frozen=True, tag="expect"):
+    """A scenario's wait for something, and whether it was met."""
+
+    contract: str
+    awaited: str = ""
+    by: float | None = None
+    met: bool = False
+
+    kind: ClassVar[str] = "expect"
+
+
+class Probe(_Line, frozen=True, tag="probe"):
+    """A probe or hook that reached the container."""
+
+    kind: ClassVar[str] = "probe"
+
+
+class Disk(_Line, frozen=True, tag="disk"):
+    """A manifest folder, a volume or a log path that appeared, changed or went."""
+
+    kind: ClassVar[str] = "disk"
+
+
+class Http(_Line, frozen=True, tag="http"):
+    """A manifest URL as the kubelet read it."""
+
+    kind: ClassVar[str] = "http"
+
+
+class End(_Line, frozen=True, tag="end"):
+    """The end of observation."""
+
+    kind: ClassVar[str] = "end"
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A record of a kind this version does not know: kept in the count, otherwise ignored."""
+
+    seq: int
+    t: float
+    kind: str
+
+
+Line: TypeAlias = (
+    CallLine
+    | ReplyLine
+    | Message
+    | PodChange
+    | ApiWrite
+    | Status
+    | Deleted
+    | Event
+    | RuntimeEvent
+    | Fault
+    | Kubelet
+    | Expect
+    | Probe
+    | Disk
+    | Http
+    | End
+)
+Record: TypeAlias = (
+    Call
+    | Reply
+    | Message
+    | PodChange
+    | ApiWrite
+    | Status
+    | Deleted
+    | Event
+    | RuntimeEvent
+    | Fault
+    | Kubelet
+    | Expect
+    | Probe
+    | Disk
+    | Http
+    | End
+    | Unknown
+)

@@ -1,0 +1,345 @@
+"""What a trace tells about pods, sandboxes, containers and images: their life, attempts and parents.
+
+A view holds the past: everything learned from the records before the one being looked at.
+An entity that was not `born` in the trace has an unknown past; no obligation follows from it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.trace.bodies import (
+        ContainerConfig,
+        ContainerRecord,
+        PodSandboxConfig,
+        SandboxRecord,
+    )
+    from kubelet_conformance.trace.manifests import ContainerSpec, Manifest, PodSpec, PodStatus
+    from kubelet_conformance.trace.records import Call
+
+__all__ = ("Container", "Entity", "Exit", "Kind", "Node", "Pod", "Sandbox", "Stop", "Termination")
+
+N = TypeVar("N")
+Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
+
+_STOPS_KEPT = 8
+
+
+class Entity:
+    """Anything whose life a judge follows; it carries the judges' own notes about it."""
+
+    __slots__ = ("_notes", "born", "monitors")
+
+    def __init__(self, *, born: bool) -> None:
+        self.born = born
+        self.monitors: dict[int, list[bool]] = {}
+        self._notes: dict[type, Any] = {}
+
+    def note(self, kind: type[N]) -> N:
+        """The judge's own memory about this entity: one value of `kind`, made on first use."""
+        found = self._notes.get(kind)
+        if found is None:
+            found = self._notes[kind] = kind()
+        value: N = found
+        return value
+
+
+class Stop:
+    """One StopContainer or StopPodSandbox: when it began, when it ended and how."""
+
+    __slots__ = ("call", "end_t", "failed", "timeout")
+
+    def __init__(self, call: Call, timeout: int | None = None) -> None:
+        self.call = call
+        self.timeout = timeout
+        """Seconds (StopContainer only)."""
+        self.end_t: float | None = None
+        self.failed = False
+
+    @property
+    def succeeded(self) -> bool:
+        """It was answered without an error."""
+        return self.end_t is not None and not self.failed
+
+
+class Exit:
+    """The end of a container's process, as far as the trace tells."""
+
+    __slots__ = ("code", "commanded", "reason", "seq", "t")
+
+    def __init__(
+        self, t: float, seq: int, *, code: int | None, reason: str = "", commanded: bool = False
+    ) -> None:
+        self.t = t
+        self.seq = seq
+        self.code = code
+        """None while no record has told it."""
+        self.reason = reason
+        self.commanded = commanded
+        """The exit follows a stop of the container or its sandbox."""
+
+
+class Container(Entity):
+    """One container record at the runtime: one attempt of one name."""
+
+    __slots__ = (
+        "attempt",
+        "config",
+        "create",
+        "created_t",
+        "exit",
+        "hooks_open",
+        "id",
+        "name",
+        "pod",
+        "record",
+        "removed_t",
+        "sandbox",
+        "seen_running",
+        "start",
+        "start_failed",
+        "started_t",
+        "state",
+        "stops",
+        "vanished",
+    )
+
+    def __init__(self, container_id: str, *, born: bool) -> None:
+        super().__init__(born=born)
+        self.id = container_id
+        self.name = ""
+        self.attempt = 0
+        self.pod: Pod | None = None
+        self.sandbox: Sandbox | None = None
+        self.config: ContainerConfig | None = None
+        self.create: Call | None = None
+        self.created_t: float | None = None
+        self.start: Call | None = None
+        self.started_t: float | None = None
+        self.start_failed = False
+        self.state: Literal["created", "running", "exited", "unknown", "removed", "unseen"] = "unseen"
+        self.exit: Exit | None = None
+        self.stops: deque[Stop] = deque(maxlen=_STOPS_KEPT)
+        self.removed_t: float | None = None
+        self.vanished = False
+        """The runtime lost it: it left the lists without a RemoveContainer."""
+        self.record: ContainerRecord | None = None
+        """The last status the runtime gave (ContainerStatus)."""
+        self.seen_running = False
+        """The kubelet was told that it runs."""
+        self.hooks_open: dict[str, Call] = {}
+        """ExecSync calls into it that have no reply yet, by call id."""
+
+    @property
+    def kind(self) -> Kind:
+        """Which list of the manifest names it."""
+        return self.pod.kind_of(self.name) if self.pod else "unknown"
+
+    @property
+    def spec(self) -> ContainerSpec | None:
+        """The manifest's entry of that name, newest version."""
+        return self.pod.container_spec(self.name) if self.pod else None
+
+    @property
+    def ended(self) -> bool:
+        """It ran and does not run any more, or its record is gone."""
+        return self.state in {"exited", "removed"}
+
+    @property
+    def stopping(self) -> bool:
+        """A StopContainer has begun and not been answered."""
+        return any(stop.end_t is None for stop in self.stops)
+
+
+class Sandbox(Entity):
+    """One pod sandbox at the runtime."""
+
+    __slots__ = (
+        "attempt",
+        "config",
+        "containers",
+        "died_t",
+        "id",
+        "ip",
+        "pod",
+        "ready_t",
+        "record",
+        "removed_t",
+        "run",
+        "state",
+        "status_t",
+        "stops",
+        "vanished",
+    )
+
+    def __init__(self, sandbox_id: str, *, born: bool) -> None:
+        super().__init__(born=born)
+        self.id = sandbox_id
+        self.attempt = 0
+        self.pod: Pod | None = None
+        self.config: PodSandboxConfig | None = None
+        self.run: Call | None = None
+        self.ready_t: float | None = None
+        self.state: Literal["ready", "notready", "removed", "unseen"] = "unseen"
+        self.status_t: float | None = None
+        """When its status was last read with success."""
+        self.died_t: float | None = None
+        """When it became not ready without a StopPodSandbox."""
+        self.ip = ""
+        self.record: SandboxRecord | None = None
+        self.stops: deque[Stop] = deque(maxlen=_STOPS_KEPT)
+        self.removed_t: float | None = None
+        self.vanished = False
+        """The runtime lost it: it left the lists without a RemovePodSandbox."""
+        self.containers: dict[str, Container] = {}
+        """Its containers by id, those still recorded at the runtime."""
+
+    @property
+    def stopped(self) -> bool:
+        """A StopPodSandbox of it has succeeded."""
+        return any(stop.succeeded for stop in self.stops)
+
+
+class Termination:
+    """A pod's way out, as told to the kubelet: requested by deletion, removal or force."""
+
+    __slots__ = ("cause", "grace", "seq", "t")
+
+    def __init__(self, t: float, seq: int, cause: str, grace: int | None) -> None:
+        self.t = t
+        self.seq = seq
+        self.cause: str = cause
+        """`deleted` (deletionTimestamp), `removed` (gone from its source), `forced` (object gone at once)."""
+        self.grace = grace
+        """Smallest grace requested so far, in seconds; None where the request named none."""
+
+
+class Pod(Entity):
+    """One pod, joined over its manifest, its sandboxes and containers, and its status."""
+
+    __slots__ = (
+        "containers",
+        "deleted_t",
+        "finished",
+        "finished_before",
+        "manifest",
+        "mirror_uid",
+        "name",
+        "namespace",
+        "sandboxes",
+        "set_seq",
+        "set_t",
+        "source",
+        "status",
+        "status_seq",
+        "status_t",
+        "termination",
+        "uid",
+        "wanted",
+    )
+
+    def __init__(self, uid: str, namespace: str, name: str, *, born: bool) -> None:
+        super().__init__(born=born)
+        self.uid = uid
+        self.namespace = namespace
+        self.name = name
+        self.source = ""
+        self.mirror_uid = ""
+        """The UID that statuses and deletions of a static pod carry."""
+        self.manifest: Manifest | None = None
+        self.set_t: float | None = None
+        self.set_seq = 0
+        self.wanted = False
+        self.termination: Termination | None = None
+        self.sandboxes: list[Sandbox] = []
+        """Oldest first; a removed one stays only while it is the newest."""
+        self.containers: dict[str, list[Container]] = {}
+        """By name, oldest first; a removed one stays only while it is the newest of its name."""
+        self.status: PodStatus | None = None
+        self.status_t: float | None = None
+        self.status_seq = 0
+        self.finished: str = ""
+        """The terminal phase written for it, if any."""
+        self.finished_before = False
+        """It had been finished and gone, and then appeared again."""
+        self.deleted_t: float | None = None
+
+    @property
+    def spec(self) -> PodSpec | None:
+        """The newest wanted spec, if the trace told it."""
+        return self.manifest.spec if self.manifest else None
+
+    @property
+    def static(self) -> bool:
+        """It came from a manifest folder or URL."""
+        return self.source in {"file", "http"}
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """The newest sandbox."""
+        return self.sandboxes[-1] if self.sandboxes else None
+
+    @property
+    def restart_policy(self) -> str:
+        """Always where the trace does not tell."""
+        return self.spec.restart_policy if self.spec else "Always"
+
+    def kind_of(self, name: str) -> Kind:
+        """Which list of the manifest names this container."""
+        spec = self.spec
+        if spec is None:
+            return "unknown"
+        if any(c.name == name for c in spec.containers):
+            return "app"
+        for c in spec.init_containers or ():
+            if c.name == name:
+                return "sidecar" if c.is_sidecar else "init"
+        if any(c.name == name for c in spec.ephemeral_containers or ()):
+            return "ephemeral"
+        return "unknown"
+
+    def container_spec(self, name: str) -> ContainerSpec | None:
+        """The manifest's entry for a container of any kind."""
+        spec = self.spec
+        if spec is None:
+            return None
+        every = (*spec.containers, *(spec.init_containers or ()), *(spec.ephemeral_containers or ()))
+        return next((c for c in every if c.name == name), None)
+
+    def newest(self, name: str) -> Container | None:
+        """The newest record of that name."""
+        found = self.containers.get(name)
+        return found[-1] if found else None
+
+    def of_kind(self, *kinds: Kind) -> Iterator[Container]:
+        """Every known record of containers of these kinds, oldest of each name first."""
+        for name, records in self.containers.items():
+            if self.kind_of(name) in kinds:
+                yield from records
+
+    def every_container(self) -> Iterator[Container]:
+        """Every known record."""
+        for records in self.containers.values():
+            yield from records
+
+
+class Node(Entity):
+    """The node as a whole: the kubelet's lives and what belongs to no pod."""
+
+    __slots__ = ("down_t", "kubelet_up", "listed", "lives", "relisted_t", "started_t")
+
+    def __init__(self, *, born: bool) -> None:
+        super().__init__(born=born)
+        self.kubelet_up = True
+        self.lives = 0
+        """How many starts of the kubelet the trace holds."""
+        self.started_t: float | None = None
+        self.down_t: float | None = None
+        self.listed = False
+        """A full listing of containers was seen, so what was there before is known."""
+        self.relisted_t: float | None = None
+        """When the current kubelet's first full listing of containers was answered."""

@@ -1,0 +1,186 @@
+"""Everything a trace has told so far about one node: the entities that live, and nothing else.
+
+What is gone at the runtime and at the API server is forgotten, so memory follows what lives, not the
+length of the trace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.trace.errors import BodyError
+from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.bodies import ContainerRecord, PodSandboxMetadata, SandboxRecord
+    from kubelet_conformance.trace.header import Header
+
+__all__ = ("CONTAINERS_MAX", "PODS_MAX", "World")
+
+PODS_MAX = 20_000
+"""More pods alive at one time are bad input."""
+CONTAINERS_MAX = 100_000
+"""More containers, or sandboxes, recorded at one time are bad input."""
+FINISHED_REMEMBERED = 10_000
+"""How many of the latest finished and forgotten pods are still known by UID."""
+
+
+class World:
+    """The node as seen from outside; `kubernetes` is the version it is judged for, such as (1, 32)."""
+
+    def __init__(self, header: Header, kubernetes: tuple[int, int] | None = None) -> None:
+        self.header = header
+        self.kubernetes = kubernetes
+        self.node = Node(born=header.from_start)
+        self.pods: dict[str, Pod] = {}
+        self.names: dict[tuple[str, str], Pod] = {}
+        """The pod that last had this namespace and name."""
+        self.mirrors: dict[str, Pod] = {}
+        """Static pods by the UID of their mirror."""
+        self.sandboxes: dict[str, Sandbox] = {}
+        self.containers: dict[str, Container] = {}
+        self._gone: dict[str, str] = {}
+
+    @property
+    def past_known(self) -> bool:
+        """A pod that appears now had no life before the trace."""
+        return self.header.from_start or self.node.listed
+
+    def new_pod(self, uid: str, namespace: str, name: str, *, born: bool) -> Pod:
+        """Add a pod. A static pod is not known by UID before its sandbox is asked for."""
+        if len(self.pods) >= PODS_MAX or len(self.names) >= PODS_MAX:
+            raise BodyError(f"more than {PODS_MAX} pods are alive")
+        pod = Pod(uid, namespace, name, born=born)
+        if uid:
+            pod.finished_before = uid in self._gone
+            self.pods[uid] = pod
+        self.names[namespace, name] = pod
+        return pod
+
+    def pod_of(self, metadata: PodSandboxMetadata) -> Pod | None:
+        """The pod a sandbox's metadata names; binds a static pod to the UID the kubelet gave it."""
+        if not metadata.uid:
+            return None
+        pod = self.pods.get(metadata.uid)
+        if pod is not None:
+            return pod
+        waiting = self.names.get((metadata.namespace, metadata.name))
+        if waiting is not None and not waiting.uid:
+            waiting.uid = metadata.uid
+            waiting.finished_before = metadata.uid in self._gone
+            self.pods[metadata.uid] = waiting
+            return waiting
+        return self.new_pod(metadata.uid, metadata.namespace, metadata.name, born=self.past_known)
+
+    def pod_of_object(self, uid: str, namespace: str = "", name: str = "") -> Pod | None:
+        """The pod an API object stands for, a mirror pod's included."""
+        pod = self.pods.get(uid) or self.mirrors.get(uid)
+        if pod is None and name:
+            named = self.names.get((namespace, name))
+            if named is not None and named.static:
+                named.mirror_uid = uid
+                self.mirrors[uid] = named
+                pod = named
+        return pod
+
+    def add_sandbox(self, sandbox_id: str, pod: Pod | None, *, born: bool) -> Sandbox:
+        """Add a sandbox that has just been run, or was found at the runtime."""
+        if len(self.sandboxes) >= CONTAINERS_MAX:
+            raise BodyError(f"more than {CONTAINERS_MAX} sandboxes are recorded")
+        sandbox = self.sandboxes[sandbox_id] = Sandbox(sandbox_id, born=born)
+        sandbox.pod = pod
+        if pod is not None:
+            pod.sandboxes[:] = [s for s in pod.sandboxes if s.state != "removed"]
+            pod.sandboxes.append(sandbox)
+        return sandbox
+
+    def add_container(
+        self, container_id: str, name: str, sandbox: Sandbox | None, pod: Pod | None, *, born: bool
+    ) -> Container:
+        """Add a container that has just been created, or was found at the runtime."""
+        if len(self.containers) >= CONTAINERS_MAX:
+            raise BodyError(f"more than {CONTAINERS_MAX} containers are recorded")
+        container = self.containers[container_id] = Container(container_id, born=born)
+        container.name, container.sandbox, container.pod = name, sandbox, pod
+        if sandbox is not None:
+            sandbox.containers[container_id] = container
+        if pod is not None:
+            records = pod.containers.setdefault(name, [])
+            records[:] = [c for c in records if c.state != "removed"]
+            records.append(container)
+        return container
+
+    def found_sandbox(self, record: SandboxRecord) -> Sandbox:
+        """The sandbox of a runtime's record; one that nobody ran in the trace has an unknown past."""
+        sandbox = self.sandboxes.get(record.id)
+        if sandbox is None:
+            pod = self.pod_of(record.metadata)
+            sandbox = self.add_sandbox(record.id, pod, born=False)
+            sandbox.attempt = record.metadata.attempt
+            if pod is not None:
+                pod.born = False
+                pod.sandboxes.sort(
+                    key=lambda s: (s.born, s.record.created_at if s.record else record.created_at)
+                )
+        return sandbox
+
+    def found_container(self, record: ContainerRecord) -> Container:
+        """The container of a runtime's record; one that nobody created in the trace has an unknown past."""
+        container = self.containers.get(record.id)
+        if container is None:
+            sandbox = self.sandboxes.get(record.pod_sandbox_id)
+            pod = sandbox.pod if sandbox else self.pods.get(record.labels.get("io.kubernetes.pod.uid", ""))
+            container = self.add_container(record.id, record.metadata.name, sandbox, pod, born=False)
+            container.attempt = record.metadata.attempt
+            if pod is not None:
+                pod.born = False
+                pod.containers[container.name].sort(key=lambda c: (c.born, c.attempt))
+        return container
+
+    def drop_container(self, container: Container, t: float, *, vanished: bool = False) -> None:
+        """Its record is gone at the runtime."""
+        container.state = "removed"
+        container.removed_t = t
+        container.vanished = vanished
+        container.hooks_open.clear()
+        self.containers.pop(container.id, None)
+        if container.sandbox is not None:
+            container.sandbox.containers.pop(container.id, None)
+        pod = container.pod
+        if pod is not None:
+            records = pod.containers.get(container.name, [])
+            if records and records[-1] is not container and container in records:
+                records.remove(container)
+            self.forget_if_gone(pod)
+
+    def drop_sandbox(self, sandbox: Sandbox, t: float, *, vanished: bool = False) -> None:
+        """Its record is gone at the runtime, and its containers with it."""
+        sandbox.state = "removed"
+        sandbox.removed_t = t
+        sandbox.vanished = vanished
+        self.sandboxes.pop(sandbox.id, None)
+        for container in list(sandbox.containers.values()):
+            self.drop_container(container, t, vanished=vanished)
+        pod = sandbox.pod
+        if pod is not None:
+            if pod.sandboxes and pod.sandboxes[-1] is not sandbox and sandbox in pod.sandboxes:
+                pod.sandboxes.remove(sandbox)
+            self.forget_if_gone(pod)
+
+    def forget_if_gone(self, pod: Pod) -> None:
+        """Forget a pod that nobody wants and of which the runtime has no record."""
+        if pod.wanted or (pod.status is not None and pod.deleted_t is None and not pod.static):
+            return
+        if any(s.state != "removed" for s in pod.sandboxes):
+            return
+        if any(c.state != "removed" for c in pod.every_container()):
+            return
+        if pod.uid:
+            self.pods.pop(pod.uid, None)
+            self._gone[pod.uid] = pod.finished
+            if len(self._gone) > FINISHED_REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+        if self.names.get((pod.namespace, pod.name)) is pod:
+            del self.names[pod.namespace, pod.name]
+        if pod.mirror_uid:
+            self.mirrors.pop(pod.mirror_uid, None)

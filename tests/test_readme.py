@@ -1,0 +1,77 @@
+"""The README's first screen is enough to run the main job and the tests."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FIRST_SCREEN = 40
+
+MAIN_JOB = (
+    "python3 -m venv .venv && .venv/bin/pip install -q . "
+    "&& .venv/bin/kubelet-conformance check fixtures/kubelet_fixtures/traces"
+)
+TESTS = "python3 -m venv .venv && .venv/bin/pip install -q tox && .venv/bin/tox"
+
+
+def run_ci(root: Path) -> subprocess.CompletedProcess[str]:
+    """Run the CI script of a tree as a build machine does: from elsewhere, with nothing on stdin."""
+    return subprocess.run(
+        [root / ".ci" / "run"],
+        cwd=root.parent,
+        env=os.environ | {"CI": "true"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A tree with our CI script and a README whose commands only speak."""
+    root = tmp_path / "tree"
+    (root / ".ci").mkdir(parents=True)
+    script = root / ".ci" / "run"
+    script.write_bytes((ROOT / ".ci" / "run").read_bytes())
+    script.chmod(0o755)
+    (root / "README.md").write_text("# T\n\n```sh\necho first\n```\n\n```sh\npwd && exit 7\n```\n")
+    return root
+
+
+def test_first_screen_shows_two_commands() -> None:
+    """The first 40 lines hold two blocks of one line each: the main job, then the tests."""
+    screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:FIRST_SCREEN]
+
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", "\n".join(screen), re.MULTILINE | re.DOTALL)
+
+    assert blocks == [("sh", MAIN_JOB + "\n"), ("sh", TESTS + "\n")]
+
+
+def test_main_job_judges_a_folder_that_exists() -> None:
+    """The folder that the first command names holds traces."""
+    folder = ROOT / MAIN_JOB.rsplit(maxsplit=1)[-1]
+
+    assert list(folder.rglob("*.jsonl"))
+
+
+def test_ci_runs_the_second_command(copy: Path) -> None:
+    """CI runs what the README shows, at the root of the tree, and ends with its output and its exit code."""
+    done = run_ci(copy)
+
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.splitlines() == ["+ pwd && exit 7", str(copy)]
+
+
+def test_ci_needs_the_second_command(copy: Path) -> None:
+    """A README that lost its second command fails, and the message says so."""
+    (copy / "README.md").write_text("# T\n\n```sh\necho first\n```\n")
+
+    done = run_ci(copy)
+
+    assert done.returncode == 2
+    assert "no second block" in done.stderr

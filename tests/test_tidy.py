@@ -1,0 +1,353 @@
+"""The tree is tidy: limits and bans that no linter holds, as one test per rule."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache, cached_property
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LINES_PER_FILE = 400
+LINES_PER_TEST_FILE = 500
+LINES_PER_FUNCTION = 70
+
+Finding = tuple[int, str]
+
+#: What no code of ours calls, each with what to do instead.
+BANNED = {
+    "asyncio.sleep": "wait on a clock that is passed in",
+    "breakpoint": "remove it",
+    "datetime.date.today": "take the time from the trace",
+    "datetime.datetime.now": "take the time from the trace",
+    "datetime.datetime.utcnow": "take the time from the trace",
+    "input": "take it as an argument",
+    "print": "leave output to the reports and the command line",
+    "random": "take the choice as an argument",
+    "secrets": "take the choice as an argument",
+    "time": "take the time from the trace",
+    "uuid.uuid1": "take the id as an argument",
+    "uuid.uuid4": "take the id as an argument",
+}
+#: The packages whose business is output.
+SPEAKERS = ("kubelet_conformance.cli", "kubelet_conformance.reports")
+
+#: The needles are put together here, so that this file does not hold them.
+UNFINISHED = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
+ELSEWHERE = re.compile(
+    r"/wo" + r"rk/[\w.]|\.\./sha" + "red|/op" + "t/(?:wheels|pypi)|/ro" + "ot/|/bash" + "_jobs"
+)
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of the tree, or one that a test made up."""
+
+    path: PurePosixPath
+    text: str
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it is code."""
+        return self.path.suffix == ".py"
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it lies under tests/."""
+        return self.path.parts[0] == "tests"
+
+    @property
+    def package(self) -> str:
+        """The dotted name of the package the file lies in, without the top-level folder."""
+        return ".".join(self.path.parts[1:-1])
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The file's syntax; text that does not parse raises."""
+        return ast.parse(self.text, str(self.path))
+
+
+Rule = Callable[[File], Iterator[Finding]]
+
+
+def short_file(file: File) -> Iterator[Finding]:
+    """A file has at most 400 lines, a test file 500."""
+    limit = LINES_PER_TEST_FILE if file.is_test else LINES_PER_FILE
+    lines = len(file.text.splitlines())
+    if file.is_python and lines > limit:
+        yield lines, f"{lines} lines, at most {limit}: part it by subject"
+
+
+def short_function(file: File) -> Iterator[Finding]:
+    """A function has at most 70 lines."""
+    if not file.is_python:
+        return
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > LINES_PER_FUNCTION:
+                yield node.lineno, f"{node.name} has {lines} lines, at most {LINES_PER_FUNCTION}"
+
+
+def docstring(file: File) -> Iterator[Finding]:
+    """Every public module says what it is for."""
+    is_private = file.path.stem.startswith("_") and not file.path.stem.endswith("__")
+    if file.is_python and not is_private and not ast.get_docstring(file.tree):
+        yield 1, "the module has no docstring"
+
+
+def complete_all(file: File) -> Iterator[Finding]:
+    """A package that re-exports has `__all__`, a tuple of all its public imports from inside."""
+    if file.path.name != "__init__.py" or file.is_test:
+        return
+    imported = dict(reexports(file))
+    listed = public_names(file.tree)
+    if listed is None:
+        if imported:
+            yield 1, f"it re-exports {', '.join(sorted(imported))}: say so in `__all__`, a tuple of names"
+        return
+    for name in sorted(imported.keys() - set(listed)):
+        yield (
+            imported[name],
+            f"{name} is imported from inside but not in `__all__`; alias it with _ if private",
+        )
+    for name in sorted(set(listed) - names_bound(file.tree)):
+        yield 1, f"`__all__` promises {name}, which is not there"
+
+
+def reexports(file: File) -> Iterator[tuple[str, int]]:
+    """The public names that a package imports from its own modules; the modules themselves are no names."""
+    for node in file.tree.body:
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        module = node.module or ""
+        source = f"{file.package}.{module}".rstrip(".") if node.level == 1 else module
+        if source == file.package:
+            continue
+        if node.level == 1 or source.startswith(f"{file.package}."):
+            for alias in node.names:
+                name = alias.asname or alias.name
+                if not name.startswith("_"):
+                    yield name, node.lineno
+
+
+def public_names(tree: ast.Module) -> tuple[str, ...] | None:
+    """The value of `__all__` where it is a tuple of strings, else None."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name("__all__")], value=ast.Tuple() as names):
+                return tuple(str(ast.literal_eval(name)) for name in names.elts)
+            case _:
+                pass
+    return None
+
+
+def names_bound(tree: ast.Module) -> set[str]:
+    """Every name that the top level of a module defines, assigns or imports."""
+    names: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                names |= {alias.asname or alias.name.partition(".")[0] for alias in aliases}
+            case ast.Assign(targets=[ast.Name(name)]) | ast.AnnAssign(target=ast.Name(name)):
+                names.add(name)
+            case _:
+                pass
+    return names
+
+
+def no_banned_call(file: File) -> Iterator[Finding]:
+    """No code of the packages reads the clock, sleeps, draws lots or prints, save that reports speak."""
+    if not file.is_python or file.is_test:
+        return
+    is_speaker = any(f"{file.package}.{file.path.stem}.".startswith(f"{speaker}.") for speaker in SPEAKERS)
+    for line, name in uses(file.tree):
+        for banned, instead in BANNED.items():
+            if (name == banned or name.startswith(f"{banned}.")) and not (banned == "print" and is_speaker):
+                yield line, f"{name} is banned: {instead}"
+
+
+def uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Each imported or built-in thing that a module names, as its full dotted name."""
+    aliases: dict[str, str] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    top = alias.name.partition(".")[0]
+                    aliases[alias.asname or top] = alias.name if alias.asname else top
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                for alias in names:
+                    aliases[alias.asname or alias.name] = f"{module}.{alias.name}"
+                    yield node.lineno, f"{module}.{alias.name}"
+            case _:
+                pass
+    for node in ast.walk(tree):
+        name = dotted(node)
+        if name:
+            top, dot, rest = name.partition(".")
+            if top in aliases or not dot:
+                yield getattr(node, "lineno", 1), aliases.get(top, top) + dot + rest
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` for a name or a chain of attributes of a name that is read, else nothing."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            base = dotted(value)
+            return f"{base}.{attr}" if base else ""
+        case _:
+            return ""
+
+
+def blind_judge(file: File) -> Iterator[Finding]:
+    """A judge does not look at the scenario, the seed or the kubelet's name."""
+    if (
+        not file.is_python
+        or file.is_test
+        or not f"{file.package}.".startswith("kubelet_conformance.contracts.")
+    ):
+        return
+    for node in ast.walk(file.tree):
+        match node:
+            case ast.Attribute(attr="scenario" | "seed" as attr):
+                yield node.lineno, f"a judge may not read .{attr}"
+            case ast.Attribute(value=ast.Name("header") | ast.Attribute(attr="header"), attr="kubelet"):
+                yield node.lineno, "a judge may not read the kubelet's name"
+            case _:
+                pass
+
+
+def finished(file: File) -> Iterator[Finding]:
+    """No code and no page leaves something for later; data may quote whom it likes."""
+    if file.path.suffix not in {".json", ".jsonl"}:
+        yield from lines_with(UNFINISHED, file)
+
+
+def at_home_anywhere(file: File) -> Iterator[Finding]:
+    """No file names a path of the machine it was written on."""
+    yield from lines_with(ELSEWHERE, file)
+
+
+def lines_with(needle: re.Pattern[str], file: File) -> Iterator[Finding]:
+    """Each line that holds the needle."""
+    for number, line in enumerate(file.text.splitlines(), start=1):
+        found = needle.search(line)
+        if found:
+            yield number, f"{found[0]!r} does not belong here"
+
+
+RULES: tuple[Rule, ...] = (
+    short_file,
+    short_function,
+    docstring,
+    complete_all,
+    no_banned_call,
+    blind_judge,
+    finished,
+    at_home_anywhere,
+)
+
+
+@cache
+def files() -> tuple[File, ...]:
+    """Every file of the checkout that .gitignore does not name."""
+    ignored = [".git", *(ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()]
+
+    def walk(folder: Path) -> Iterator[Path]:
+        for path in sorted(folder.iterdir()):
+            if any(fnmatch(path.name, pattern) for pattern in ignored):
+                continue
+            if path.is_dir():
+                yield from walk(path)
+            else:
+                yield path
+
+    return tuple(
+        File(PurePosixPath(path.relative_to(ROOT).as_posix()), path.read_text(encoding="utf-8"))
+        for path in walk(ROOT)
+    )
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_tree_keeps(rule: Rule) -> None:
+    """The whole tree keeps the rule."""
+    findings = [f"{file.path}:{line}: {text}" for file in files() for line, text in sorted(set(rule(file)))]
+
+    if findings:
+        pytest.fail("\n".join([f"{rule.__doc__}", *findings]), pytrace=False)
+
+
+def test_every_python_file_is_shipped_or_a_test() -> None:
+    """All code lies in a typed package of the wheel or in the tests: nothing escapes the rules."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    code = {
+        str(PurePosixPath(*file.path.parts[:2])) for file in files() if file.is_python and not file.is_test
+    }
+
+    assert code == set(packages)
+    assert all((ROOT / package / "py.typed").exists() for package in packages)
+
+
+INIT = "conformance/kubelet_conformance/__init__.py"
+CODE = "conformance/kubelet_conformance/a.py"
+JUDGE = "conformance/kubelet_conformance/contracts/a.py"
+REPORT = "conformance/kubelet_conformance/reports/a.py"
+COMMAND = "conformance/kubelet_conformance/cli.py"
+TEST = "tests/a.py"
+PAGE = "docs/a.md"
+
+#: A rule, a file made up for it, and the lines where the rule finds something.
+CASES: dict[str, tuple[Rule, str, str, list[int]]] = {
+    "file-400": (short_file, CODE, "a = 1\n" * 400, []),
+    "file-401": (short_file, CODE, "a = 1\n" * 401, [401]),
+    "test-500": (short_file, TEST, "a = 1\n" * 500, []),
+    "test-501": (short_file, TEST, "a = 1\n" * 501, [501]),
+    "page-501": (short_file, PAGE, "a\n" * 501, []),
+    "function-70": (short_function, TEST, "def f():\n" + " a\n" * 69, []),
+    "function-71": (short_function, TEST, "\nasync def f():\n" + " a\n" * 70, [2]),
+    "docstring-missing": (docstring, CODE, "a = 1", [1]),
+    "docstring-missing-in-package": (docstring, INIT, "", [1]),
+    "docstring-private": (docstring, "conformance/kubelet_conformance/_a.py", "a = 1", []),
+    "all-missing": (complete_all, INIT, "from .a import b", [1]),
+    "all-list": (complete_all, INIT, "from .a import b\n__all__ = ['b']", [1]),
+    "all-short": (complete_all, INIT, "\nfrom .a import b\n__all__ = ()", [2]),
+    "all-short-absolute": (complete_all, INIT, "\nfrom kubelet_conformance.a import b\n__all__ = ()", [2]),
+    "all-of-nothing": (complete_all, INIT, "__all__ = ('b',)", [1]),
+    "all-right": (complete_all, INIT, "from .a import b, c as _c\nfrom . import d\n__all__ = ('b',)", []),
+    "all-own": (complete_all, INIT, "import re\ndef f(): pass\n__all__ = ('f',)", []),
+    "sleep-by-alias": (no_banned_call, CODE, "from time import sleep as s\ns(1)", [1, 2]),
+    "sleep-async": (no_banned_call, CODE, "import asyncio\nasyncio.sleep(1)", [2]),
+    "clock": (no_banned_call, CODE, "import time\ndef f(): return time.time()", [2]),
+    "now": (no_banned_call, CODE, "from datetime import datetime\ndatetime.now()", [2]),
+    "chance": (no_banned_call, CODE, "import random as r\nr.choice([1])", [2]),
+    "print": (no_banned_call, CODE, "print(1)", [1]),
+    "print-in-report": (no_banned_call, REPORT, "print(1)", []),
+    "print-in-command": (no_banned_call, COMMAND, "print(1)", []),
+    "fields-of-that-name": (no_banned_call, CODE, "record.time.start\nself.input.random", []),
+    "judge-peeks": (blind_judge, JUDGE, "h.scenario\nx.seed\nt.header.kubelet", [1, 2, 3]),
+    "judge-is-blind": (blind_judge, JUDGE, "record.kubelet", []),
+    "report-may-look": (blind_judge, REPORT, "h.scenario", []),
+    "unfinished": (finished, PAGE, "a\n" + "TO" + "DO: b", [2]),
+    "unfinished-in-data": (finished, "fixtures/a.jsonl", "TO" + "DO", []),
+    "elsewhere": (at_home_anywhere, PAGE, "see /wo" + "rk/main", [1]),
+    "at-home": (at_home_anywhere, PAGE, "network/main, https://a/works/b", []),
+}
+
+
+@pytest.mark.parametrize(("rule", "path", "text", "lines"), CASES.values(), ids=CASES)
+def test_rule_bites(rule: Rule, path: str, text: str, lines: list[int]) -> None:
+    """Each rule finds what it is there to find, on the right line, and nothing else."""
+    found = sorted({line for line, _ in rule(File(PurePosixPath(path), text))})
+
+    assert found == lines
