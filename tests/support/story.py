@@ -15,19 +15,25 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from kubelet_conformance.contract.judge import Judge
-from kubelet_conformance.contract.verdicts import Outcome
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.trace.reader import Reader
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.contract.verdicts import Outcome, Verdict
+    from kubelet_conformance.trace.world import World
 
 __all__ = ("ContainerHandle", "PodHandle", "SandboxHandle", "Story")
 
 FULL_CHANNELS = {"cri": "full", "pods": "sent", "api": "full", "events": "full"}
 NOON = 1_750_000_000
+SHOWN: dict[str, set[Verdict]] = {}
+"""The verdicts that stories have shown of each contract in this run."""
 
 
 @dataclass
@@ -39,16 +45,19 @@ class PodHandle:
 
     @property
     def uid(self) -> str:
+        """Its UID."""
         uid: str = self.manifest["metadata"]["uid"]
         return uid
 
     @property
     def name(self) -> str:
+        """Its name."""
         name: str = self.manifest["metadata"]["name"]
         return name
 
     @property
     def namespace(self) -> str:
+        """Its namespace."""
         namespace: str = self.manifest["metadata"]["namespace"]
         return namespace
 
@@ -72,7 +81,6 @@ class ContainerHandle:
     sandbox: SandboxHandle
     config: dict[str, Any]
     created_at: int
-    fields: dict[str, Any] = field(default_factory=dict)
 
 
 class Story:
@@ -358,10 +366,25 @@ class Story:
 
     def judge(self, contract_id: str) -> Outcome:
         """The outcome of one contract on this story."""
-        version = self.header.get("kubernetes")
+        outcome = self.judge_with(every_contract()[contract_id])
+        SHOWN.setdefault(contract_id, set()).add(outcome.verdict)
+        return outcome
+
+    def world(self) -> World:
+        """What a judge knows of the node when the story is over."""
         with Reader("story.jsonl", io.BytesIO(self.text())) as reader:
-            chosen = [every_contract()[contract_id]]
-            judge = Judge("story.jsonl", reader.header, chosen, parse_version(version) if version else None)
+            judge = Judge("story.jsonl", reader.header, [], None)
             for record in reader:
                 judge.feed(record)
-            return judge.outcomes()[contract_id]
+            return judge.world
+
+    def judge_with(self, contract: Contract) -> Outcome:
+        """The outcome of a contract that is perhaps not in the catalogue's modules."""
+        version = self.header.get("kubernetes")
+        with Reader("story.jsonl", io.BytesIO(self.text())) as reader:
+            judge = Judge(
+                "story.jsonl", reader.header, [contract], parse_version(version) if version else None
+            )
+            for record in reader:
+                judge.feed(record)
+            return judge.outcomes()[contract.id]

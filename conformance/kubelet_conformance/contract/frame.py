@@ -145,7 +145,7 @@ def contract(  # noqa: PLR0913 - the parts of a contract
     gate: str | None = None,
     clause: str = "",
 ) -> Callable[[JudgeFunction], Contract]:
-    """A contract judged at moments: the function's docstring is the rule. `gate` is a feature gate it needs."""
+    """A contract judged at moments; the function's docstring is the rule. `gate` names a feature gate."""
 
     def make(judge: JudgeFunction) -> Contract:
         made = Contract(contract_id, _rule(judge), needs, versions, gate, judge.__module__)
@@ -163,7 +163,7 @@ def formula(
     versions: ByVersion[Any] = ALL,
     gate: str | None = None,
 ) -> Callable[[Callable[[], Implication]], Contract]:
-    """A contract written in past-time words, followed for each pod, sandbox or container born in the trace."""
+    """A contract in past-time words, followed for each pod, sandbox or container born in the trace."""
 
     def make(say: Callable[[], Implication]) -> Contract:
         made = Contract(contract_id, _rule(say), needs, versions, gate, say.__module__)

@@ -2,7 +2,8 @@
 
 Atoms are patterns over records: `call("StopContainer")` is the begin of a call, `done(...)` its good
 reply, `failed(...)` its error. Formulas join them: `&`, `|`, `~`, `.since()`, `before()`, `.implies()`.
-A formula is followed with one bool per word and entity, so memory is constant.
+A formula is followed with one bool per word and entity, so memory is constant. It sees only the moments
+its own atoms speak of: `before(f)` looks at the last of these.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Formula(ABC):
         """The formulas it is made of."""
 
     @abstractmethod
-    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int], /) -> bool:
         """Take one moment in and say whether the formula holds now."""
 
     @abstractmethod
@@ -106,9 +107,11 @@ class Pattern(Formula):
         return AnyOf(self, *others)
 
     def parts(self) -> tuple[Formula, ...]:
+        """An atom is made of nothing else."""
         return ()
 
-    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+    def step(self, moment: Moment, _state: list[bool], _slots: dict[int, int], /) -> bool:
+        """Whether this moment is one of these."""
         return self.matches(moment)
 
     def __str__(self) -> str:
@@ -121,7 +124,7 @@ class AnyOf(Pattern):
     def __init__(self, *options: Pattern) -> None:
         flat = tuple(one for option in options for one in option.alternatives())
         super().__init__(
-            frozenset().union(*(one.keys for one in flat)), words=" or ".join(str(one) for one in flat)
+            frozenset[str]().union(*(one.keys for one in flat)), words=" or ".join(str(one) for one in flat)
         )
         self._options = flat
 
@@ -142,7 +145,7 @@ class _Both(Formula):
     def parts(self) -> tuple[Formula, ...]:
         return self._left, self._right
 
-    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int], /) -> bool:
         left = self._left.step(moment, state, slots)
         right = self._right.step(moment, state, slots)
         return left and right
@@ -152,7 +155,7 @@ class _Both(Formula):
 
 
 class _Either(_Both):
-    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int], /) -> bool:
         left = self._left.step(moment, state, slots)
         right = self._right.step(moment, state, slots)
         return left or right
@@ -168,7 +171,7 @@ class _Not(Formula):
     def parts(self) -> tuple[Formula, ...]:
         return (self._inner,)
 
-    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int], /) -> bool:
         return not self._inner.step(moment, state, slots)
 
     def __str__(self) -> str:
@@ -176,7 +179,7 @@ class _Not(Formula):
 
 
 class _Since(_Both):
-    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int], /) -> bool:
         slot = slots[id(self)]
         kept = self._left.step(moment, state, slots)
         begun = self._right.step(moment, state, slots)
@@ -188,7 +191,7 @@ class _Since(_Both):
 
 
 class _Before(_Not):
-    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int], /) -> bool:
         slot = slots[id(self)]
         earlier = state[slot]
         state[slot] = self._inner.step(moment, state, slots)
@@ -199,7 +202,7 @@ class _Before(_Not):
 
 
 class _Once(_Not):
-    def step(self, moment: Moment, state: list[bool], slots: dict[int, int]) -> bool:
+    def step(self, moment: Moment, state: list[bool], slots: dict[int, int], /) -> bool:
         slot = slots[id(self)]
         state[slot] = self._inner.step(moment, state, slots) or state[slot]
         return state[slot]

@@ -18,7 +18,7 @@ from kubelet_conformance.trace.bodies import (
     StopContainerRequest,
 )
 from kubelet_conformance.trace.looking import commanded
-from kubelet_conformance.trace.records import Call, Deleted, Kubelet, PodChange, Reply, RuntimeEvent, Status
+from kubelet_conformance.trace.records import Call, Kubelet, PodChange, Reply, RuntimeEvent
 from kubelet_conformance.trace.views import Exit, Stop, Termination
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ("TEACHING_RPCS", "learn")
 
+_LISTS = frozenset({"ListContainers", "ListPodSandbox"})
+"""A listing like the last one teaches nothing."""
 _CONTAINER_STATES = {
     "CONTAINER_CREATED": "created",
     "CONTAINER_RUNNING": "running",
@@ -43,28 +45,25 @@ def learn(moment: Moment) -> None:
     """Bring the views up to date with the record."""
     record = moment.record
     if isinstance(record, Call):
-        begin = _CALLS.get(record.rpc)
-        if begin is not None:
-            begin(moment)
+        _run(_CALLS.get(record.rpc), moment)
     elif isinstance(record, Reply):
         if record.error is not None:
-            failed = _FAILURES.get(record.call.rpc)
-            if failed is not None:
-                failed(moment)
-        elif not (record.same and record.call.rpc.startswith("List")):
-            done = _REPLIES.get(record.call.rpc)
-            if done is not None:
-                done(moment)
+            _run(_FAILURES.get(record.call.rpc), moment)
+        elif not (record.same and record.call.rpc in _LISTS):
+            _run(_REPLIES.get(record.call.rpc), moment)
     elif isinstance(record, RuntimeEvent):
         _runtime(moment, record)
     elif isinstance(record, PodChange):
         _pod(moment, record)
-    elif isinstance(record, Status):
-        _status(moment)
-    elif isinstance(record, Deleted):
-        _deleted(moment)
     elif isinstance(record, Kubelet):
         _kubelet(moment, record)
+    else:
+        _run(_OTHERS.get(record.kind), moment)
+
+
+def _run(lesson: Callable[[Moment], None] | None, moment: Moment) -> None:
+    if lesson is not None:
+        lesson(moment)
 
 
 def _start_begins(moment: Moment) -> None:
@@ -368,5 +367,6 @@ _FAILURES: dict[str, Callable[[Moment], None]] = {
     "StopPodSandbox": _sandbox_stop_ends,
     "ExecSync": _exec_ends,
 }
+_OTHERS: dict[str, Callable[[Moment], None]] = {"status": _status, "deleted": _deleted}
 TEACHING_RPCS = frozenset(_CALLS) | frozenset(_REPLIES) | frozenset(_FAILURES)
 """Calls that the views learn from."""

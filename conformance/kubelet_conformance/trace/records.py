@@ -90,16 +90,19 @@ class Call:
 
     kind = "call"
 
-    def __init__(self, seq: int, t: float, rpc: str, id: str, request: Body) -> None:  # noqa: A002 - the format's name
+    def __init__(self, seq: int, t: float, rpc: str, call_id: str, request: Body) -> None:
         self.seq = seq
         self.t = t
         self.rpc = rpc
-        self.id = id
+        self.id = call_id
         self.request = request
 
 
 class Reply:
-    """The end of a call: a response, or an error. `effect` is False when an injected error kept it from acting."""
+    """The end of a call: a response, or an error.
+
+    `effect` is False where an injected error kept it from acting.
+    """
 
     __slots__ = ("call", "effect", "error", "response", "same", "seq", "t")
 
