@@ -75,7 +75,7 @@ def test_found_records_have_an_unknown_past() -> None:
 
 
 def test_lost_records_vanish() -> None:
-    """A container that leaves the full list without RemoveContainer has vanished; a filtered one shows nothing."""
+    """A container that leaves the full list without RemoveContainer has vanished; a filter shows nothing."""
     s = Story()
     web = s.pod()
     c1 = s.run_container(web, s.run_sandbox(web))

@@ -63,6 +63,12 @@ class Answered:
     text: str
     whole_node: bool
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """All that can end it."""
+        patterns = (self.by, self.unless, self.not_before)
+        return frozenset[str]().union(*(one.keys for one in patterns if one is not None))
+
 
 KEPT = Kept()
 Finding: TypeAlias = "Kept | Broken | Answered"

@@ -5,32 +5,39 @@ from __future__ import annotations
 import traceback
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubelet_conformance.contract.frame import Answered, Broken, Kept
+from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
 from kubelet_conformance.contract.needs import missing
 from kubelet_conformance.contract.owed import Ledger, Obligation
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.trace.errors import BodyError
-from kubelet_conformance.trace.learning import TEACHING_RPCS, learn
+from kubelet_conformance.trace.learning import TEACHING, learn
 from kubelet_conformance.trace.looking import keys_of, look
-from kubelet_conformance.trace.records import Call, Reply, Unknown
+from kubelet_conformance.trace.records import Unknown
 from kubelet_conformance.trace.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from kubelet_conformance.contract.frame import Clause, Contract, Findings
+    from kubelet_conformance.contract.frame import Clause, Contract, Findings, JudgeFunction
     from kubelet_conformance.contract.versions import Version
+    from kubelet_conformance.contract.words import Implication, Predicate
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Record
     from kubelet_conformance.trace.views import Entity
 
-__all__ = ("EVIDENCE_MAX", "Judge")
+__all__ = ("EVIDENCE_MAX", "TEXT_CHARS_MAX", "Judge")
 
 EVIDENCE_MAX = 10
-"""How many breaks of one contract are kept as evidence from one trace; all are counted."""
+"""How many breaks of one contract are kept as evidence from one trace, beside one of each clause that was
+broken; all are counted.
+"""
+TEXT_CHARS_MAX = 2000
+"""What a judge says of a break is cut here: it may quote names of any length."""
+
+_KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
 
 
 class _Tally:
@@ -39,10 +46,14 @@ class _Tally:
     def __init__(self, judge: Judge, contract: Contract) -> None:
         self.contract = contract
         self._judge = judge
+        self._scenario = judge.world.header.scenario
         self.outcome = Outcome(Verdict.NOT_EXERCISED)
         self.failed = ""
 
     def take(self, clause: Clause, findings: Findings, moment: Moment) -> None:
+        if findings is KEPT:
+            self.kept(clause)
+            return
         if findings is None:
             return
         if isinstance(findings, (Kept, Broken, Answered)):
@@ -65,16 +76,18 @@ class _Tally:
 
     def kept(self, clause: Clause) -> None:
         self.outcome.activations += 1
-        self.outcome.kept_clauses.add((clause.name, self._judge.world.header.scenario))
+        self.outcome.kept_clauses.add((clause.name, self._scenario))
 
     def broken(self, clause: Clause, seqs: tuple[int, ...], text: str) -> None:
         outcome = self.outcome
         outcome.activations += 1
         outcome.breaks += 1
-        if len(outcome.evidence) < EVIDENCE_MAX:
-            scenario = self._judge.world.header.scenario
+        place = clause.name, self._scenario
+        if len(outcome.evidence) < EVIDENCE_MAX or place not in outcome.broken_clauses:
             seq = tuple(sorted(set(seqs)))
-            outcome.evidence.append(Evidence(self._judge.trace, scenario, clause.name, seq, text))
+            said = text[:TEXT_CHARS_MAX]
+            outcome.evidence.append(Evidence(self._judge.trace, self._scenario, clause.name, seq, said))
+        outcome.broken_clauses.add(place)
 
     def crashed(self, seq: int) -> None:
         if not self.failed:
@@ -89,6 +102,16 @@ class _Tally:
         elif outcome.activations:
             outcome.verdict = Verdict.KEPT
         return outcome
+
+
+class _Listener(NamedTuple):
+    """One judge with what it waits for."""
+
+    tally: _Tally
+    clause: Clause
+    keys: frozenset[str]
+    condition: Predicate | None
+    judge: JudgeFunction
 
 
 class Judge:
@@ -107,8 +130,9 @@ class Judge:
         self.ledger = Ledger()
         self._outcomes: dict[str, Outcome] = {}
         self._tallies: list[_Tally] = []
-        self._judges: dict[str, list[tuple[_Tally, Clause, frozenset[str]]]] = defaultdict(list)
-        self._formulas: dict[str, list[tuple[_Tally, Clause, frozenset[str], int]]] = defaultdict(list)
+        self._listeners: dict[str, list[_Listener]] = defaultdict(list)
+        self._asked_at: dict[tuple[str, ...], list[_Listener]] = {}
+        self._heard = set(TEACHING)
         self._formula_count = 0
         for contract in contracts:
             reason = self._why_not(contract)
@@ -129,76 +153,73 @@ class Judge:
         for clause in contract.clauses:
             if clause.implication is not None:
                 self._formula_count += 1
-                keys = clause.implication.keys
-                for key in keys:
-                    self._formulas[key].append((tally, clause, keys, self._formula_count))
-            elif clause.on is not None:
-                for key in clause.on.keys:
-                    self._judges[key].append((tally, clause, clause.on.keys))
+                judge = partial(_follow, clause.implication, clause.each, self._formula_count)
+                self._listen(_Listener(tally, clause, clause.implication.keys, None, judge))
+            elif clause.on is not None and clause.judge is not None:
+                self._listen(_Listener(tally, clause, clause.on.keys, clause.on.condition, clause.judge))
+
+    def _listen(self, listener: _Listener) -> None:
+        self._heard |= listener.keys
+        for key in listener.keys:
+            self._listeners[key].append(listener)
 
     def feed(self, record: Record) -> None:
         """Judge one record, then learn from it."""
-        self.ledger.pass_time(record.t, record.seq)
-        if isinstance(record, Unknown):
-            return
+        ledger = self.ledger
+        if ledger.next_due < record.t:
+            ledger.pass_time(record.t, record.seq)
         keys = keys_of(record)
-        if isinstance(record, (Call, Reply)):
-            call = record if isinstance(record, Call) else record.call
-            key = keys[0]
-            if call.rpc not in TEACHING_RPCS and key not in self._judges and key not in self._formulas:
-                return
+        key = keys[0]
+        if key not in self._heard and key not in ledger.awaited or isinstance(record, Unknown):
+            return
         moment = look(self.world, record, keys)
+        if not ledger.awaited.isdisjoint(moment.keys):
+            ledger.look(moment, self.world.node)
+            if moment.pod is not None:
+                ledger.look(moment, moment.pod)
         self._judge(moment)
         learn(moment)
-        if moment.keys[0] in {"kubelet:killed", "kubelet:stopped"}:
-            self.ledger.drop_all()
+        if key in _KUBELET_GONE:
+            ledger.drop_all()
 
     def _judge(self, moment: Moment) -> None:
-        self.ledger.look(moment, self.world.node)
-        if moment.pod is not None:
-            self.ledger.look(moment, moment.pod)
-        for place, key in enumerate(moment.keys):
-            earlier = moment.keys[:place]
-            for tally, clause, keys in self._judges.get(key, ()):
-                if keys.isdisjoint(earlier):
-                    self._ask(tally, clause, moment)
-            for tally, clause, keys, number in self._formulas.get(key, ()):
-                if keys.isdisjoint(earlier):
-                    self._follow(tally, clause, number, moment)
+        for tally, clause, _, condition, judge in self._waiting_for(moment.keys):
+            try:
+                if condition is None or condition(moment):
+                    findings = judge(moment)
+                    if findings is not None:
+                        tally.take(clause, findings, moment)
+            except BodyError:
+                raise
+            except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
+                tally.crashed(moment.seq)
 
-    def _ask(self, tally: _Tally, clause: Clause, moment: Moment) -> None:
-        if clause.on is None or clause.judge is None:
-            return
-        try:
-            if clause.on.matches(moment):
-                tally.take(clause, clause.judge(moment), moment)
-        except BodyError:
-            raise
-        except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
-            tally.crashed(moment.seq)
-
-    def _follow(self, tally: _Tally, clause: Clause, number: int, moment: Moment) -> None:
-        entity: Entity | None = getattr(moment, clause.each)
-        implication = clause.implication
-        if implication is None or entity is None or not entity.born:
-            return
-        state = entity.monitors.get(number)
-        if state is None:
-            state = entity.monitors[number] = implication.begin()
-        try:
-            kept = implication.step(moment, state)
-        except BodyError:
-            raise
-        except Exception:  # noqa: BLE001 - as above
-            tally.crashed(moment.seq)
-            return
-        if kept:
-            tally.kept(clause)
-        elif kept is False:
-            tally.broken(clause, (moment.seq,), str(implication))
+    def _waiting_for(self, keys: tuple[str, ...]) -> list[_Listener]:
+        """The judges to ask at a moment with these keys, each once."""
+        found = self._asked_at.get(keys)
+        if found is None:
+            found = [one for key in keys for one in self._listeners.get(key, ())]
+            found = list({id(one): one for one in found}.values())
+            if found:
+                self._asked_at[keys] = found
+        return found
 
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome of every contract, by id. What is still owed is pending: not exercised."""
         for tally in self._tallies:
             self._outcomes[tally.contract.id] = tally.verdict()
         return self._outcomes
+
+
+def _follow(implication: Implication, each: str, number: int, moment: Moment) -> Findings:
+    """One step of a formula, for the entity it follows."""
+    entity: Entity | None = getattr(moment, each)
+    if entity is None or not entity.born:
+        return None
+    state = entity.monitors.get(number)
+    if state is None:
+        state = entity.monitors[number] = implication.begin()
+    kept = implication.step(moment, state)
+    if kept is None:
+        return None
+    return KEPT if kept else broken(str(implication))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import math
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,13 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ("Ledger", "Obligation")
 
-_SWEEP_AT = 10_000
-
 
 class Obligation:
     """One thing owed since a moment."""
 
-    __slots__ = ("deadline", "due", "keys", "on_break", "on_kept", "open", "seq", "t")
+    __slots__ = ("__weakref__", "deadline", "due", "keys", "on_break", "on_kept", "open", "seq", "t")
 
     def __init__(
         self,
@@ -36,8 +36,7 @@ class Obligation:
         self.on_kept = on_kept
         self.on_break = on_break
         self.open = True
-        patterns = (due.by, due.unless, due.not_before)
-        self.keys = frozenset[str]().union(*(p.keys for p in patterns if p is not None))
+        self.keys = due.keys
 
     def look(self, moment: Moment) -> None:
         """Kept, dropped or broken by this moment, or still open."""
@@ -68,27 +67,37 @@ class Ledger:
     """Every open obligation, by entity and by deadline."""
 
     def __init__(self) -> None:
+        self.next_due = math.inf
+        """When the next deadline passes."""
+        self.awaited: set[str] = set()
+        """Every key that some obligation has ever listened to."""
         self._deadlines: list[tuple[float, int, Obligation]] = []
         self._count = 0
-        self._all: dict[int, Obligation] = {}
+        self._all = WeakSet[Obligation]()
+        """Weak, so that what a forgotten entity owed without a deadline goes with it."""
+
+    def __len__(self) -> int:
+        """How many obligations are open."""
+        return sum(obligation.open for obligation in self._all)
 
     def owe(self, obligation: Obligation, entity: Entity) -> None:
         """Remember an obligation of this entity."""
         self._count += 1
-        self._all[self._count] = obligation
+        self._all.add(obligation)
+        self.awaited |= obligation.keys
         entity.note(_Open).list.append(obligation)
         if obligation.deadline is not None:
             heapq.heappush(self._deadlines, (obligation.deadline, self._count, obligation))
-        if len(self._all) > _SWEEP_AT and self._count % _SWEEP_AT == 0:
-            self._all = {number: one for number, one in self._all.items() if one.open}
+            self.next_due = self._deadlines[0][0]
 
     def look(self, moment: Moment, entity: Entity) -> None:
         """Let the entity's obligations see the moment."""
         kept = entity.note(_Open)
         if not kept.list:
             return
+        keys = moment.keys
         for obligation in kept.list:
-            if obligation.open and any(key in obligation.keys for key in moment.keys):
+            if obligation.open and not obligation.keys.isdisjoint(keys):
                 obligation.look(moment)
         kept.list[:] = [obligation for obligation in kept.list if obligation.open]
 
@@ -99,10 +108,12 @@ class Ledger:
             obligation = heapq.heappop(deadlines)[2]
             if obligation.open:
                 obligation.overdue(seq)
+        self.next_due = deadlines[0][0] if deadlines else math.inf
 
     def drop_all(self) -> None:
         """The kubelet is down: what it owed, the next one owes anew or not at all."""
-        for obligation in self._all.values():
+        for obligation in self._all:
             obligation.open = False
         self._all.clear()
         self._deadlines.clear()
+        self.next_due = math.inf

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ("Evidence", "Outcome", "Verdict", "merged")
+__all__ = ("MERGED_EVIDENCE_MAX", "Evidence", "Outcome", "Verdict", "merged")
+
+MERGED_EVIDENCE_MAX = 100
+"""How many breaks of one contract are kept as evidence over all traces; all are counted."""
 
 
 class Verdict(StrEnum):
@@ -40,11 +43,16 @@ class Evidence:
     clause: str
     seq: tuple[int, ...]
     text: str
+    deviation: str = ""
+    """The baseline's reason, where a baseline knows this break."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """A contract's verdict on one trace or several. Evidence is bounded; `breaks` counts all."""
+    """A contract's verdict on one trace or several.
+
+    Evidence is bounded, but holds a break of each (clause, scenario) that was broken; `breaks` counts all.
+    """
 
     verdict: Verdict
     activations: int = 0
@@ -53,7 +61,9 @@ class Outcome:
     reason: str = ""
     """Why it is not applicable, or what failed."""
     kept_clauses: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
-    """(clause, scenario) that were put to the test."""
+    """(clause, scenario) that were put to the test and held there."""
+    broken_clauses: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
+    """(clause, scenario) that were broken, those beyond the evidence included."""
 
 
 def merged(first: Outcome, second: Outcome) -> Outcome:
@@ -63,7 +73,20 @@ def merged(first: Outcome, second: Outcome) -> Outcome:
         graver.verdict,
         first.activations + second.activations,
         first.breaks + second.breaks,
-        [*first.evidence, *second.evidence],
+        _joined(first.evidence, second.evidence),
         graver.reason,
         first.kept_clauses | second.kept_clauses,
+        first.broken_clauses | second.broken_clauses,
     )
+
+
+def _joined(first: list[Evidence], second: list[Evidence]) -> list[Evidence]:
+    """All evidence up to the bound, and beyond it a break of each (clause, scenario) that has none yet."""
+    joined = list(first)
+    shown = {(each.clause, each.scenario) for each in first}
+    for each in second:
+        place = each.clause, each.scenario
+        if len(joined) < MERGED_EVIDENCE_MAX or place not in shown:
+            joined.append(each)
+            shown.add(place)
+    return joined

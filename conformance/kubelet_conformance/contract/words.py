@@ -35,6 +35,7 @@ __all__ = (
     "pod_unset",
     "sandbox_died",
     "status",
+    "told",
 )
 
 
@@ -94,9 +95,21 @@ class Pattern(Formula):
 
     def matches(self, moment: Moment) -> bool:
         """The record is one of these."""
-        if not any(key in self.keys for key in moment.keys):
+        if self.keys.isdisjoint(moment.keys):
             return False
-        return all(predicate(moment) for predicate in self._where)
+        return not self._where or all(predicate(moment) for predicate in self._where)
+
+    @property
+    def condition(self) -> Predicate | None:
+        """What is left to ask of a moment that has one of the keys; None where nothing is."""
+        if any(option.has_conditions for option in self.alternatives()):
+            return self.matches
+        return None
+
+    @property
+    def has_conditions(self) -> bool:
+        """Its keys alone do not decide."""
+        return bool(self._where)
 
     def alternatives(self) -> tuple[Pattern, ...]:
         """The patterns it stands for."""
@@ -289,6 +302,11 @@ def exited() -> Pattern:
 def sandbox_died() -> Pattern:
     """The trace tells for the first time that a sandbox died without being stopped."""
     return Pattern(frozenset({"fact:sandbox-died"}), words="sandbox died")
+
+
+def told(*what: str) -> Pattern:
+    """A reading of the runtime says something new: of a `container`, of a `sandbox`, or in a whole `list`."""
+    return _named("told", what, "told")
 
 
 def status() -> Pattern:

@@ -18,7 +18,7 @@ def every_contract() -> dict[str, Contract]:
     for module in pkgutil.iter_modules(__path__, f"{__name__}."):
         for value in vars(import_module(module.name)).values():
             if isinstance(value, Contract) and value.module == module.name:
-                if value.id in found:
+                if found.get(value.id, value) is not value:
                     raise ValueError(f"{value.id} is judged in {found[value.id].module} and in {module.name}")
                 found[value.id] = value
     return found

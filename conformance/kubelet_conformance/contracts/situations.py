@@ -4,12 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import Pattern, deleted, pod_set, pod_unset
+from kubelet_conformance.contract.words import Pattern, call, deleted, pod_set, pod_unset
+from kubelet_conformance.trace.bodies import ExecSyncRequest
+from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
+    from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Node, Pod
 
-__all__ = ("TERMINATION_ASKED", "to_run")
+__all__ = (
+    "API_DELETE",
+    "END",
+    "NOBODY",
+    "TERMINATION_ASKED",
+    "about",
+    "at_its_end",
+    "hook_command",
+    "known_to_kubelet",
+    "of",
+    "pod_of_write",
+    "runs_post_start",
+    "runs_pre_stop",
+    "starts_or_creates",
+    "stop_asked",
+    "to_run",
+    "will_not_run_again",
+    "worker_is_busy",
+)
+
+
+def _deletes_a_pod(m: Moment) -> bool:
+    record = m.record
+    return isinstance(record, ApiWrite) and record.verb.lower() == "delete" and record.resource == "pods"
+
+
+API_DELETE = Pattern(frozenset({"api"})).where(_deletes_a_pod, "the kubelet deletes a pod")
+"""The kubelet's own DELETE of a pod object."""
+END = Pattern(frozenset({"end"}), words="end of observation")
+"""The trace ends."""
+NOBODY = Pattern(frozenset(), words="nothing")
+"""No record: for what must be explained by an `unless`, or break."""
 
 
 def _is_being_deleted(m: Moment) -> bool:
@@ -26,3 +61,109 @@ def to_run(m: Moment) -> bool:
     """The moment's pod was born in the trace, is wanted, and nobody asked it to go."""
     pod = m.pod
     return pod is not None and pod.born and pod.wanted and pod.termination is None and not pod.finished
+
+
+def pod_of_write(m: Moment) -> Pod | None:
+    """The pod that one of the kubelet's own writes is about."""
+    return m.world.pod_of_object(m.record.uid) if isinstance(m.record, ApiWrite) else None
+
+
+def about(container: Container) -> Predicate:
+    """The moment is about this container."""
+    return lambda m: m.container is container
+
+
+def of(pod: Pod) -> Predicate:
+    """The moment is about this pod: for obligations that watch the whole node."""
+    return lambda m: m.pod is pod
+
+
+def known_to_kubelet(pod: Pod, node: Node) -> bool:
+    """Some source has told the kubelet that runs now of this pod; False only where that is certain."""
+    if pod.termination is not None and not pod.wanted:
+        return node.started_t is None or node.started_t < pod.termination.t
+    return pod.manifest is not None or not node.born
+
+
+def hook_command(container: Container, hook: str) -> list[str] | None:
+    """The command of the container's exec hook `post_start` or `pre_stop`; None where it has none."""
+    spec = container.spec
+    handler = getattr(spec.lifecycle, hook) if spec is not None else None
+    return handler.exec.command if handler is not None and handler.exec is not None else None
+
+
+def _runs_hook(m: Moment, hook: str) -> bool:
+    container = m.container
+    if container is None or m.call.rpc != "ExecSync":
+        return False
+    request, spec = m.request(ExecSyncRequest), container.spec
+    if spec is None or request.cmd != hook_command(container, hook):
+        return False
+    probes = (spec.liveness_probe, spec.readiness_probe, spec.startup_probe)
+    return request.timeout == 0 or not any(p and p.exec and p.exec.command == request.cmd for p in probes)
+
+
+def runs_post_start(m: Moment) -> bool:
+    """The ExecSync that begins or ends here is the container's postStart hook.
+
+    Where both hooks have the same command, it is postStart only as long as none has run.
+    """
+    if not _runs_hook(m, "post_start"):
+        return False
+    if m.container is None or not _runs_hook(m, "pre_stop"):
+        return True
+    first = next(iter(m.container.hooks), None)
+    return first is None or first.call is m.call
+
+
+def runs_pre_stop(m: Moment) -> bool:
+    """The ExecSync that begins or ends here is the container's preStop hook."""
+    return _runs_hook(m, "pre_stop") and not runs_post_start(m)
+
+
+def stop_asked(container: Container, since: float = 0.0) -> bool:
+    """A StopContainer, or the preStop hook that goes before it, began at `since` or later."""
+    if any(stop.call.t >= since for stop in container.stops):
+        return True
+    command = hook_command(container, "pre_stop")
+    return command is not None and any(h.cmd == command and h.call.t >= since for h in container.hooks)
+
+
+_STARTING = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer"})
+_WORKING = _STARTING | {"StopContainer", "StopPodSandbox"}
+
+
+def worker_is_busy(pod: Pod) -> bool:
+    """The pod's worker waits for an answer: a step of a sync, a kill, or a hook."""
+    if any(c.rpc in _WORKING for c in pod.calls_open.values()):
+        return True
+    return any(h.end_t is None and h.call.id in c.hooks_open for c in pod.every_container() for h in c.hooks)
+
+
+def starts_or_creates() -> Pattern:
+    """A step that brings a pod up begins."""
+    return call(*sorted(_STARTING))
+
+
+def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
+    """The restart policy lets an app container that ended with `code` be."""
+    spec = pod.container_spec(name)
+    if spec is None or spec.restart_policy is not None:
+        return False
+    return pod.restart_policy == "Never" or (pod.restart_policy == "OnFailure" and code == 0)
+
+
+def at_its_end(pod: Pod, last: Container | None = None, code: int | None = None) -> bool:
+    """Every app container has ended and none is to run again; `last` ends just now with `code`."""
+    if pod.spec is None or not pod.spec.containers:
+        return False
+    for spec in pod.spec.containers:
+        container = pod.newest(spec.name)
+        if container is None:
+            return False
+        if container is not last and (container.exit is None or container.state != "exited"):
+            return False
+        ended = code if container is last else container.exit.code if container.exit else None
+        if not will_not_run_again(pod, spec.name, ended):
+            return False
+    return True

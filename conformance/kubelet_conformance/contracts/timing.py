@@ -6,7 +6,21 @@ and grace periods are lower bounds.
 
 from __future__ import annotations
 
-__all__ = ("HOUSEKEEPING", "REACTION", "RELIST", "RETRY", "RETRY_SLACK", "ROUNDING", "SAME_MOMENT")
+__all__ = (
+    "EXEC_SLACK",
+    "FILE_POLL",
+    "GC_PERIOD",
+    "HOUSEKEEPING",
+    "KUBELET_START",
+    "REACTION",
+    "RELIST",
+    "RETRY",
+    "RETRY_SLACK",
+    "ROUNDING",
+    "SAME_MOMENT",
+    "STOP_SLACK",
+    "TOGETHER",
+)
 
 RETRY = 16.0
 """A failed sync comes again after 10 s times [1.0, 1.5), at the next 1 s tick (pod_workers.go)."""
@@ -22,3 +36,17 @@ ROUNDING = 1.0
 """Times that the API cuts to whole seconds."""
 SAME_MOMENT = 0.05
 """Two things this close cannot be told apart by cause."""
+TOGETHER = 2.0
+"""What a kubelet does at one time for several containers begins within this."""
+KUBELET_START = 12.0
+"""From the kubelet's start to what its first relist and its first housekeeping lead to (1.23: 7.3 s)."""
+GC_PERIOD = 60.0
+"""Container garbage collection (kubelet.go)."""
+API_POLL = 0.2
+"""How late a sampled record of the API may be."""
+STOP_SLACK = 2.0
+"""How long a runtime may take to kill and to answer once a stop's timeout is over."""
+EXEC_SLACK = 2.0
+"""How long a runtime may take to kill and to answer once an ExecSync's timeout is over."""
+FILE_POLL = 20.0
+"""How often a manifest folder is read where nothing tells of a change in it (fileCheckFrequency)."""

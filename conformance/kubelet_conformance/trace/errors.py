@@ -23,4 +23,9 @@ class TraceError(Exception):
 
 
 class BodyError(Exception):
-    """A request, reply, manifest or status whose fields do not have the types the protocol gives them."""
+    """A record that no judge can read: its fields have wrong types, or it passes a bound."""
+
+    def __init__(self, problem: str, remedy: str = "mend or cut the record") -> None:
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(problem)

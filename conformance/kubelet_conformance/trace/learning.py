@@ -17,8 +17,18 @@ from kubelet_conformance.trace.bodies import (
     RunPodSandboxRequest,
     StopContainerRequest,
 )
+from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed
 from kubelet_conformance.trace.looking import commanded
 from kubelet_conformance.trace.records import Call, Kubelet, PodChange, Reply, RuntimeEvent
+from kubelet_conformance.trace.under_way import (
+    LISTS,
+    WORK,
+    call_begins,
+    call_ends,
+    execution_begins,
+    execution_ends,
+    nothing_is_under_way,
+)
 from kubelet_conformance.trace.views import Exit, Stop, Termination
 
 if TYPE_CHECKING:
@@ -29,10 +39,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
-__all__ = ("TEACHING_RPCS", "learn")
+__all__ = ("TEACHING", "learn")
 
-_LISTS = frozenset({"ListContainers", "ListPodSandbox"})
-"""A listing like the last one teaches nothing."""
 _CONTAINER_STATES = {
     "CONTAINER_CREATED": "created",
     "CONTAINER_RUNNING": "running",
@@ -44,12 +52,16 @@ _CONTAINER_STATES = {
 def learn(moment: Moment) -> None:
     """Bring the views up to date with the record."""
     record = moment.record
+    if moment.keys[0] in _CHANGES or moment.exit is not None or "fact:sandbox-died" in moment.keys:
+        moment.world.changed_seq = moment.seq
     if isinstance(record, Call):
+        call_begins(moment)
         _run(_CALLS.get(record.rpc), moment)
     elif isinstance(record, Reply):
+        call_ends(moment)
         if record.error is not None:
             _run(_FAILURES.get(record.call.rpc), moment)
-        elif not (record.same and record.call.rpc in _LISTS):
+        elif not (record.same and record.call.rpc in LISTS):
             _run(_REPLIES.get(record.call.rpc), moment)
     elif isinstance(record, RuntimeEvent):
         _runtime(moment, record)
@@ -66,6 +78,17 @@ def _run(lesson: Callable[[Moment], None] | None, moment: Moment) -> None:
         lesson(moment)
 
 
+def _create_begins(moment: Moment) -> None:
+    if moment.pod is not None:
+        moment.pod.create = moment.call
+
+
+def _create_failed(moment: Moment) -> None:
+    if moment.pod is not None:
+        name = moment.request(CreateContainerRequest).config.metadata.name
+        moment.pod.create_failed[name] = moment.seq
+
+
 def _start_begins(moment: Moment) -> None:
     if moment.container is not None:
         moment.container.start = moment.call
@@ -80,16 +103,6 @@ def _stop_begins(moment: Moment) -> None:
 def _sandbox_stop_begins(moment: Moment) -> None:
     if moment.sandbox is not None:
         moment.sandbox.stops.append(Stop(moment.call))
-
-
-def _exec_begins(moment: Moment) -> None:
-    if moment.container is not None:
-        moment.container.hooks_open[moment.call.id] = moment.call
-
-
-def _exec_ends(moment: Moment) -> None:
-    if moment.container is not None:
-        moment.container.hooks_open.pop(moment.call.id, None)
 
 
 def _sandbox_runs(moment: Moment) -> None:
@@ -122,7 +135,7 @@ def _container_created(moment: Moment) -> None:
 def _container_started(moment: Moment) -> None:
     container = moment.container
     if container is not None:
-        container.started_t = moment.t
+        container.started_t, container.started_seq = moment.t, moment.seq
         if container.exit is None:
             container.state = "running"
 
@@ -157,8 +170,9 @@ def _sandbox_stop_ends(moment: Moment) -> None:
 def _close(stops: deque[Stop], moment: Moment) -> None:
     for stop in stops:
         if stop.call is moment.call:
-            stop.end_t = moment.t
+            stop.end_t, stop.end_seq = moment.t, moment.seq
             stop.failed = moment.reply.error is not None
+            stop.not_found = moment.reply.error is not None and moment.reply.error.code == "NOT_FOUND"
 
 
 def _exit(container: Container, ended: Exit) -> None:
@@ -282,7 +296,7 @@ def _pod(moment: Moment, record: PodChange) -> None:
         pod.termination, pod.born = None, False
     pod.source = record.source
     pod.manifest = manifest
-    pod.wanted = True
+    pod.wanted, pod.changed_t = True, moment.t
     if pod.set_t is None:
         pod.set_t, pod.set_seq = moment.t, moment.seq
     if manifest.metadata.deletion_timestamp:
@@ -337,15 +351,15 @@ def _kubelet(moment: Moment, record: Kubelet) -> None:
     else:
         node.kubelet_up = False
         node.down_t = moment.t
-        for container in moment.world.containers.values():
-            container.hooks_open.clear()
+        nothing_is_under_way(moment.world)
 
 
 _CALLS: dict[str, Callable[[Moment], None]] = {
+    "CreateContainer": _create_begins,
     "StartContainer": _start_begins,
     "StopContainer": _stop_begins,
     "StopPodSandbox": _sandbox_stop_begins,
-    "ExecSync": _exec_begins,
+    "ExecSync": execution_begins,
 }
 _REPLIES: dict[str, Callable[[Moment], None]] = {
     "RunPodSandbox": _sandbox_runs,
@@ -357,16 +371,32 @@ _REPLIES: dict[str, Callable[[Moment], None]] = {
     "StopContainer": _stop_ends,
     "RemoveContainer": _container_removed,
     "ContainerStatus": _container_status,
-    "ExecSync": _exec_ends,
+    "ExecSync": execution_ends,
     "ListContainers": _containers_listed,
     "ListPodSandbox": _sandboxes_listed,
+    "ImageStatus": image_asked,
+    "PullImage": image_pulled,
 }
 _FAILURES: dict[str, Callable[[Moment], None]] = {
+    "CreateContainer": _create_failed,
+    "ImageStatus": image_asked,
+    "PullImage": pull_failed,
     "StartContainer": _start_failed,
     "StopContainer": _stop_ends,
     "StopPodSandbox": _sandbox_stop_ends,
-    "ExecSync": _exec_ends,
+    "ExecSync": execution_ends,
 }
 _OTHERS: dict[str, Callable[[Moment], None]] = {"status": _status, "deleted": _deleted}
-TEACHING_RPCS = frozenset(_CALLS) | frozenset(_REPLIES) | frozenset(_FAILURES)
-"""Calls that the views learn from."""
+_CHANGES = frozenset(
+    {"call:StartContainer", "runtime:removed", "runtime:exited", "runtime:oom", "runtime:sandbox-died"}
+    | {f"done:{rpc}" for rpc in WORK},
+)
+TEACHING = frozenset(
+    {f"call:{rpc}" for rpc in WORK | _CALLS.keys()}
+    | {f"done:{rpc}" for rpc in WORK | LISTS | _REPLIES.keys()}
+    | {f"failed:{rpc}" for rpc in WORK | LISTS | _FAILURES.keys()}
+    | {f"runtime:{op}" for op in ("exited", "oom", "sandbox-died", "removed")}
+    | {f"kubelet:{op}" for op in ("started", "stopped", "killed")}
+    | {"pod:set", "pod:remove", *_OTHERS},
+)
+"""The records that the views learn from, as keys."""

@@ -17,6 +17,7 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.readings import READING_RPCS
 from kubelet_conformance.trace.records import (
     Body,
     Call,
@@ -143,6 +144,8 @@ def _look_at_response(moment: Moment, rpc: str) -> None:
             and not sandbox.stops
         ):
             moment.keys = (*moment.keys, "fact:sandbox-died")
+    if rpc in READING_RPCS:
+        moment.world.readings.take(moment)
 
 
 def _look_at_container_status(moment: Moment) -> None:

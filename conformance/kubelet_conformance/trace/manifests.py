@@ -139,6 +139,8 @@ class PodSpec(_Object, frozen=True):
     node_name: str = ""
     runtime_class_name: str | None = None
     readiness_gates: list[ReadinessGate] | None = None
+    hostname_override: str | None = None
+    volumes: list[msgspec.Raw] | None = None
     security_context: PodSecurityContext | None = None
 
     @property

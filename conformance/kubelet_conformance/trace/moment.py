@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 from kubelet_conformance.trace.records import Call, Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.manifests import Manifest, PodStatus
+    from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
     from kubelet_conformance.trace.records import Record
     from kubelet_conformance.trace.views import Container, Exit, Node, Pod, Sandbox
     from kubelet_conformance.trace.world import World
@@ -26,6 +29,7 @@ class Moment:
 
     __slots__ = (
         "container",
+        "containers_told",
         "exit",
         "keys",
         "manifest",
@@ -33,6 +37,7 @@ class Moment:
         "record",
         "replaced",
         "sandbox",
+        "sandboxes_told",
         "seq",
         "status",
         "t",
@@ -56,6 +61,10 @@ class Moment:
         """The exit this record tells for the first time (`fact:exited`)."""
         self.replaced: Pod | None = None
         """The static pod whose manifest this record replaces by another pod."""
+        self.containers_told: Sequence[ToldContainer] = ()
+        """What the runtime says newly of containers (`told:container`)."""
+        self.sandboxes_told: Sequence[ToldSandbox] = ()
+        """What the runtime says newly of sandboxes (`told:sandbox`)."""
 
     @property
     def node(self) -> Node:

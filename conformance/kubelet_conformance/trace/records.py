@@ -6,7 +6,7 @@ decoded once. A reply written as `same` shares the body of the reply it refers t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "ABSENT",
+    "NAME_CHARS_MAX",
     "ApiWrite",
     "Body",
     "Call",
@@ -37,6 +38,10 @@ __all__ = (
 )
 
 T = TypeVar("T")
+
+NAME_CHARS_MAX = 256
+"""A longer rpc or call id is bad input: readers remember many of them."""
+Name = Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)]
 
 ABSENT = msgspec.Raw(b"")
 """The body of a record that has none."""
@@ -65,7 +70,9 @@ class Body:
                 decode = self._decoders[kind] = msgspec.json.Decoder(kind, strict=False).decode
             try:
                 self._value = decode(self.raw)
-            except (msgspec.MsgspecError, RecursionError) as error:
+            except RecursionError:
+                raise BodyError("it is nested too deeply") from None
+            except (msgspec.MsgspecError, ValueError) as error:
                 raise BodyError(f"{error}") from None
             self._type = kind
         value: T = self._value
@@ -138,18 +145,18 @@ class _Line(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
 class CallLine(_Line, frozen=True, gc=False, tag="call"):
     """A call as it stands in the file."""
 
-    rpc: str
-    id: str
+    rpc: Name
+    id: Name
     request: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class ReplyLine(_Line, frozen=True, gc=False, tag="reply"):
     """A reply as it stands in the file: one of `response`, `same`, `error`."""
 
-    rpc: str
-    id: str
+    rpc: Name
+    id: Name
     response: msgspec.Raw = ABSENT
-    same: str | None = None
+    same: Name | None = None
     error: RpcError | None = None
     effect: bool = True
 

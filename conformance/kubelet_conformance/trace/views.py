@@ -18,10 +18,22 @@ if TYPE_CHECKING:
         PodSandboxConfig,
         SandboxRecord,
     )
+    from kubelet_conformance.trace.images import Pulls
     from kubelet_conformance.trace.manifests import ContainerSpec, Manifest, PodSpec, PodStatus
     from kubelet_conformance.trace.records import Call
 
-__all__ = ("Container", "Entity", "Exit", "Kind", "Node", "Pod", "Sandbox", "Stop", "Termination")
+__all__ = (
+    "Container",
+    "Entity",
+    "Execution",
+    "Exit",
+    "Kind",
+    "Node",
+    "Pod",
+    "Sandbox",
+    "Stop",
+    "Termination",
+)
 
 N = TypeVar("N")
 Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
@@ -51,19 +63,37 @@ class Entity:
 class Stop:
     """One StopContainer or StopPodSandbox: when it began, when it ended and how."""
 
-    __slots__ = ("call", "end_t", "failed", "timeout")
+    __slots__ = ("call", "end_seq", "end_t", "failed", "not_found", "timeout")
 
     def __init__(self, call: Call, timeout: int | None = None) -> None:
         self.call = call
         self.timeout = timeout
         """Seconds (StopContainer only)."""
         self.end_t: float | None = None
+        self.end_seq = 0
         self.failed = False
+        self.not_found = False
+        """The runtime does not know what was to be stopped."""
 
     @property
     def succeeded(self) -> bool:
         """It was answered without an error."""
         return self.end_t is not None and not self.failed
+
+
+class Execution:
+    """One ExecSync into a container: a hook where it has no timeout, else an exec probe."""
+
+    __slots__ = ("call", "cmd", "end_t", "exit_code", "failed")
+
+    def __init__(self, call: Call, cmd: list[str]) -> None:
+        self.call = call
+        self.cmd = cmd
+        self.end_t: float | None = None
+        self.exit_code: int | None = None
+        """None while it runs, and where the call failed."""
+        self.failed = False
+        """It was answered by an error or by an exit code that is not 0."""
 
 
 class Exit:
@@ -92,16 +122,19 @@ class Container(Entity):
         "create",
         "created_t",
         "exit",
+        "hooks",
         "hooks_open",
         "id",
         "name",
         "pod",
+        "probed",
         "record",
         "removed_t",
         "sandbox",
         "seen_running",
         "start",
         "start_failed",
+        "started_seq",
         "started_t",
         "state",
         "stops",
@@ -120,6 +153,7 @@ class Container(Entity):
         self.created_t: float | None = None
         self.start: Call | None = None
         self.started_t: float | None = None
+        self.started_seq = 0
         self.start_failed = False
         self.state: Literal["created", "running", "exited", "unknown", "removed", "unseen"] = "unseen"
         self.exit: Exit | None = None
@@ -133,6 +167,10 @@ class Container(Entity):
         """The kubelet was told that it runs."""
         self.hooks_open: dict[str, Call] = {}
         """ExecSync calls into it that have no reply yet, by call id."""
+        self.hooks: deque[Execution] = deque(maxlen=_STOPS_KEPT)
+        """The latest ExecSync calls without a timeout: lifecycle hooks, oldest first."""
+        self.probed: Execution | None = None
+        """The latest ExecSync with a timeout: an exec probe."""
 
     @property
     def kind(self) -> Kind:
@@ -222,7 +260,11 @@ class Pod(Entity):
     """One pod, joined over its manifest, its sandboxes and containers, and its status."""
 
     __slots__ = (
+        "calls_open",
+        "changed_t",
         "containers",
+        "create",
+        "create_failed",
         "deleted_t",
         "finished",
         "finished_before",
@@ -230,6 +272,7 @@ class Pod(Entity):
         "mirror_uid",
         "name",
         "namespace",
+        "pulls",
         "sandboxes",
         "set_seq",
         "set_t",
@@ -267,6 +310,16 @@ class Pod(Entity):
         self.finished_before = False
         """It had been finished and gone, and then appeared again."""
         self.deleted_t: float | None = None
+        self.calls_open: dict[str, Call] = {}
+        """Calls that change it, PullImage and ExecSync included, which have no reply yet, by call id."""
+        self.changed_t: float | None = None
+        """When its newest manifest was sent."""
+        self.create: Call | None = None
+        """The latest CreateContainer that began for it."""
+        self.create_failed: dict[str, int] = {}
+        """By container name, the latest CreateContainer that failed (seq)."""
+        self.pulls: dict[str, Pulls] = {}
+        """By image, the pulls of it that failed."""
 
     @property
     def spec(self) -> PodSpec | None:
@@ -330,7 +383,7 @@ class Pod(Entity):
 class Node(Entity):
     """The node as a whole: the kubelet's lives and what belongs to no pod."""
 
-    __slots__ = ("down_t", "kubelet_up", "listed", "lives", "relisted_t", "started_t")
+    __slots__ = ("down_t", "kubelet_up", "listed", "listing_failed", "lives", "relisted_t", "started_t")
 
     def __init__(self, *, born: bool) -> None:
         super().__init__(born=born)
@@ -341,5 +394,7 @@ class Node(Entity):
         self.down_t: float | None = None
         self.listed = False
         """A full listing of containers was seen, so what was there before is known."""
+        self.listing_failed = False
+        """The last listing of pods or containers was answered by an error: the kubelet sees nothing new."""
         self.relisted_t: float | None = None
         """When the current kubelet's first full listing of containers was answered."""

@@ -9,18 +9,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.trace.errors import BodyError
+from kubelet_conformance.trace.readings import Readings
 from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.bodies import ContainerRecord, PodSandboxMetadata, SandboxRecord
     from kubelet_conformance.trace.header import Header
+    from kubelet_conformance.trace.images import ImageKnown
 
-__all__ = ("CONTAINERS_MAX", "PODS_MAX", "World")
+__all__ = ("CONTAINERS_MAX", "PODS_MAX", "RECORDS_OF_POD_MAX", "World")
 
 PODS_MAX = 20_000
 """More pods alive at one time are bad input."""
 CONTAINERS_MAX = 100_000
 """More containers, or sandboxes, recorded at one time are bad input."""
+RECORDS_OF_POD_MAX = 5_000
+"""More sandboxes, or containers, recorded for one pod at one time are bad input."""
 FINISHED_REMEMBERED = 10_000
 """How many of the latest finished and forgotten pods are still known by UID."""
 
@@ -39,6 +43,11 @@ class World:
         """Static pods by the UID of their mirror."""
         self.sandboxes: dict[str, Sandbox] = {}
         self.containers: dict[str, Container] = {}
+        self.changed_seq = 0
+        """The latest record, other than a reading, that changed what is known of sandboxes and containers."""
+        self.readings = Readings()
+        self.images: dict[str, ImageKnown] = {}
+        """By the name the kubelet asks for."""
         self._gone: dict[str, str] = {}
 
     @property
@@ -49,7 +58,7 @@ class World:
     def new_pod(self, uid: str, namespace: str, name: str, *, born: bool) -> Pod:
         """Add a pod. A static pod is not known by UID before its sandbox is asked for."""
         if len(self.pods) >= PODS_MAX or len(self.names) >= PODS_MAX:
-            raise BodyError(f"more than {PODS_MAX} pods are alive")
+            raise _too_many(f"more than {PODS_MAX} pods are alive")
         pod = Pod(uid, namespace, name, born=born)
         if uid:
             pod.finished_before = uid in self._gone
@@ -86,12 +95,14 @@ class World:
     def add_sandbox(self, sandbox_id: str, pod: Pod | None, *, born: bool) -> Sandbox:
         """Add a sandbox that has just been run, or was found at the runtime."""
         if len(self.sandboxes) >= CONTAINERS_MAX:
-            raise BodyError(f"more than {CONTAINERS_MAX} sandboxes are recorded")
+            raise _too_many(f"more than {CONTAINERS_MAX} sandboxes are recorded")
         sandbox = self.sandboxes[sandbox_id] = Sandbox(sandbox_id, born=born)
         sandbox.pod = pod
         if pod is not None:
             pod.sandboxes[:] = [s for s in pod.sandboxes if s.state != "removed"]
             pod.sandboxes.append(sandbox)
+            if len(pod.sandboxes) > RECORDS_OF_POD_MAX:
+                raise _too_many(f"more than {RECORDS_OF_POD_MAX} sandboxes of one pod are recorded")
         return sandbox
 
     def add_container(
@@ -99,7 +110,7 @@ class World:
     ) -> Container:
         """Add a container that has just been created, or was found at the runtime."""
         if len(self.containers) >= CONTAINERS_MAX:
-            raise BodyError(f"more than {CONTAINERS_MAX} containers are recorded")
+            raise _too_many(f"more than {CONTAINERS_MAX} containers are recorded")
         container = self.containers[container_id] = Container(container_id, born=born)
         container.name, container.sandbox, container.pod = name, sandbox, pod
         if sandbox is not None:
@@ -108,6 +119,8 @@ class World:
             records = pod.containers.setdefault(name, [])
             records[:] = [c for c in records if c.state != "removed"]
             records.append(container)
+            if sum(map(len, pod.containers.values())) > RECORDS_OF_POD_MAX:
+                raise _too_many(f"more than {RECORDS_OF_POD_MAX} containers of one pod are recorded")
         return container
 
     def found_sandbox(self, record: SandboxRecord) -> Sandbox:
@@ -184,3 +197,7 @@ class World:
             del self.names[pod.namespace, pod.name]
         if pod.mirror_uid:
             self.mirrors.pop(pod.mirror_uid, None)
+
+
+def _too_many(problem: str) -> BodyError:
+    return BodyError(problem, "cut the trace before this line, or record fewer pods")

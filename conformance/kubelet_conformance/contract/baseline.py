@@ -1,0 +1,221 @@
+"""Deviations that are known and accepted for now, read from a TOML file of `[[deviation]]` entries."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.contract.catalogue import UnknownContract, row
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.contract.verdicts import Evidence, Outcome
+
+__all__ = ("BASELINE_BYTES_MAX", "MAIN_CLAUSE", "Baseline", "BaselineError", "Deviation", "clause_names")
+
+BASELINE_BYTES_MAX = 4 * 1024 * 1024
+"""A longer baseline is bad input."""
+MAIN_CLAUSE = "main"
+"""How a baseline and a report call the clause that has no name of its own."""
+
+_KEYS = ("id", "clause", "scenario", "reason")
+_FORM = "an entry is [[deviation]] with id, reason, and clause and scenario as they apply"
+
+
+class BaselineError(Exception):
+    """A baseline that cannot be used: names the file, the line where known, the problem and the remedy."""
+
+    def __init__(self, path: str, line: int | None, problem: str, remedy: str) -> None:
+        super().__init__(f"{path}:{line}: {problem}; {remedy}" if line else f"{path}: {problem}; {remedy}")
+        self.path = path
+        self.line = line
+        self.problem = problem
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """One entry: a contract, perhaps one clause of it, perhaps in one scenario only, and why."""
+
+    id: str
+    reason: str
+    clause: str | None = None
+    scenario: str | None = None
+    line: int | None = None
+
+    def covers(self, clause: str, scenario: str | None) -> bool:
+        """The entry speaks of this clause, in a trace of this scenario."""
+        return self.clause in {None, clause or MAIN_CLAUSE} and self.scenario in {None, scenario}
+
+    def __str__(self) -> str:
+        parts = [self.id, *(f"{key} {value}" for key, value in self._narrowed() if value is not None)]
+        return ", ".join(parts)
+
+    def _narrowed(self) -> tuple[tuple[str, str | None], ...]:
+        return ("clause", self.clause), ("scenario", self.scenario)
+
+
+class Baseline:
+    """The entries, and which of them have been met so far."""
+
+    def __init__(self, path: str, deviations: Iterable[Deviation]) -> None:
+        self.path = path
+        self.deviations = tuple(deviations)
+        self._of: dict[str, list[Deviation]] = {}
+        for deviation in self.deviations:
+            self._of.setdefault(deviation.id, []).append(deviation)
+        self._broken: set[Deviation] = set()
+        self._kept: set[Deviation] = set()
+
+    @classmethod
+    def read(cls, path: str, contracts: Mapping[str, Contract]) -> Baseline:
+        """The baseline in a file, for these contracts by id.
+
+        Raises:
+            BaselineError: the file is none, or names what does not exist.
+        """
+        text = _text(path)
+        try:
+            document = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise _no_toml(path, error) from None
+        return cls(path, _Entries(path, text, contracts).read(document))
+
+    def applied(self, contract: str, outcome: Outcome) -> Outcome:
+        """The outcome on one trace as the baseline sees it, which takes note of what was met."""
+        entries = self._of.get(contract)
+        if not entries:
+            return outcome
+        self._broken |= {each for each in entries for place in outcome.broken_clauses if each.covers(*place)}
+        self._kept |= {each for each in entries for place in outcome.kept_clauses if each.covers(*place)}
+        evidence = [_marked(each, entries) for each in outcome.evidence]
+        verdict = outcome.verdict
+        if verdict is Verdict.BROKEN and all(
+            any(each.covers(*place) for each in entries) for place in outcome.broken_clauses
+        ):
+            verdict = Verdict.KNOWN_DEVIATION
+        return replace(outcome, verdict=verdict, evidence=evidence)
+
+    def stale(self) -> list[Deviation]:
+        """The entries that were exercised and never broken."""
+        return [each for each in self.deviations if each in self._kept and each not in self._broken]
+
+
+def _marked(evidence: Evidence, entries: list[Deviation]) -> Evidence:
+    """The evidence with the reason of the entry that knows it."""
+    for each in entries:
+        if each.covers(evidence.clause, evidence.scenario):
+            return replace(evidence, deviation=each.reason)
+    return evidence
+
+
+def clause_names(contract: Contract) -> tuple[str, ...]:
+    """The names by which a baseline calls the clauses of a contract."""
+    return tuple(dict.fromkeys(clause.name or MAIN_CLAUSE for clause in contract.clauses))
+
+
+class _Entries:
+    """Reads the entries of one file and says what is wrong with them."""
+
+    def __init__(self, path: str, text: str, contracts: Mapping[str, Contract]) -> None:
+        self._path = path
+        self._contracts = contracts
+        lines = enumerate(text.splitlines(), start=1)
+        self._lines = [number for number, line in lines if re.match(r"\s*\[\[\s*deviation\s*\]\]", line)]
+
+    def read(self, document: dict[str, Any]) -> list[Deviation]:
+        """Every entry, or BaselineError."""
+        for key in document:
+            if key != "deviation":
+                raise self._bad(None, f"unknown key {key!r}", _FORM)
+        tables: object = document.get("deviation", [])
+        if not isinstance(tables, list):
+            raise self._bad(
+                None, "`deviation` is no list of tables", "write [[deviation]] in double brackets"
+            )
+        found: dict[tuple[str, str | None, str | None], Deviation] = {}
+        for number, table in enumerate(tables):
+            line = self._lines[number] if len(self._lines) == len(tables) else None
+            entry = self._entry(table, line)
+            if found.setdefault((entry.id, entry.clause, entry.scenario), entry) is not entry:
+                raise self._bad(line, f"{entry} is listed twice", "keep one of them")
+        return list(found.values())
+
+    def _entry(self, table: object, line: int | None) -> Deviation:
+        if not isinstance(table, dict):
+            raise self._bad(line, "an entry is no table", _FORM)
+        fields = {str(key): value for key, value in table.items()}
+        for key, value in fields.items():
+            if key not in _KEYS:
+                raise self._bad(line, f"unknown key {key!r}", _nearest(key, _KEYS) or _FORM)
+            if not isinstance(value, str) or not value.strip():
+                raise self._bad(line, f"{key} is no text", f"write {key} as text in quotes, and not empty")
+        for key in ("id", "reason"):
+            if key not in fields:
+                raise self._bad(line, f"an entry has no {key}", _FORM)
+        contract = self._contract(fields["id"], line)
+        clause = self._clause(contract, fields.get("clause"), line)
+        return Deviation(contract.id, fields["reason"], clause, fields.get("scenario"), line)
+
+    def _contract(self, name: str, line: int | None) -> Contract:
+        try:
+            known = row(name).id
+        except UnknownContract as error:
+            nearest = ", ".join(error.nearest)
+            remedy = f"the nearest are {nearest}" if nearest else "kubelet-conformance list shows the ids"
+            raise self._bad(line, f"there is no contract {name}", remedy) from None
+        if known not in self._contracts:
+            raise self._bad(line, f"{known} is not judged yet", "remove the entry")
+        return self._contracts[known]
+
+    def _clause(self, contract: Contract, clause: str | None, line: int | None) -> str | None:
+        names = clause_names(contract)
+        choice = f"one of {', '.join(names)}"
+        if clause is None:
+            if len(names) > 1:
+                raise self._bad(line, f"{contract.id} has several clauses", f"name the clause: {choice}")
+            return None
+        if clause not in names:
+            remedy = _nearest(clause, names) or f"name {choice}"
+            raise self._bad(line, f"{contract.id} has no clause {clause!r}", remedy)
+        return clause
+
+    def _bad(self, line: int | None, problem: str, remedy: str) -> BaselineError:
+        return BaselineError(self._path, line, problem, remedy)
+
+
+def _text(path: str) -> str:
+    remedy = "name a TOML file of [[deviation]] entries"
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(BASELINE_BYTES_MAX + 1)
+    except OSError as error:
+        raise BaselineError(path, None, f"cannot be read: {error.strerror or error}", remedy) from None
+    if len(raw) > BASELINE_BYTES_MAX:
+        raise BaselineError(path, None, f"longer than {BASELINE_BYTES_MAX // 1024 // 1024} MiB", remedy)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise BaselineError(path, line, "this is no UTF-8", remedy) from None
+
+
+def _no_toml(path: str, error: Exception) -> BaselineError:
+    if isinstance(error, RecursionError):
+        return BaselineError(path, None, "nested too deeply", _FORM)
+    found = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
+    line = int(found[1]) if found else None
+    problem = f"this is no TOML ({str(error)[: found.start()] if found else error})"
+    return BaselineError(path, line, problem, "mend the line" if line else _FORM)
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, list(names), n=1)
+    return f"did you mean {near[0]}?" if near else ""

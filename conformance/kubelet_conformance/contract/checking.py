@@ -1,0 +1,202 @@
+"""Judge whole files: one trace at a time, then one verdict a contract over all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.catalogue import rows
+from kubelet_conformance.contract.judge import Judge
+from kubelet_conformance.contract.verdicts import Outcome, Verdict, merged
+from kubelet_conformance.contract.versions import parse_version
+from kubelet_conformance.trace.errors import BodyError, TraceError
+from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.records import Call, Expect, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kubelet_conformance.contract.baseline import Baseline, Deviation
+    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.contract.versions import Version
+    from kubelet_conformance.trace.records import Record
+
+__all__ = ("PROGRESS_RECORDS", "REPORTED", "Check", "Judged", "Result", "Trace", "Wait", "judge_file")
+
+PROGRESS_RECORDS = 50_000
+"""How many records pass between two reports of progress."""
+REPORTED = (
+    Verdict.KEPT,
+    Verdict.BROKEN,
+    Verdict.KNOWN_DEVIATION,
+    Verdict.NOT_EXERCISED,
+    Verdict.NOT_APPLICABLE,
+    Verdict.ERROR,
+)
+"""The verdicts in the order in which reports tell them."""
+_WAITS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A scenario's wait that ended without what it waited for."""
+
+    trace: str
+    seq: int
+    contract: str
+    awaited: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One trace that was judged."""
+
+    path: str
+    kubernetes: Version | None
+    """The version it was judged by."""
+    told: str | None
+    """The version its header tells."""
+    runtime: str | None
+    scenario: str | None
+    records: int
+
+    @property
+    def version(self) -> str | None:
+        """The version it was judged by, as people write it."""
+        return None if self.kubernetes is None else f"{self.kubernetes[0]}.{self.kubernetes[1]}"
+
+    @property
+    def overridden(self) -> bool:
+        """It was judged by another version than its header tells."""
+        return self.told is not None and parse_version(self.told) != self.kubernetes
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of one trace."""
+
+    trace: Trace
+    outcomes: dict[str, Outcome]
+    waits: tuple[Wait, ...]
+
+
+def judge_file(
+    path: str,
+    contracts: Iterable[Contract],
+    *,
+    kubernetes: Version | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Judged:
+    """Judge one trace file; `kubernetes` stands in for the version that the header tells.
+
+    `progress` is told now and then how many records have been judged. Raises TraceError, with the line, for
+    anything that is not a valid trace.
+    """
+    with Reader(path) as reader:
+        header = reader.header
+        told = _told_version(reader)
+        judge = Judge(path, header, contracts, kubernetes or told)
+        count, waits = 0, list[Wait]()
+        for record in reader:
+            try:
+                judge.feed(record)
+            except BodyError as error:
+                raise reader.bad(f"{_named(record)}: {error.problem}", error.remedy) from None
+            except Exception as error:
+                error.add_note(f"while judging {path}, line {reader.line}")
+                raise
+            count += 1
+            if isinstance(record, Expect) and not record.met and len(waits) < _WAITS_MAX:
+                waits.append(Wait(path, record.seq, record.contract, record.awaited))
+            if progress is not None and not count % PROGRESS_RECORDS:
+                progress(count)
+    trace = Trace(path, kubernetes or told, header.kubernetes, header.runtime, header.scenario, count)
+    return Judged(trace, judge.outcomes(), tuple(waits))
+
+
+def _told_version(reader: Reader) -> Version | None:
+    told = reader.header.kubernetes
+    if told is None:
+        return None
+    try:
+        return parse_version(told)
+    except ValueError as error:
+        raise reader.bad(f"the trace header is wrong: {error}", "mend the field kubernetes") from None
+
+
+def _named(record: Record) -> str:
+    """What a reader of a message calls the record."""
+    if isinstance(record, Call):
+        return f"the request of {record.rpc}"
+    if isinstance(record, Reply):
+        return f"the reply of {record.call.rpc}, or its request"
+    return f"the {record.kind} record"
+
+
+@dataclass(slots=True)
+class Result:
+    """What all traces together say of one contract."""
+
+    contract: Contract
+    outcome: Outcome = field(default_factory=lambda: Outcome(Verdict.NOT_APPLICABLE))
+    versions: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
+    """The verdict by each Kubernetes version that was judged for; `unknown` where a trace does not tell."""
+    reasons: list[str] = field(default_factory=list[str])
+    """Why it did not apply, each reason once."""
+
+    def add(self, outcome: Outcome, version: str) -> None:
+        """Take the outcome on one more trace."""
+        order = list(Verdict)
+        earlier = self.versions.get(version, outcome.verdict)
+        self.versions[version] = min(earlier, outcome.verdict, key=order.index)
+        if outcome.verdict is Verdict.NOT_APPLICABLE and outcome.reason not in self.reasons:
+            self.reasons.append(outcome.reason)
+        self.outcome = merged(self.outcome, outcome)
+
+
+class Check:
+    """The results of a run over several traces; a baseline tells which breaks are known."""
+
+    def __init__(self, contracts: Iterable[Contract], baseline: Baseline | None = None) -> None:
+        place = {contract: number for number, contract in enumerate(rows())}
+        in_order = sorted(contracts, key=lambda contract: place[contract.id])
+        self.results = {contract.id: Result(contract) for contract in in_order}
+        self.baseline = baseline
+        self.traces: list[Trace] = []
+        self.errors: list[TraceError] = []
+        """The inputs that could not be judged."""
+        self._waits: list[Wait] = []
+
+    @property
+    def contracts(self) -> list[Contract]:
+        """What is judged, in the order of the catalogue."""
+        return [result.contract for result in self.results.values()]
+
+    def add(self, judged: Judged) -> None:
+        """Take in one more trace."""
+        self.traces.append(judged.trace)
+        version = judged.trace.version or "unknown"
+        for contract, outcome in judged.outcomes.items():
+            known = outcome if self.baseline is None else self.baseline.applied(contract, outcome)
+            self.results[contract].add(known, version)
+        self._waits += [wait for wait in judged.waits if self._concerns(wait)]
+
+    def _concerns(self, wait: Wait) -> bool:
+        """The wait is for a contract that is judged here, or for none that is known."""
+        return wait.contract in self.results or wait.contract not in rows()
+
+    def totals(self) -> dict[Verdict, int]:
+        """How many contracts have each verdict, in the order in which reports tell them."""
+        count = Counter(result.outcome.verdict for result in self.results.values())
+        return {verdict: count[verdict] for verdict in REPORTED}
+
+    def unexplained(self) -> list[Wait]:
+        """Waits that ended in vain although their contract was not broken."""
+        bad = {Verdict.ERROR, Verdict.BROKEN, Verdict.KNOWN_DEVIATION}
+        explained = {key for key, result in self.results.items() if result.outcome.verdict in bad}
+        return [wait for wait in self._waits if wait.contract not in explained]
+
+    def stale(self) -> list[Deviation]:
+        """The baseline's entries that were exercised and never broken."""
+        return [] if self.baseline is None else self.baseline.stale()

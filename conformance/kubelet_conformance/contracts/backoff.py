@@ -1,0 +1,277 @@
+"""BACKOFF: how long a container that keeps ending has to wait before it is started again."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import exited, failed, kubelet, pod_set, status
+from kubelet_conformance.contracts.backoffs import (
+    ATTEMPTS,
+    BASE,
+    CAP,
+    EXPIRY,
+    OTHER_CURVES,
+    delay_before,
+    most_delay,
+    restart_at,
+    restart_bound,
+)
+from kubelet_conformance.contracts.instances import (
+    CALLED_OFF,
+    asked,
+    awake,
+    failed_run,
+    start_of,
+    to_watch,
+    wants_restart,
+)
+from kubelet_conformance.contracts.situations import of, to_run
+from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contracts.backoffs import Restart
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Kind, Pod
+
+_TOLD = re.compile(r"back-off (?:(\d+)m)?(\d+)s restarting failed container=(\S+) pod=(\S+)_(\S+)\((\S+)\)")
+
+
+def _crashed(m: Moment, *kinds: Kind) -> Container | None:
+    """The container of one of these kinds that ended by itself just now and is wanted again."""
+    container = m.container
+    if container is None or m.exit is None or m.exit.commanded or container.kind not in kinds:
+        return None
+    if not to_watch(m) or m.pod is None or _is_left(m, container):
+        return None
+    sandbox = container.sandbox
+    return container if sandbox is not None and sandbox.state == "ready" and not sandbox.stops else None
+
+
+def _is_left(m: Moment, container: Container) -> bool:
+    """Policy lets it be after this end."""
+    if m.pod is None or m.exit is None or m.exit.code is None:
+        return True
+    if container.kind == "sidecar":
+        return False
+    if container.kind == "init":
+        return m.exit.code == 0 or m.pod.restart_policy == "Never"
+    spec = container.spec
+    policy = m.pod.restart_policy
+    return (spec is not None and spec.restart_policy is not None) or not (
+        policy == "Always" or (policy == "OnFailure" and m.exit.code != 0)
+    )
+
+
+def _early(restart: Restart) -> str:
+    """What is wrong with a restart that comes before its time; empty where nothing is."""
+    if restart.passed >= restart.least - SAME_MOMENT:
+        return ""
+    name = restart.ended.name
+    return f"{name} is made {restart.passed:.2f} s after it finished, expected {restart.least:g} s at least"
+
+
+def _not_early(m: Moment, *kinds: Kind) -> Findings:
+    """A restart that a back-off holds up comes no earlier than it may."""
+    restart = restart_at(m)
+    if restart is None or not restart.least or restart.ended.exit is None:
+        return None
+    if restart.ended.exit.commanded or restart.ended.kind not in kinds:
+        return None
+    wrong = _early(restart)
+    return broken(wrong, restart.ended.exit.seq) if wrong else KEPT
+
+
+@contract("BACKOFF-01", on=ATTEMPTS, needs=(CRI, PODS))
+def doubles_from_ten_seconds(m: Moment) -> Findings:
+    """After a first crash the restart is immediate; the next waits 10 s, then 20, 40, 80, 160 and 300 s."""
+    return _not_early(m, "app")
+
+
+@doubles_from_ten_seconds.clause("first-at-once", on=exited())
+def _(m: Moment) -> Findings:
+    container = _crashed(m, "app")
+    if container is None or most_delay(m, container.name):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=REACTION,
+        unless=CALLED_OFF,
+        text=f"{container.name} is made again at once after its first crash",
+    )
+
+
+@contract("BACKOFF-02", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+def counts_from_the_end(m: Moment) -> Findings:
+    """The delay is measured from the end of the newest exited instance, not from a refused attempt.
+
+    So the restart comes with the first retry after it.
+    """
+    restart_at(m)
+    container = _crashed(m, "app", "init", "sidecar")
+    if container is None or not most_delay(m, container.name):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name),
+        unless=CALLED_OFF,
+        text=f"{container.name} is made again after a back-off of {most_delay(m, container.name):g} s",
+    )
+
+
+@contract("BACKOFF-03", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+def long_run_begins_anew(m: Moment) -> Findings:
+    """A run that ends over 600 s after the last attempt begins the series anew; a shorter one does not."""
+    restart = restart_at(m)
+    if restart is not None and restart.least >= BASE and CAP < restart.since_last <= EXPIRY:
+        wrong = _early(restart)
+        return broken(wrong) if wrong else KEPT
+    container = _crashed(m, "app", "init", "sidecar")
+    if container is None or most_delay(m, container.name) or not container.attempt:
+        return None
+    if container.created_t is None or m.t - container.created_t <= EXPIRY:
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=REACTION,
+        unless=CALLED_OFF,
+        text=f"{container.name} is made again at once after a run of {m.t - container.created_t:.0f} s",
+    )
+
+
+@contract("BACKOFF-04", on=ATTEMPTS, needs=(CRI, PODS))
+def success_is_held_up_too(m: Moment) -> Findings:
+    """Under policy Always, ends with code 0 are subject to the same back-off."""
+    restart = restart_at(m)
+    if restart is None or failed_run(restart.ended):
+        return None
+    return _not_early(m, "app", "sidecar")
+
+
+@contract("BACKOFF-05", on=pod_set(), needs=(CRI, PODS))
+def change_begins_anew(m: Moment) -> Iterator[Finding]:
+    """The back-off belongs to one pod, container and definition: a changed image is started at once."""
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+        return
+    for new in manifest.spec.containers:
+        newest, old = pod.newest(new.name), pod.container_spec(new.name)
+        if newest is None or old is None or newest.state != "exited" or old.image == new.image:
+            continue
+        if wants_restart(pod, newest):
+            yield answered(
+                by=start_of(new.name),
+                within=REACTION,
+                unless=CALLED_OFF,
+                text=f"{new.name} is made at once with its new image",
+            )
+
+
+@contract("BACKOFF-06", on=status(), needs=(CRI, PODS, STATUS))
+def refusal_is_told(m: Moment) -> Iterator[Finding]:
+    """While a container is held up its status is Waiting with reason CrashLoopBackOff.
+
+    The message names delay, container and pod; lastState tells the end, and restartCount stays that of the
+    instance that ended.
+    """
+    pod, now = m.pod, m.status
+    if pod is None or now is None:
+        return
+    every = (*(now.init_container_statuses or ()), *(now.container_statuses or ()))
+    for told in every:
+        waiting, ended = told.state.waiting, told.last_state.terminated
+        if waiting is None or waiting.reason != "CrashLoopBackOff":
+            continue
+        if ended is None:
+            yield broken(f"{told.name} is in CrashLoopBackOff without a terminated lastState")
+            continue
+        wrong = _message_wrong(m, pod, told.name, waiting.message)
+        gone = next((c for c in pod.containers.get(told.name, ()) if ended.container_id.endswith(c.id)), None)
+        if not wrong and gone is not None and ended.container_id and told.restart_count != gone.attempt:
+            wrong = f"{told.name} has restartCount {told.restart_count}, expected {gone.attempt}"
+        yield broken(wrong) if wrong else KEPT
+
+
+def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
+    found = _TOLD.fullmatch(message)
+    if found is None or found[3] != name or (found[5], found[4]) != (pod.namespace, pod.name):
+        return f"the message {message!r} does not name delay, container {name} and pod {pod.name}"
+    seconds = 60 * int(found[1] or 0) + int(found[2])
+    usual = not any(m.header.feature_gates.get(gate) for gate in OTHER_CURVES)
+    if usual and seconds not in {10, 20, 40, 80, 160, 300}:
+        return f"a delay of {seconds} s is not of the series 10, 20, 40, 80, 160, 300 s"
+    return ""
+
+
+@contract("BACKOFF-07", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+def siblings_are_not_held_up(m: Moment) -> Findings:
+    """The back-off of one container does not delay another: its first crash is answered at once."""
+    restart_at(m)
+    container = _crashed(m, "app", "sidecar")
+    if container is None or m.pod is None or most_delay(m, container.name):
+        return None
+    others = (c for c in m.pod.of_kind("app", "sidecar") if c.name != container.name and c.state == "exited")
+    if not any(most_delay(m, other.name) > REACTION for other in others):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=REACTION,
+        unless=CALLED_OFF,
+        text=f"{container.name} is made at once while another container is held up",
+    )
+
+
+@contract("BACKOFF-08", on=kubelet("started"), needs=(CRI, PODS))
+def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
+    """Back-offs live in memory only: a kubelet that starts runs a crashed container again at once."""
+    for pod in list(m.world.pods.values()):
+        if not (pod.born and pod.wanted) or pod.termination is not None or pod.finished:
+            continue
+        for name in pod.containers:
+            newest = pod.newest(name)
+            if newest is None or newest.kind != "app" or newest.state != "exited" or newest.exit is None:
+                continue
+            held_up = delay_before(m, pod, name) - (m.t - newest.exit.t)
+            if held_up > KUBELET_START + RETRY and wants_restart(pod, newest):
+                yield answered(
+                    by=start_of(name).where(of(pod), "of this pod"),
+                    within=KUBELET_START,
+                    unless=CALLED_OFF.where(of(pod), "of this pod"),
+                    whole_node=True,
+                    text=f"{name} of {pod.name} is made at once by the new kubelet",
+                )
+
+
+@forgotten_with_the_kubelet.clause("history", on=ATTEMPTS)
+def _(m: Moment) -> None:
+    restart_at(m)
+
+
+@contract("BACKOFF-10", on=ATTEMPTS, needs=(CRI, PODS))
+def init_containers_and_sidecars_too(m: Moment) -> Findings:
+    """Init containers and sidecars are held up by the same series."""
+    return _not_early(m, "init", "sidecar")
+
+
+@contract("BACKOFF-13", on=failed("CreateContainer"), needs=(CRI, PODS))
+def failed_creation_is_only_retried(m: Moment) -> Findings:
+    """A container that could not be made has no back-off: it is tried again within the 16 s of a retry."""
+    pod = m.pod
+    if pod is None or not to_run(m) or not awake(m):
+        return None
+    name = asked(m).metadata.name
+    if pod.kind_of(name) not in {"app", "init", "sidecar"} or m.sandbox is None or m.sandbox.state != "ready":
+        return None
+    if any(one.state == "exited" for one in pod.containers.get(name, ())):
+        return None
+    return answered(
+        by=start_of(name),
+        within=RETRY + RETRY_SLACK,
+        unless=CALLED_OFF,
+        text=f"{name} is tried again",
+    )

@@ -1,0 +1,187 @@
+"""The restart back-off as the trace shows it: how long the next instance of a container has to wait.
+
+The kubelet counts an attempt of a container that has an exited instance, once it is past the back-off.
+Most attempts show as CreateContainer. Some may have been counted or not: after a stop the decision may
+rest on an older instance, and an attempt whose image cannot be pulled makes no container. So the delay
+is known between a least and a most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.words import call, failed
+from kubelet_conformance.contracts.instances import asked, finished_t
+from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import Annotation, PullImageRequest
+from kubelet_conformance.trace.records import Call
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+__all__ = (
+    "ATTEMPTS",
+    "BASE",
+    "CAP",
+    "EXPIRY",
+    "OTHER_CURVES",
+    "Restart",
+    "delay_before",
+    "most_delay",
+    "restart_at",
+    "restart_bound",
+)
+
+BASE = 10.0
+"""The first delay of the series (kubelet.go)."""
+CAP = 300.0
+"""The longest delay (kubelet.go)."""
+EXPIRY = 600.0
+"""A run that ends this long after the last attempt begins the series anew (backoff.go)."""
+
+OTHER_CURVES = ("ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMax")
+"""Feature gates under which the series has other figures."""
+
+ATTEMPTS: Pattern = call("CreateContainer").either(failed("PullImage"))
+"""What a judge of back-off has to see, besides what it judges: pass it to `restart_at`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """One attempt to run a container again that has an exited instance."""
+
+    ended: Container
+    """The newest exited instance."""
+    passed: float
+    """Seconds since it finished."""
+    least: float
+    """Seconds that it has to wait for certain."""
+    expired: bool
+    """There was a series, and a long run has ended it."""
+    since_last: float
+    """Seconds from the last attempt to the end of the run."""
+
+
+class _Entry:
+    """The series of one container: attempts counted for certain, and at most."""
+
+    def __init__(self, container_hash: str) -> None:
+        self.container_hash = container_hash
+        self.sure = self.most = 0
+        self.sure_t = self.most_t = float("-inf")
+
+    def least_delay(self, finished: float) -> float:
+        return 0.0 if finished - self.sure_t > EXPIRY else _delay(self.sure)
+
+    def most_delay(self, finished: float) -> float:
+        return 0.0 if finished - self.most_t > EXPIRY else _delay(self.most)
+
+    def attempted(self, t: float, finished: float, *, certain: bool) -> None:
+        if finished - self.sure_t > EXPIRY:
+            self.sure = 0
+        if finished - self.most_t > EXPIRY:
+            self.most = 0
+        self.most, self.most_t = self.most + 1, t
+        if certain:
+            self.sure, self.sure_t = self.sure + 1, t
+
+
+class _Series:
+    """A pod's containers by name; a kubelet keeps them in memory, so each life begins anew."""
+
+    def __init__(self) -> None:
+        self.life = 0
+        self.entries: dict[str, _Entry] = {}
+        self.seq = 0
+        self.now: Restart | None = None
+
+    def entry(self, name: str, container_hash: str) -> _Entry:
+        found = self.entries.get(name)
+        if found is None or found.container_hash != container_hash:
+            found = self.entries[name] = _Entry(container_hash)
+        return found
+
+
+def _delay(attempts: int) -> float:
+    return min(CAP, BASE * 2.0 ** min(attempts - 1, 10)) if attempts else 0.0
+
+
+def _series_of(pod: Pod, m: Moment) -> _Series:
+    series = pod.note(_Series)
+    if series.life != m.node.lives:
+        series.life, series.entries = m.node.lives, {}
+    return series
+
+
+def restart_at(m: Moment) -> Restart | None:
+    """Take an attempt in (call it for every moment of ATTEMPTS); what it is, if it is a restart."""
+    if m.pod is None or not any(key in ATTEMPTS.keys for key in m.keys):
+        return None
+    series = _series_of(m.pod, m)
+    if series.seq != m.seq:
+        series.seq = m.seq
+        series.now = None
+        if isinstance(m.record, Call):
+            series.now = _created(series, m.pod, m)
+        else:
+            _pull_failed(series, m.pod, m)
+    return series.now
+
+
+def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
+    config = asked(m)
+    name = config.metadata.name
+    ended = _newest_exited(pod, name)
+    finished = finished_t(ended) if ended else None
+    if ended is None or ended.exit is None or finished is None:
+        return None
+    entry = series.entry(name, config.annotations.get(Annotation.HASH, ""))
+    certain = not ended.exit.commanded
+    usual = not any(m.header.feature_gates.get(gate) for gate in OTHER_CURVES)
+    restart = Restart(
+        ended,
+        m.t - finished,
+        entry.least_delay(finished) if usual else 0.0,
+        entry.sure > 0 and finished - entry.most_t > EXPIRY,
+        finished - entry.sure_t,
+    )
+    entry.attempted(m.t, finished, certain=certain)
+    return restart
+
+
+def _pull_failed(series: _Series, pod: Pod, m: Moment) -> None:
+    image = m.request(PullImageRequest).image
+    wanted = {image.image, image.user_specified_image}
+    for name in pod.containers:
+        spec, ended = pod.container_spec(name), _newest_exited(pod, name)
+        finished = finished_t(ended) if ended else None
+        if spec is not None and spec.image in wanted and ended and ended.config and finished is not None:
+            entry = series.entry(name, ended.config.annotations.get(Annotation.HASH, ""))
+            entry.attempted(m.t, finished, certain=False)
+
+
+def _newest_exited(pod: Pod, name: str) -> Container | None:
+    exited = (one for one in reversed(pod.containers.get(name, ())) if one.state == "exited")
+    return next(exited, None)
+
+
+def most_delay(m: Moment, name: str) -> float:
+    """The longest back-off that a container of the moment's pod may have to sit out if it ends now."""
+    entry = _series_of(m.pod, m).entries.get(name) if m.pod else None
+    return entry.most_delay(m.t) if entry else 0.0
+
+
+def delay_before(m: Moment, pod: Pod, name: str) -> float:
+    """The back-off that the kubelet before the one that starts here kept in memory for certain."""
+    series = pod.note(_Series)
+    entry = series.entries.get(name) if series.life == m.node.lives else None
+    return entry.least_delay(m.t) if entry else 0.0
+
+
+def restart_bound(m: Moment, name: str) -> float:
+    """How late the next instance may come after an end now: at once, or at the retry after its back-off."""
+    delay = most_delay(m, name)
+    return delay + RETRY + RETRY_SLACK if delay else REACTION

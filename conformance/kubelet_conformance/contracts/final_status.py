@@ -1,0 +1,162 @@
+"""TERM: what the last statuses of a pod say, and when its object may go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import deleted, status
+from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
+from kubelet_conformance.trace.records import ApiWrite
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod, Sandbox
+
+
+def _ends_here(m: Moment) -> bool:
+    """The first terminal phase of a pod, unless its source had sent it as ended already."""
+    pod = m.pod
+    if pod is None or m.status is None or not m.status.terminal or not pod.born:
+        return False
+    sent = pod.manifest.status if pod.manifest else None
+    before = pod.status
+    return not (sent and sent.terminal) and not (before and before.terminal)
+
+
+FIRST_TERMINAL = status().where(_ends_here, "the phase becomes terminal")
+
+
+@contract("TERM-15", on=FIRST_TERMINAL, needs=(CRI, STATUS))
+def terminal_phase_waits_for_the_containers(m: Moment) -> Findings:
+    """No status has a terminal phase while a container of the pod runs or is being stopped."""
+    pod = m.pod
+    if pod is None or not pod.containers:
+        return None
+    for container in pod.every_container():
+        if container.state == "running":
+            start = container.start.seq if container.start else None
+            return broken(f"the phase is terminal while container {container.name} runs", start)
+    return KEPT
+
+
+@contract("TERM-32", on=FIRST_TERMINAL, needs=(CRI, STATUS), versions=since("1.23"))
+def terminal_phase_waits_for_the_sandbox(m: Moment) -> Findings:
+    """The first status with a terminal phase comes after StopPodSandbox returned."""
+    known = [s for s in m.pod.sandboxes if s.born and s.state != "removed"] if m.pod else []
+    if not known:
+        return None
+    for sandbox in known:
+        if not _is_stopped(sandbox):
+            run = sandbox.run.seq if sandbox.run else None
+            return broken(f"the phase is terminal before sandbox {sandbox.id[:12]} was stopped", run)
+    return KEPT
+
+
+def _is_stopped(sandbox: Sandbox) -> bool:
+    return any(stop.succeeded or stop.not_found for stop in sandbox.stops)
+
+
+def _is_deleted_for_good(pod: Pod) -> bool:
+    """A pod of the API that is being deleted with a grace period."""
+    end = pod.termination
+    return end is not None and end.cause == "deleted" and bool(end.grace) and not pod.static
+
+
+@contract("TERM-16", on=FIRST_TERMINAL, needs=(CRI, PODS, STATUS), versions=since("1.27"), clause="phase")
+def deleted_pod_ends_in_the_phase_of_its_exit_codes(m: Moment) -> Findings:
+    """A deleted pod becomes Succeeded if all its app containers ended with 0, otherwise Failed, before its
+    object goes; static pods are exempt.
+    """  # noqa: D205 - one rule of two lines
+    pod, now = m.pod, m.status
+    if pod is None or now is None or pod.spec is None or not _is_deleted_for_good(pod) or now.reason:
+        return None
+    ended = {c.name: c.state.terminated for c in now.container_statuses or ()}
+    codes = [end.exit_code if end else None for end in (ended.get(c.name) for c in pod.spec.containers)]
+    expected = "Succeeded" if all(code == 0 for code in codes) else "Failed"
+    if now.phase != expected:
+        return broken(f"expected {expected} for exit codes {codes}, got {now.phase}")
+    return KEPT
+
+
+@deleted_pod_ends_in_the_phase_of_its_exit_codes.clause("before-it-goes", on=deleted())
+def deleted_pod_has_ended(m: Moment) -> Findings:
+    """Where every status is recorded, there is a terminal one before the object goes."""
+    pod = m.pod
+    if pod is None or not pod.born or not _is_deleted_for_good(pod) or m.header.channels.api != "full":
+        return None
+    if not pod.finished:
+        return broken(f"pod {pod.name} went without a terminal phase", pod.status_seq)
+    return KEPT
+
+
+@contract("TERM-18", on=API_DELETE, needs=(CRI, PODS, STATUS), versions=since("1.27"))
+def object_is_deleted_when_the_pod_has_ended(m: Moment) -> Findings:
+    """The kubelet deletes a pod object only when it carries a deletionTimestamp and its phase is terminal."""
+    pod = pod_of_write(m)
+    if pod is None or not pod.born or pod.static:
+        return None
+    if pod.termination is None:
+        return broken(f"pod {pod.name} is deleted though nobody asked for it", pod.set_seq)
+    if not pod.finished:
+        return broken(f"pod {pod.name} is deleted without a terminal phase", pod.status_seq)
+    return KEPT
+
+
+@contract("TERM-19", on=API_DELETE, needs=(CRI,))
+def last_delete_names_the_uid(m: Moment) -> Findings:
+    """The kubelet's final DELETE has a grace period of 0 and the pod's UID as precondition."""
+    pod, write = pod_of_write(m), m.record
+    if pod is None or pod.static or not isinstance(write, ApiWrite):
+        return None
+    if write.grace != 0:
+        return broken(f"expected gracePeriodSeconds 0, got {write.grace}")
+    if write.precondition != pod.uid:
+        return broken(f"expected the UID {pod.uid} as precondition, got {write.precondition}")
+    return KEPT
+
+
+def _every(container_statuses: PodStatus) -> dict[str, ContainerStatus]:
+    one = container_statuses
+    lists = (one.init_container_statuses, one.container_statuses, one.ephemeral_container_statuses)
+    return {c.name: c for found in lists for c in found or ()}
+
+
+@contract("TERM-30", on=status(), needs=(CRI, PODS, STATUS))
+def final_status_keeps_the_past(m: Moment) -> Findings:
+    """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending."""
+    pod, now = m.pod, m.status
+    before = pod.status if pod else None
+    if pod is None or now is None or before is None or not (pod.termination or now.terminal):
+        return None
+    if before.start_time and now.start_time != before.start_time:
+        return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
+    if before.pod_ip and now.pod_ip != before.pod_ip and any(s.state != "removed" for s in pod.sandboxes):
+        return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
+    new = _every(now)
+    for name, old in _every(before).items():
+        kept = new.get(name)
+        if kept is None or kept.restart_count < old.restart_count:
+            return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
+        if old.last_state.terminated and not (kept.last_state.terminated or kept.state.terminated):
+            return broken(f"the last state of {name} is lost", pod.status_seq)
+    return KEPT
+
+
+@contract("TERM-31", on=status(), needs=(CRI, STATUS), versions=since("1.23"))
+def ended_pod_is_not_ready(m: Moment) -> Findings:
+    """With a terminal phase, Ready and ContainersReady are False, for PodCompleted or PodFailed."""
+    now = m.status
+    if now is None or not now.terminal or m.pod is None or not now.conditions:
+        return None
+    reason = "PodCompleted" if now.phase == "Succeeded" else "PodFailed"
+    for kind in ("Ready", "ContainersReady"):
+        condition = now.condition(kind)
+        if condition is None or condition.status != "False" or condition.reason != reason:
+            got = f"{condition.status} ({condition.reason})" if condition else "none"
+            return broken(f"expected {kind} False ({reason}) with phase {now.phase}, got {got}")
+    return KEPT

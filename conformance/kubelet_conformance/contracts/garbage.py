@@ -1,0 +1,144 @@
+"""GC: which records of dead containers and sandboxes are removed, in which order, and which are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, deleted, exited, pod_unset
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
+from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+REMOVE = call("RemoveContainer")
+_GC_SLACK = 15.0
+"""A round of garbage collection on a loaded machine, and its wait for the pod's worker."""
+
+
+def _lives_on(pod: Pod) -> bool:
+    """The pod is wanted, and not evicted: its newest records tell its past."""
+    evicted = pod.status is not None and pod.status.reason == "Evicted"
+    return pod.wanted and pod.termination is None and not evicted
+
+
+@contract("GC-01", on=REMOVE, needs=(CRI, PODS))
+def oldest_record_goes_first(m: Moment) -> Findings:
+    """Of the dead records of one container of a living pod the oldest is removed first."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or not pod.born or not _lives_on(pod):
+        return None
+    if container.kind in {"init", "sidecar", "unknown"}:
+        return None
+    records = [c for c in pod.containers.get(container.name, []) if c.state != "removed"]
+    if len(records) < 2:  # noqa: PLR2004 - there is an order only among several
+        return None
+    if records[0] is not container:
+        text = f"expected attempt {records[0].attempt} of {container.name} to go before {container.attempt}"
+        return broken(text, records[0].create.seq if records[0].create else None)
+    return KEPT
+
+
+@contract("GC-10", on=REMOVE, needs=(CRI, PODS), clause="newest-kept")
+def newest_record_is_kept(m: Moment) -> Findings:
+    """While a pod lives, the newest record of each of its containers is kept, and one older than the newest
+    dead one is removed soon after a death.
+    """  # noqa: D205 - one rule of two lines
+    pod, container = m.pod, m.container
+    if pod is None or container is None or not pod.born or not _lives_on(pod):
+        return None
+    if container.kind in {"init", "sidecar"} and pod.sandbox is not None and pod.sandbox.state != "ready":
+        return None
+    if container is pod.newest(container.name):
+        create = container.create.seq if container.create else None
+        return broken(f"the newest record of {container.name} is removed while its pod lives", create)
+    return KEPT
+
+
+@newest_record_is_kept.clause("older-removed", on=exited())
+def older_dead_record_is_removed(m: Moment) -> Findings:
+    """The record before the one that died goes."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or not pod.born or not _lives_on(pod) or not m.node.kubelet_up:
+        return
+    if container is not pod.newest(container.name) or m.node.listing_failed:
+        return
+    for older in pod.containers.get(container.name, []):
+        if older is container or older.state != "exited":
+            continue
+        yield answered(
+            by=REMOVE.where(about(older)),
+            within=REACTION,
+            unless=TERMINATION_ASKED,
+            text=f"attempt {older.attempt} of {container.name} is removed after attempt {container.attempt}",
+        )
+
+
+@contract("GC-02", on=deleted().either(pod_unset()), needs=(CRI, PODS))
+def records_of_a_gone_pod_are_removed(m: Moment) -> Findings:
+    """When a pod is gone, all its dead containers are removed within a minute."""
+    pod = m.pod
+    if pod is None or not pod.born or not m.node.kubelet_up or ("deleted" in m.keys and pod.static):
+        return
+    grace = (
+        pod.spec.grace_seconds if pod.spec and any(c.state == "running" for c in pod.every_container()) else 0
+    )
+    for container in pod.every_container():
+        if container.state in {"running", "exited"} and container.born:
+            yield answered(
+                by=REMOVE.where(about(container)),
+                within=GC_PERIOD + _GC_SLACK + grace,
+                text=f"the record of {container.name}, whose pod is gone, is removed",
+                whole_node=True,
+            )
+
+
+@contract("GC-04", on=REMOVE, needs=(CRI,))
+def unknown_container_is_stopped_before_it_goes(m: Moment) -> Findings:
+    """A container whose state is unknown is stopped before its record is removed."""
+    container = m.container
+    if container is None or not _was_unknown(container):
+        return None
+    if not any(stop.succeeded or stop.not_found for stop in container.stops):
+        return broken(f"expected container {container.name}, in an unknown state, to be stopped first")
+    return KEPT
+
+
+def _was_unknown(container: Container) -> bool:
+    record = container.record
+    return container.state == "unknown" or (record is not None and record.state == "CONTAINER_UNKNOWN")
+
+
+@contract("GC-05", on=call("RemovePodSandbox"), needs=(CRI, PODS))
+def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
+    """A sandbox is removed only when it is not ready, was stopped, and has no containers left; the newest one
+    stays while its pod exists.
+    """  # noqa: D205 - one rule of two lines
+    sandbox, pod = m.sandbox, m.pod
+    if sandbox is None or pod is None or not sandbox.born:
+        return None
+    run = sandbox.run.seq if sandbox.run else None
+    if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+        return broken("expected StopPodSandbox before RemovePodSandbox", run)
+    if sandbox.containers:
+        left = ", ".join(sorted(c.name for c in sandbox.containers.values()))
+        return broken(f"the sandbox is removed with containers left in it: {left}", run)
+    if sandbox is pod.sandbox and pod.wanted:
+        return broken("the newest sandbox of a pod that still exists is removed", run)
+    return KEPT
+
+
+@contract("GC-09", on=REMOVE, needs=(CRI,))
+def running_container_is_not_removed(m: Moment) -> Findings:
+    """The record of a running container is never removed."""
+    container = m.container
+    if container is None:
+        return None
+    if container.state == "running":
+        start = container.start.seq if container.start else None
+        return broken(f"container {container.name} is removed while it runs", start)
+    return KEPT

@@ -1,0 +1,264 @@
+"""StopContainer timeouts: which grace a container gets, and what a preStop hook or an order leaves of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, Kept, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.versions import ByVersion
+from kubelet_conformance.contract.words import call, deleted, done, exited, failed, pod_set
+from kubelet_conformance.contracts.kills import (
+    MINIMUM_GRACE,
+    OVERRIDES,
+    Reason,
+    Wait,
+    deletion_grace,
+    forced,
+    reasons,
+    wait_before_stop,
+)
+from kubelet_conformance.contracts.situations import hook_command, known_to_kubelet, runs_pre_stop
+from kubelet_conformance.contracts.timing import API_POLL, REACTION, ROUNDING
+from kubelet_conformance.trace.bodies import StopContainerRequest
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Broken, Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Execution
+
+_READ = ByVersion({"1.22..1.26": True, ">=1.28": True})
+
+
+def _stops_a_running_container(m: Moment) -> bool:
+    return m.container is not None and m.container.state == "running"
+
+
+STOP = call("StopContainer").where(_stops_a_running_container, "the container runs")
+
+
+def _timeout(m: Moment) -> int:
+    return m.request(StopContainerRequest).timeout
+
+
+def _has_a_hook_that_was_not_seen(container: Container) -> bool:
+    """Only exec hooks pass through the runtime; after another kind, nobody can tell how long it took."""
+    spec = container.spec
+    return spec is not None and spec.lifecycle.pre_stop is not None
+
+
+def _overridden(m: Moment, reason: Reason) -> bool:
+    return reason.pod_goes and bool(OVERRIDES.get(m.kubernetes))
+
+
+def _floor(m: Moment, reason: Reason) -> int:
+    return max(1 if _overridden(m, reason) else MINIMUM_GRACE, reason.seconds)
+
+
+def _one_of(m: Moment, allowed: dict[int, Reason]) -> Kept | Broken:
+    got = _timeout(m)
+    if got in allowed:
+        return KEPT
+    said = " or ".join(f"{seconds} ({reason.cause})" for seconds, reason in allowed.items())
+    return broken(f"expected timeout {said}, got {got}", *(r.seq for r in allowed.values()))
+
+
+@contract("TERM-03", on=STOP, needs=(CRI, PODS), versions=_READ)
+def grace_follows_the_reason(m: Moment) -> Findings:
+    """A container is stopped with the pod's deletion grace period if the pod is being deleted, else after a
+    failing liveness or startup probe with the probe's own grace period if it has one, else with the pod's; at
+    least 2 s, but for a terminated pod in 1.22 to 1.26.
+    """  # noqa: D205 - one rule of two lines
+    why = reasons(m)
+    if not why or m.container is None or wait_before_stop(m).turns:
+        return None
+    if _has_a_hook_that_was_not_seen(m.container):
+        return None
+    return _one_of(m, {_floor(m, reason): reason for reason in why})
+
+
+@contract("TERM-04", on=STOP, needs=(CRI, PODS), versions=_READ)
+def deletion_grace_wins_over_a_probes(m: Moment) -> Findings:
+    """While the pod is being deleted, a probe's own grace period plays no part."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or pod.termination is None or container.spec is None:
+        return None
+    grace = deletion_grace(m, pod)
+    probes = (container.spec.liveness_probe, container.spec.startup_probe)
+    own = {p.termination_grace_period_seconds for p in probes if p} - {None, grace}
+    if grace is None or not own or m.t - pod.termination.t <= ROUNDING:
+        return None
+    if _timeout(m) > max(grace, MINIMUM_GRACE):
+        text = f"expected at most the deletion's {grace} s, got {_timeout(m)}"
+        return broken(text, pod.termination.seq)
+    return KEPT
+
+
+def _left(wait: Wait, reason: Reason) -> tuple[int, int]:
+    """Least and most seconds that may be left of the grace; each wait is cut to whole seconds."""
+    least = math.ceil(reason.seconds - wait.seconds - ROUNDING / 2)
+    most = math.floor(reason.seconds - max(0.0, wait.seconds - wait.turns * ROUNDING))
+    return max(MINIMUM_GRACE, least), max(MINIMUM_GRACE, most)
+
+
+@contract("TERM-05", on=STOP, needs=(CRI, PODS), versions=_READ)
+def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
+    """The timeout is what the preStop hook and the wait for the container's turn have left of the grace, at
+    least 2 s; for a terminated pod in 1.22 to 1.26 see TERM-11.
+    """  # noqa: D205 - one rule of two lines
+    wait = wait_before_stop(m)
+    why = [reason for reason in reasons(m) if not _overridden(m, reason)]
+    if not why or not wait.turns:
+        return None
+    got = _timeout(m)
+    for reason in why:
+        least, most = _left(wait, reason)
+        if least <= got <= most:
+            return KEPT
+    least, most = _left(wait, why[0])
+    text = f"expected {least} to {most} s left of {why[0].seconds} after {wait.seconds:.1f} s, got {got}"
+    return broken(text, why[0].seq)
+
+
+def _open_pre_stop(container: Container) -> Execution | None:
+    command = hook_command(container, "pre_stop")
+    return next((h for h in container.hooks if h.cmd == command and h.end_t is None), None)
+
+
+@contract("TERM-06", on=STOP, needs=(CRI, PODS), versions=_READ)
+def hook_is_awaited_no_longer_than_the_grace(m: Moment) -> Findings:
+    """A preStop hook that outlasts the grace is left at the grace's end, not before, and the container is
+    stopped with 2 s; in 1.22 to 1.26 a terminated pod's with the whole grace once more.
+    """  # noqa: D205 - one rule of two lines
+    hook = _open_pre_stop(m.container) if m.container else None
+    why = reasons(m)
+    if hook is None or not why:
+        return None
+    if all(m.t - hook.call.t < reason.seconds - ROUNDING for reason in why):
+        waited = f"{m.t - hook.call.t:.1f} s of {why[0].seconds}"
+        return broken(f"expected the hook to be awaited, was stopped after {waited}", hook.call.seq)
+    return _one_of(m, {_floor(m, r) if _overridden(m, r) else MINIMUM_GRACE: r for r in why})
+
+
+@hook_is_awaited_no_longer_than_the_grace.clause("left", on=call("ExecSync").where(runs_pre_stop))
+def hook_is_left_at_the_end_of_the_grace(m: Moment) -> Findings:
+    """The stop of the container comes while the hook still runs."""
+    container, hook_call, why = m.container, m.call, reasons(m)
+    if container is None or not why:
+        return None
+    limit = max(MINIMUM_GRACE, *(reason.seconds for reason in why))
+    return answered(
+        by=call("StopContainer").where(lambda n: n.container is container),
+        within=limit + REACTION,
+        unless=done("ExecSync")
+        .either(failed("ExecSync"))
+        .where(lambda n: n.call is hook_call)
+        .either(exited().where(lambda n: n.container is container)),
+        text=f"container {container.name} is stopped when its preStop hook outlasts the grace",
+    )
+
+
+@contract("TERM-07", on=STOP, needs=(CRI, PODS))
+def no_hook_without_grace(m: Moment) -> Findings:
+    """A container that is killed with a grace of 0 s while its pod lives on gets no preStop hook."""
+    container, pod = m.container, m.pod
+    if container is None or pod is None or pod.termination is not None:
+        return None
+    command, why = hook_command(container, "pre_stop"), reasons(m)
+    if command is None or not why or any(reason.seconds > 0 for reason in why):
+        return None
+    ran = next((h for h in container.hooks if h.cmd == command), None)
+    if ran is not None:
+        return broken("expected no preStop hook with a grace of 0", ran.call.seq)
+    return KEPT
+
+
+@contract("TERM-11", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True}))
+def whole_grace_after_the_hook(m: Moment) -> Findings:
+    """A terminated pod's container gets the whole grace after its preStop hook, however long that took."""
+    why = [reason for reason in reasons(m) if _overridden(m, reason)]
+    if not why or not wait_before_stop(m).turns:
+        return None
+    return _one_of(m, {_floor(m, reason): reason for reason in why})
+
+
+class _Graces:
+    """The graces that deletions of a pod have asked for, in order."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+
+@contract("WORK-07", on=STOP, needs=(CRI, PODS), versions=_READ)
+def grace_only_shrinks(m: Moment) -> Findings:
+    """Of several graces asked for one after another the smallest holds, and a later longer one is ignored."""
+    pod = m.pod
+    if pod is None:
+        return None
+    asked = [(grace, seq) for grace, seq in pod.note(_Graces).asked if grace > 0]
+    if len({grace for grace, _ in asked}) < 2 or pod.spec is None:  # noqa: PLR2004 - several
+        return None
+    least, seq = min(asked)
+    if _timeout(m) > max(least, MINIMUM_GRACE):
+        return broken(f"expected at most {least} s, got {_timeout(m)}", seq)
+    return KEPT
+
+
+@grace_only_shrinks.clause("asked", on=pod_set())
+def graces_are_remembered(m: Moment) -> Findings:
+    """Remember each grace that is asked for."""
+    grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
+    if m.pod is not None and grace is not None:
+        m.pod.note(_Graces).asked.append((grace, m.seq))
+    return None
+
+
+@contract("WORK-08", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True, ">=1.31": True}))
+def grace_of_a_forced_deletion(m: Moment) -> Findings:
+    """A forced deletion (grace 0) stops containers with the pod's own grace up to 1.26, with the least from
+    1.31 on.
+    """  # noqa: D205 - one rule of two lines
+    pod = m.pod
+    if pod is None or not forced(pod) or not known_to_kubelet(pod, m.node) or wait_before_stop(m).turns:
+        return None
+    return _as_forced(m, pod.termination.seq if pod.termination else 0, _timeout(m))
+
+
+@grace_of_a_forced_deletion.clause("told-late", on=deleted())
+def grace_of_a_forced_deletion_told_late(m: Moment) -> Findings:
+    """The same, where the removal of the object was seen just after the stop that it caused."""
+    pod = m.pod
+    if pod is None or not pod.born or pod.static or pod.termination is not None:
+        return
+    for container in pod.every_container():
+        for stop in container.stops:
+            if stop.end_t is None and m.t - stop.call.t <= API_POLL and stop.timeout is not None:
+                yield from filter(None, (_as_forced(m, stop.call.seq, stop.timeout),))
+
+
+def _as_forced(m: Moment, seq: int, got: int) -> Kept | Broken | None:
+    pod = m.pod
+    if pod is None or pod.spec is None:
+        return None
+    whole = bool(OVERRIDES.get(m.kubernetes))
+    expected = pod.spec.grace_seconds if whole else MINIMUM_GRACE
+    if got != expected:
+        return broken(f"expected timeout {expected} for a forced deletion, got {got}", seq)
+    return KEPT
+
+
+@contract("WORK-33", on=STOP, needs=(CRI, PODS), versions=_READ)
+def removed_manifest_leaves_the_grace(m: Moment) -> Findings:
+    """A pod whose manifest was removed is stopped with its own grace period, not at once."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or not pod.static or pod.termination is None or pod.spec is None:
+        return None
+    if pod.termination.cause != "removed" or not known_to_kubelet(pod, m.node):
+        return None
+    if wait_before_stop(m).turns or _has_a_hook_that_was_not_seen(container):
+        return None
+    expected = max(pod.spec.grace_seconds, MINIMUM_GRACE)
+    if _timeout(m) not in {expected, pod.spec.grace_seconds}:
+        return broken(f"expected timeout {expected}, got {_timeout(m)}", pod.termination.seq)
+    return KEPT

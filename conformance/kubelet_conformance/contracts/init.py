@@ -1,0 +1,288 @@
+"""INIT: the order in which regular init containers run, and when they run again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, exited, pod_set
+from kubelet_conformance.contracts.backoffs import restart_bound
+from kubelet_conformance.contracts.instances import (
+    CALLED_OFF,
+    asked,
+    completed,
+    creation_of_kind,
+    first_missing,
+    following,
+    made_in,
+    recorded,
+    regular_inits,
+    start_of,
+    stop_of,
+    to_watch,
+)
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.manifests import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+
+
+def _earlier_inits(pod: Pod, name: str) -> list[ContainerSpec]:
+    """The regular init containers that come before this regular init or app container."""
+    kind = pod.kind_of(name)
+    inits = list(regular_inits(pod))
+    if kind == "app":
+        return inits
+    names = [spec.name for spec in inits]
+    return inits[: names.index(name)] if kind == "init" else []
+
+
+def _done_with(pod: Pod, name: str, sandbox: Sandbox | None) -> bool:
+    """The init container completed in this sandbox, or a container after it is proof of that."""
+    own = made_in(pod, name, sandbox)
+    if own is not None and completed(own):
+        return True
+    return any(
+        made_in(pod, spec.name, sandbox)
+        for spec in following(pod, name)
+        if not spec.is_sidecar or own is None
+    )
+
+
+def _inits_in(pod: Pod, sandbox: Sandbox | None) -> list[Container]:
+    """The newest instances of the regular init containers that were made in this sandbox."""
+    found = (made_in(pod, spec.name, sandbox) for spec in regular_inits(pod))
+    return [one for one in found if one is not None]
+
+
+@contract("INIT-01", on=call("CreateContainer"), needs=(CRI, PODS))
+def one_at_a_time_in_order(m: Moment) -> Findings:
+    """Init containers run one after the other, in the order of the spec, each until it has exited with 0.
+
+    App containers come once the last of them has.
+    """
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or not pod.born or sandbox is None or not sandbox.born:
+        return None
+    name = asked(m).metadata.name
+    earlier = _earlier_inits(pod, name)
+    if not earlier:
+        return None
+    for spec in earlier:
+        if not _done_with(pod, spec.name, sandbox):
+            return broken(
+                f"{name} is made, expected init container {spec.name} to complete first", pod.set_seq
+            )
+    return KEPT
+
+
+@one_at_a_time_in_order.clause("next-follows", on=exited())
+def _(m: Moment) -> Findings:
+    pod, container = m.pod, m.container
+    if pod is None or container is None or m.exit is None or not to_watch(m):
+        return None
+    sandbox = container.sandbox
+    if container.kind != "init" or m.exit.code != 0 or m.exit.commanded or sandbox is None:
+        return None
+    missing = first_missing(pod, container.name, sandbox)
+    if missing is None or sandbox.state != "ready" or sandbox.stops:
+        return None
+    return answered(
+        by=start_of(missing),
+        within=restart_bound(m, missing),
+        unless=CALLED_OFF,
+        text=f"{missing} is made after {container.name} has completed",
+    )
+
+
+@contract("INIT-02", on=call("CreateContainer"), needs=(CRI, PODS))
+def end_was_read_before_next(m: Moment) -> Findings:
+    """What comes after an init container is made only when the kubelet has read that it exited."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or m.header.feature_gates.get("EventedPLEG"):
+        return None
+    name = asked(m).metadata.name
+    if made_in(pod, name, sandbox):
+        return None
+    before = (made_in(pod, spec.name, sandbox) for spec in _earlier_inits(pod, name))
+    standing = [one for one in before if one is not None and one.born and one.state != "removed"]
+    for one in standing:
+        if one.record is None or one.record.state != "CONTAINER_EXITED":
+            return broken(f"{name} is made before the kubelet has read that {one.name} exited", _seq(one))
+    return KEPT if standing else None
+
+
+def _seq(container: Container) -> int | None:
+    return container.create.seq if container.create else None
+
+
+@contract("INIT-03", on=exited(), needs=(CRI, PODS))
+def nothing_else_meanwhile(m: Moment) -> Findings:
+    """While an init container runs, only ephemeral containers and sidecars before it may be made."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "init" or container.start is None:
+        return None
+    for other in _must_wait(pod, container):
+        if other.create and other.create.seq > container.start.seq and other.sandbox is container.sandbox:
+            return broken(f"{other.name} was made while {container.name} ran", other.create.seq)
+    return KEPT
+
+
+@nothing_else_meanwhile.clause("at-once", on=call("CreateContainer"))
+def _(m: Moment) -> Findings:
+    pod = m.pod
+    if pod is None or m.sandbox is None:
+        return None
+    name = asked(m).metadata.name
+    for init in _inits_in(pod, m.sandbox):
+        later = {spec.name for spec in following(pod, init.name)} | {spec.name for spec in regular_inits(pod)}
+        if init.state == "running" and name in later:
+            return broken(f"{name} is made while {init.name} runs", _seq(init))
+    return None
+
+
+def _must_wait(pod: Pod, init: Container) -> Iterator[Container]:
+    later = {spec.name for spec in following(pod, init.name)} | {spec.name for spec in regular_inits(pod)}
+    return (other for other in pod.every_container() if other is not init and other.name in later)
+
+
+@contract("INIT-04", on=call("CreateContainer"), needs=(CRI, PODS))
+def removed_records_do_not_count(m: Moment) -> Findings:
+    """An init container that completed is not run again because its record was removed.
+
+    A later container with a record in the sandbox is proof enough.
+    """
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None:
+        return None
+    name = asked(m).metadata.name
+    gone = [one for one in _inits_in(pod, sandbox) if one.state == "removed" and completed(one)]
+    proven = [one for one in gone if _recorded_after(pod, one, sandbox)]
+    if any(one.name == name for one in proven):
+        return broken(f"{name} had completed and is run again, with a later container on record", pod.set_seq)
+    return KEPT if proven and pod.kind_of(name) in {"init", "app"} else None
+
+
+def _recorded_after(pod: Pod, init: Container, sandbox: Sandbox) -> bool:
+    after = (recorded(pod, spec.name) for spec in following(pod, init.name) if not spec.is_sidecar)
+    return any(one is not None and one.sandbox is sandbox for one in after)
+
+
+@contract("INIT-05", on=call("CreateContainer"), needs=(CRI, PODS))
+def running_app_ends_initialization(m: Moment) -> Findings:
+    """While any app container runs no regular init container is made, whatever init records are left."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or sandbox.state != "ready" or not any(regular_inits(pod)):
+        return None
+    apps = (one for one in pod.of_kind("app") if one.sandbox is sandbox and one.state == "running")
+    running = next(apps, None)
+    if running is None:
+        return None
+    name = asked(m).metadata.name
+    if pod.kind_of(name) == "init":
+        return broken(f"init container {name} is made while {running.name} runs", _seq(running))
+    return KEPT
+
+
+@contract("INIT-06", on=call("CreateContainer"), needs=(CRI, PODS))
+def all_records_gone_begins_anew(m: Moment) -> Findings:
+    """With every init and app record gone and the sandbox still ready, init begins anew at the first."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or pod.spec is None or sandbox.state != "ready":
+        return None
+    inits = pod.spec.init_containers or []
+    newest = [made_in(pod, spec.name, sandbox) for spec in (*inits, *pod.spec.containers)]
+    known = [one for one in newest if one is not None]
+    name = asked(m).metadata.name
+    if (
+        not inits
+        or not known
+        or any(one.state != "removed" for one in known)
+        or pod.kind_of(name) == "ephemeral"
+    ):
+        return None
+    if name != inits[0].name:
+        return broken(f"{name} is made with every record gone, expected {inits[0].name}", pod.set_seq)
+    return KEPT
+
+
+@contract("INIT-10", on=call("CreateContainer"), needs=(CRI, PODS))
+def success_is_not_rerun(m: Moment) -> Findings:
+    """An init container that exited with 0 is not run again in its sandbox, under policy Always neither."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or sandbox.state != "ready" or sandbox.stops:
+        return None
+    name = asked(m).metadata.name
+    finished = [one for one in _inits_in(pod, sandbox) if one.state == "exited" and completed(one)]
+    for one in finished:
+        if one.name == name:
+            return broken(f"{name} is made again though it exited with 0", one.exit.seq if one.exit else None)
+    return KEPT if finished else None
+
+
+@contract("INIT-12", on=call("CreateContainer"), needs=(CRI, PODS))
+def new_sandbox_runs_init_again(m: Moment) -> Findings:
+    """In a sandbox that replaces another one, every init container runs again before the app containers."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not sandbox.born or not sandbox.attempt:
+        return None
+    name = asked(m).metadata.name
+    inits = list(regular_inits(pod))
+    if not inits or pod.kind_of(name) != "app":
+        return None
+    for spec in inits:
+        own = made_in(pod, spec.name, sandbox)
+        if own is None or not completed(own):
+            return broken(
+                f"{name} is made in the new sandbox, where {spec.name} has not completed", pod.set_seq
+            )
+    return KEPT
+
+
+@contract("INIT-13", on=pod_set(), needs=(CRI, PODS))
+def changed_init_image_restarts_nothing(m: Moment) -> Iterator[Finding]:
+    """A changed image of a regular init container restarts nothing in a pod whose app containers run."""
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or pod.spec is None or not to_watch(m):
+        return
+    new = {spec.name: spec.image for spec in manifest.spec.init_containers or ()}
+    changed = [spec for spec in regular_inits(pod) if new.get(spec.name, spec.image) != spec.image]
+    if not changed or manifest.spec.containers != pod.spec.containers:
+        return
+    for one in pod.of_kind("app"):
+        spec = one.spec
+        if one.state == "running" and spec and not spec.liveness_probe and not spec.startup_probe:
+            yield answered(
+                by=TERMINATION_ASKED,
+                unless=CALLED_OFF.either(exited()),
+                not_before=stop_of(one).either(creation_of_kind("init")),
+                text=f"{one.name} runs on with a new image of {changed[0].name}",
+            )
+
+
+@contract("INIT-20", on=exited(), needs=(CRI, PODS))
+def no_hooks_or_probes(m: Moment) -> Findings:
+    """Hooks and probes of a regular init container are ignored: nothing is executed in it."""
+    container = m.container
+    if container is None or container.kind != "init" or not container.born or container.spec is None:
+        return None
+    spec = container.spec
+    hooks = (spec.lifecycle.post_start, spec.lifecycle.pre_stop)
+    given = any((*hooks, spec.liveness_probe, spec.readiness_probe, spec.startup_probe))
+    if not given or container.hooks or container.probed:
+        return None
+    return KEPT
+
+
+@no_hooks_or_probes.clause("executed", on=call("ExecSync"))
+def _(m: Moment) -> Findings:
+    container = m.container
+    if container is None or container.kind != "init":
+        return None
+    return broken(f"a command is executed in init container {container.name}", _seq(container))

@@ -1,0 +1,187 @@
+"""INIT: what becomes of a regular init container that failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, done, exited, failed, status
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_at, restart_bound
+from kubelet_conformance.contracts.instances import (
+    CALLED_OFF,
+    asked,
+    creation_of_kind,
+    failed_run,
+    recorded,
+    regular_inits,
+    removal_of,
+    start_of,
+    to_watch,
+    told_otherwise,
+)
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED
+from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import ContainerStatusReply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container
+
+
+def _seq(container: Container) -> int | None:
+    return container.create.seq if container.create else None
+
+
+@contract("INIT-07", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+def failed_one_is_retried(m: Moment) -> Findings:
+    """Unless the policy is Never, a failed init container is run again after its back-off.
+
+    None after it is made before.
+    """
+    restart_at(m)
+    pod, container = m.pod, m.container
+    if pod is None or container is None or m.exit is None or pod.restart_policy == "Never":
+        return None
+    if container.kind != "init" or m.exit.code in {0, None} or m.exit.commanded or not to_watch(m):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name),
+        unless=CALLED_OFF,
+        not_before=creation_of_kind("init", "app", besides=container.name),
+        text=f"{container.name} is made again after it failed",
+    )
+
+
+@contract("INIT-08", on=exited(), needs=(CRI, PODS))
+def failure_under_never_ends_the_pod(m: Moment) -> Findings:
+    """Under policy Never a failed init container is not retried: the pod is killed and ends as Failed."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or m.exit is None or pod.restart_policy != "Never":
+        return None
+    if container.kind != "init" or m.exit.code in {0, None} or m.exit.commanded or not to_watch(m):
+        return None
+    return answered(
+        by=call("StopPodSandbox"),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        not_before=creation_of_kind("init", "app"),
+        text="the pod is killed after its init container failed",
+    )
+
+
+@failure_under_never_ends_the_pod.clause("never-retried", on=call("CreateContainer"))
+def _(m: Moment) -> Findings:
+    pod = m.pod
+    if (
+        pod is None
+        or pod.restart_policy != "Never"
+        or pod.kind_of(asked(m).metadata.name) not in {"init", "app"}
+    ):
+        return None
+    inits = (recorded(pod, spec.name) for spec in regular_inits(pod))
+    bad = next((one for one in inits if one is not None and one.state == "exited" and failed_run(one)), None)
+    if bad is None or bad.exit is None or bad.exit.commanded:
+        return None
+    return broken(
+        f"{asked(m).metadata.name} is made though {bad.name} failed under policy Never", bad.exit.seq
+    )
+
+
+@failure_under_never_ends_the_pod.clause("phase", on=status())
+def _(m: Moment) -> Findings:
+    pod, now = m.pod, m.status
+    if pod is None or now is None or not now.terminal or pod.restart_policy != "Never":
+        return None
+    for told in now.init_container_statuses or ():
+        ended = told.state.terminated
+        if pod.kind_of(told.name) == "init" and ended and ended.exit_code:
+            if now.phase != "Failed":
+                return broken(f"phase {now.phase} though {told.name} exited with {ended.exit_code}")
+            return KEPT
+    return None
+
+
+@contract("INIT-09", on=done("ContainerStatus"), needs=(CRI, PODS))
+def out_of_memory_is_a_failure(m: Moment) -> Findings:
+    """An init container with reason OOMKilled failed, whatever its exit code.
+
+    It is run again, or under policy Never the pod is killed.
+    """
+    pod, container, told = m.pod, m.container, m.response(ContainerStatusReply).status
+    if pod is None or container is None or told is None or container.kind != "init" or not to_watch(m):
+        return None
+    if (told.state, told.reason, told.exit_code) != ("CONTAINER_EXITED", "OOMKilled", 0):
+        return None
+    if container.record is not None and container.record.state == "CONTAINER_EXITED":
+        return None
+    never = pod.restart_policy == "Never"
+    return answered(
+        by=call("StopPodSandbox") if never else start_of(container.name),
+        within=REACTION if never else restart_bound(m, container.name),
+        unless=CALLED_OFF,
+        not_before=creation_of_kind("init", "app", besides="" if never else container.name),
+        text=f"{container.name} counts as failed",
+    )
+
+
+@out_of_memory_is_a_failure.clause("history", on=ATTEMPTS)
+def _(m: Moment) -> None:
+    restart_at(m)
+
+
+@contract("INIT-11", on=call("CreateContainer"), needs=(CRI, PODS))
+def unknown_one_is_stopped_first(m: Moment) -> Findings:
+    """An init container whose state is unknown is stopped before it is made again.
+
+    Under policy Never it is not made again.
+    """
+    pod = m.pod
+    one = recorded(pod, asked(m).metadata.name) if pod else None
+    if pod is None or one is None or one.kind != "init" or one.record is None:
+        return None
+    if one.record.state != "CONTAINER_UNKNOWN":
+        return None
+    if pod.restart_policy == "Never":
+        return broken(f"{one.name} is made again under policy Never", _seq(one))
+    if not any(stop.succeeded for stop in one.stops):
+        return broken(f"{one.name} is made again before its unknown instance was stopped", _seq(one))
+    return KEPT
+
+
+@contract("INIT-14", on=exited(), needs=(CRI, PODS))
+def only_newest_dead_instance_is_kept(m: Moment) -> Iterator[Finding]:
+    """Of each init container only the newest dead instance is kept.
+
+    When another has ended, the older ones are removed in the next sync.
+    """
+    pod, container = m.pod, m.container
+    if pod is None or container is None or not to_watch(m) or container.kind not in {"init", "sidecar"}:
+        return
+    for older in pod.containers.get(container.name, ()):
+        if older is not container and older.state == "exited":
+            yield answered(
+                by=removal_of(older),
+                within=REACTION,
+                unless=CALLED_OFF,
+                text=f"instance {older.attempt} of {older.name} is removed",
+            )
+
+
+@contract("INIT-18", on=failed("StartContainer"), needs=(CRI, PODS))
+def created_one_is_tried_again(m: Moment) -> Findings:
+    """An init container that was made but could not be started is made again, before any later one."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "init" or not to_watch(m):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name) + RETRY + RETRY_SLACK,
+        unless=CALLED_OFF.either(told_otherwise(container)),
+        not_before=creation_of_kind("init", "app", besides=container.name),
+        text=f"{container.name} is made again after its start failed",
+    )

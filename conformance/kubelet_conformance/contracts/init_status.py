@@ -1,0 +1,108 @@
+"""INIT: how init containers show in a pod's status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import PODS, STATUS
+from kubelet_conformance.contract.versions import ByVersion
+from kubelet_conformance.contract.words import status
+from kubelet_conformance.contracts.instances import regular_inits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+_STAYS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
+"""Whether Initialized stays True once an app container has run, whatever its init containers do."""
+
+
+def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
+    """What the Initialized condition must say; None where the app containers only ran before."""
+    apps = now.container_statuses or ()
+    if _STAYS_INITIALIZED.at(m.kubernetes):
+        if any(told.state.running or told.state.terminated for told in apps):
+            return True
+        if any(told.last_state.terminated for told in apps):
+            return None
+    ready = {told.name: told.ready for told in _inits_told(pod, now)}
+    return all(ready.get(spec.name, False) for spec in regular_inits(pod))
+
+
+def _inits_told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
+    return [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "init"]
+
+
+@contract("INIT-15", on=status(), needs=(PODS, STATUS), versions=_STAYS_INITIALIZED)
+def ready_by_exit_code(m: Moment) -> Iterator[Finding]:
+    """A regular init container that ended is ready when its exit code is 0.
+
+    Initialized is True when all are ready, and until then False with reason ContainersNotInitialized.
+    """
+    pod, now = m.pod, m.status
+    if pod is None or now is None:
+        return
+    for told in _inits_told(pod, now):
+        ended = told.state.terminated
+        if ended is not None:
+            if told.ready != (ended.exit_code == 0):
+                yield broken(f"{told.name} exited with {ended.exit_code} and has ready {told.ready}")
+            else:
+                yield KEPT
+
+
+@ready_by_exit_code.clause("condition", on=status())
+def _(m: Moment) -> Findings:
+    pod, now = m.pod, m.status
+    condition = now.condition("Initialized") if now else None
+    if pod is None or now is None or condition is None or now.phase == "Succeeded":
+        return None
+    names = [spec.name for spec in regular_inits(pod)]
+    if not names or (pod.spec and len(names) != len(pod.spec.init_containers or ())):
+        return None
+    expected = _initialized(m, pod, now)
+    if expected is None:
+        return None
+    if (condition.status == "True") != expected:
+        return broken(f"Initialized is {condition.status}, expected {expected}")
+    if not expected and condition.reason != "ContainersNotInitialized":
+        return broken(f"Initialized has reason {condition.reason!r}, expected ContainersNotInitialized")
+    return KEPT
+
+
+@contract("INIT-16", on=status(), needs=(PODS, STATUS))
+def apps_wait_for_initializing(m: Moment) -> Findings:
+    """Until the init containers are through, app containers that never ran wait for PodInitializing."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or now.terminal or not pod.born:
+        return None
+    inits = _inits_told(pod, now)
+    if all(told.state.terminated and told.state.terminated.exit_code == 0 for told in inits):
+        return None
+    apps = [told for told in now.container_statuses or () if told.name not in pod.containers]
+    for told in apps:
+        reason = told.state.waiting.reason if told.state.waiting else "none"
+        if reason != "PodInitializing":
+            return broken(f"{told.name} waits for {reason}, expected PodInitializing")
+    return KEPT if apps else None
+
+
+@contract("INIT-17", on=status(), needs=(PODS, STATUS))
+def statuses_in_order(m: Moment) -> Findings:
+    """Init container statuses stand in the order of the spec, app container statuses sorted by name."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or pod.spec is None:
+        return None
+    spec = [one.name for one in pod.spec.init_containers or ()]
+    inits = [one.name for one in now.init_container_statuses or ()]
+    apps = [one.name for one in now.container_statuses or ()]
+    if inits != [name for name in spec if name in inits]:
+        return broken(f"the init statuses are {inits}, the spec has {spec}", pod.set_seq)
+    if apps != sorted(apps):
+        return broken(f"the app statuses are {apps}, expected them sorted by name", pod.set_seq)
+    return KEPT if len(inits) > 1 or len(apps) > 1 else None

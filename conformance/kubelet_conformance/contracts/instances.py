@@ -1,0 +1,203 @@
+"""Containers of a pod by name: which record counts, what its end means, and who may come next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.words import call, done, exited, sandbox_died, status
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
+from kubelet_conformance.trace.bodies import ContainerStatusReply, CreateContainerRequest, PullImageRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.words import Pattern, Predicate
+    from kubelet_conformance.trace.bodies import ContainerConfig
+    from kubelet_conformance.trace.manifests import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Kind, Pod, Sandbox
+
+__all__ = (
+    "CALLED_OFF",
+    "asked",
+    "awake",
+    "completed",
+    "creation_of",
+    "creation_of_kind",
+    "exit_of",
+    "failed_run",
+    "finished_t",
+    "first_missing",
+    "following",
+    "made_in",
+    "of_container",
+    "recorded",
+    "regular_inits",
+    "removal_of",
+    "sidecars",
+    "start_of",
+    "stop_of",
+    "to_watch",
+    "told_otherwise",
+    "wants_restart",
+)
+
+
+def _gave_up(m: Moment) -> bool:
+    """Eviction, a deadline, preemption and a node's shutdown all write a terminal phase with a reason."""
+    return m.status is not None and m.status.terminal and bool(m.status.reason)
+
+
+CALLED_OFF: Pattern = TERMINATION_ASKED.either(
+    sandbox_died(), call("PullImage"), status().where(_gave_up, "the node gave the pod up")
+)
+"""What ends the hope for a container soon: the pod is to go, its sandbox died, or an image takes its time."""
+
+
+def awake(m: Moment) -> bool:
+    """The kubelet is up and sees the runtime, so that it can notice what happens."""
+    node = m.node
+    return node.kubelet_up and node.relisted_t is not None and not node.listing_failed
+
+
+def to_watch(m: Moment) -> bool:
+    """A pod to run, on a node whose kubelet is there to notice."""
+    return to_run(m) and awake(m)
+
+
+def asked(m: Moment) -> ContainerConfig:
+    """The config of the container that a CreateContainer asks for."""
+    return m.request(CreateContainerRequest).config
+
+
+def creation_of(name: str) -> Pattern:
+    """A CreateContainer for the container of this name."""
+    return call("CreateContainer").where(lambda m: asked(m).metadata.name == name, f"it makes {name}")
+
+
+def start_of(name: str) -> Pattern:
+    """The first step towards another instance of this name: a PullImage for it, or its CreateContainer."""
+
+    def fits(m: Moment) -> bool:
+        spec, image = m.pod.container_spec(name) if m.pod else None, m.request(PullImageRequest).image
+        return spec is not None and spec.image in {image.image, image.user_specified_image}
+
+    return creation_of(name).either(call("PullImage").where(fits, f"it pulls the image of {name}"))
+
+
+def creation_of_kind(*kinds: Kind, besides: str = "") -> Pattern:
+    """A CreateContainer for a container of one of these kinds, but not for `besides`."""
+
+    def fits(m: Moment) -> bool:
+        name = asked(m).metadata.name
+        return m.pod is not None and name != besides and m.pod.kind_of(name) in kinds
+
+    return call("CreateContainer").where(fits, f"it makes another {' or '.join(kinds)} container")
+
+
+def stop_of(container: Container) -> Pattern:
+    """A StopContainer for this one."""
+    return call("StopContainer").where(of_container(container), f"it stops {container.name}")
+
+
+def exit_of(container: Container) -> Pattern:
+    """The end of this one."""
+    return exited().where(of_container(container), f"{container.name} ended")
+
+
+def told_otherwise(container: Container) -> Pattern:
+    """The runtime says that a container whose start failed is in another state than created."""
+
+    def fits(m: Moment) -> bool:
+        told = m.response(ContainerStatusReply).status
+        return m.container is container and told is not None and told.state != "CONTAINER_CREATED"
+
+    return done("ContainerStatus").where(fits, f"{container.name} is not just created")
+
+
+def of_container(container: Container) -> Predicate:
+    """The moment is about this container."""
+    return lambda m: m.container is container
+
+
+def removal_of(container: Container) -> Pattern:
+    """A RemoveContainer for this one."""
+    return call("RemoveContainer").where(of_container(container), f"it removes {container.name}")
+
+
+def recorded(pod: Pod, name: str) -> Container | None:
+    """The newest instance of that name, if the runtime still has its record."""
+    newest = pod.newest(name)
+    return newest if newest is not None and newest.state != "removed" else None
+
+
+def failed_run(container: Container) -> bool:
+    """It ended badly: a code other than 0, or killed for want of memory whatever the code."""
+    ended = container.exit
+    if ended is None:
+        return False
+    reasons = {ended.reason, container.record.reason if container.record else ""}
+    return ended.code not in {0, None} or "OOMKilled" in reasons
+
+
+def completed(container: Container) -> bool:
+    """It ran to its end, and nothing tells that it failed."""
+    return container.ended and container.exit is not None and not failed_run(container)
+
+
+def finished_t(container: Container) -> float | None:
+    """When it ended on the trace's clock; the runtime's own time stamps tell it where no record does."""
+    ended, record = container.exit, container.record
+    if ended is None:
+        return None
+    if record is None or not record.finished_at or container.created_t is None:
+        return ended.t
+    return min(ended.t, container.created_t + (record.finished_at - record.created_at) / 1e9)
+
+
+def wants_restart(pod: Pod, container: Container) -> bool | None:
+    """Whether the pod's restart policy wants an app container again after this end; None where unknown."""
+    spec = container.spec
+    if container.exit is None or container.exit.code is None or (spec is not None and spec.restart_policy):
+        return None
+    if pod.restart_policy == "OnFailure":
+        return container.exit.code != 0
+    return pod.restart_policy == "Always"
+
+
+def regular_inits(pod: Pod) -> Iterator[ContainerSpec]:
+    """The init containers that run to their end, in spec order."""
+    if pod.spec is not None:
+        yield from (spec for spec in pod.spec.init_containers or () if not spec.is_sidecar)
+
+
+def sidecars(pod: Pod) -> Iterator[ContainerSpec]:
+    """The restartable init containers, in spec order."""
+    if pod.spec is not None:
+        yield from (spec for spec in pod.spec.init_containers or () if spec.is_sidecar)
+
+
+def following(pod: Pod, name: str) -> list[ContainerSpec]:
+    """What the pod runs after this init container, in the order of its start."""
+    if pod.spec is None:
+        return []
+    order = [*(pod.spec.init_containers or ()), *pod.spec.containers]
+    places = [place for place, spec in enumerate(order) if spec.name == name]
+    return order[places[0] + 1 :] if places else []
+
+
+def made_in(pod: Pod, name: str, sandbox: Sandbox | None) -> Container | None:
+    """The newest instance of that name, if it was made in this sandbox."""
+    newest = pod.newest(name)
+    return newest if newest is not None and newest.sandbox is sandbox else None
+
+
+def first_missing(pod: Pod, name: str, sandbox: Sandbox) -> str | None:
+    """The next container after this init container, if nothing after it has been made in the sandbox."""
+    rest = following(pod, name)
+    if any(made_in(pod, spec.name, sandbox) for spec in rest):
+        return None
+    if rest and pod.kind_of(rest[0].name) != "app":
+        return rest[0].name
+    old = ((spec.name, recorded(pod, spec.name)) for spec in rest)
+    return next((one for one, record in old if record is None or wants_restart(pod, record)), None)

@@ -1,0 +1,168 @@
+"""Why a container is stopped, as far as a trace tells, and the grace that follows (decision table 27.9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.versions import ByVersion
+from kubelet_conformance.contracts.situations import at_its_end, hook_command, known_to_kubelet
+from kubelet_conformance.contracts.timing import REACTION
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.manifests import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+__all__ = (
+    "MINIMUM_GRACE",
+    "ORPHAN_GRACE",
+    "OVERRIDES",
+    "Reason",
+    "Wait",
+    "deletion_grace",
+    "failing_probe",
+    "forced",
+    "reasons",
+    "wait_before_stop",
+)
+
+MINIMUM_GRACE = 2
+"""Least timeout of a StopContainer (kuberuntime_container.go)."""
+OVERRIDES = ByVersion({"<=1.21": False, "1.22..1.26": True, ">=1.28": False})
+"""The grace of a pod's termination replaces the computed one after the preStop hook and the minimum."""
+ORPHAN_GRACE = ByVersion({"1.22..1.26": 1, ">=1.28": 2})
+"""StopContainer timeout for a pod that no source knows."""
+_FORCED_GRACE = ByVersion({"1.22..1.26": "whole", ">=1.31": "least"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason for a kill that the trace shows, and the seconds that the kill starts from."""
+
+    cause: str
+    seconds: int
+    pod_goes: bool = False
+    """The whole pod is being terminated."""
+    seq: int = 0
+    """The record that shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What was waited for between the begin of a kill and its StopContainer."""
+
+    seconds: float
+    turns: int
+    """How many waits, each cut to whole seconds, this may have been."""
+
+
+def forced(pod: Pod) -> bool:
+    """An API pod whose object went without a grace period, or with one of 0 seconds."""
+    end = pod.termination
+    if end is None or pod.static:
+        return False
+    return end.cause in {"forced", "removed"} or end.grace == 0
+
+
+def deletion_grace(m: Moment, pod: Pod) -> int | None:
+    """The grace that the pod's termination gives its containers; None where trace or row is silent."""
+    end = pod.termination
+    if end is None or pod.spec is None:
+        return None
+    if forced(pod):
+        kind = _FORCED_GRACE.get(m.kubernetes)
+        return None if kind is None else pod.spec.grace_seconds if kind == "whole" else MINIMUM_GRACE
+    if end.grace is None:
+        return max(1, pod.spec.grace_seconds)
+    return end.grace if pod.deleted_t is None else None
+
+
+def reasons(m: Moment) -> list[Reason]:
+    """Every reason in sight for stopping the moment's container; empty where there is none."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None:
+        return []
+    if not known_to_kubelet(pod, m.node):
+        grace = ORPHAN_GRACE.get(m.kubernetes)
+        return [] if grace is None else [Reason("no source knows the pod", grace, pod_goes=True)]
+    end, found = pod.termination, list[Reason]()
+    if end is not None:
+        grace = deletion_grace(m, pod)
+        if grace is None:
+            return []
+        found.append(Reason(f"the pod is {end.cause}", grace, pod_goes=True, seq=end.seq))
+        if m.t - end.t > REACTION:
+            return found
+    spec = container.spec
+    if pod.spec is not None and spec is not None:
+        found += _reasons_of_a_living_pod(pod, container, spec, pod.spec.grace_seconds)
+    return found
+
+
+def _reasons_of_a_living_pod(pod: Pod, container: Container, spec: ContainerSpec, grace: int) -> list[Reason]:
+    found = list[Reason]()
+    sandbox = container.sandbox
+    if sandbox is not None and sandbox.state == "notready":
+        found.append(Reason("its sandbox is dead", grace))
+    if at_its_end(pod):
+        found.append(Reason("the pod has come to its end", grace))
+    if container.state == "unknown":
+        found.append(Reason("its state is unknown", grace))
+    config = container.config
+    named = config.image.user_specified_image if config else ""
+    if named and spec.image and named != spec.image:
+        found.append(Reason("its image has changed", grace, seq=pod.set_seq))
+    command = hook_command(container, "post_start")
+    for hook in container.hooks:
+        if hook.cmd == command and hook.failed:
+            found.append(Reason("its postStart hook failed", grace, seq=hook.call.seq))
+    found += failing_probe(pod, container)
+    return found
+
+
+def failing_probe(pod: Pod, container: Container) -> list[Reason]:
+    """The kills that a failing exec probe may lead to."""
+    probed, spec = container.probed, container.spec
+    if probed is None or not probed.failed or spec is None or pod.spec is None:
+        return []
+    found = list[Reason]()
+    for probe in (spec.liveness_probe, spec.startup_probe):
+        if probe is None or probe.exec is None or probe.exec.command != probed.cmd:
+            continue
+        own = probe.termination_grace_period_seconds
+        grace = pod.spec.grace_seconds if own is None else own
+        found.append(Reason("its probe fails", grace, seq=probed.call.seq))
+        if pod.restart_policy == "Never":
+            found.append(Reason("its probe fails and the pod ends", pod.spec.grace_seconds))
+    return found
+
+
+def wait_before_stop(m: Moment) -> Wait:
+    """How long the kill of this container has waited: for its preStop hook, and for its turn."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None:
+        return Wait(0.0, 0)
+    hook = _hook_before_stop(container)
+    begun = [hook] if hook is not None else []
+    if container.kind == "sidecar":
+        begun += _kills_of_siblings(pod, container, m.node.started_t or 0.0)
+    if not begun:
+        return Wait(0.0, 0)
+    return Wait(m.t - min(begun), (hook is not None) + (container.kind == "sidecar"))
+
+
+def _hook_before_stop(container: Container) -> float | None:
+    """When the preStop hook before this StopContainer began."""
+    command = hook_command(container, "pre_stop")
+    last_stop = container.stops[-1].call.t if container.stops else -1.0
+    hooks = [h.call.t for h in container.hooks if h.cmd == command and h.call.t > last_stop]
+    return hooks[-1] if command is not None and hooks else None
+
+
+def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:
+    since = max(life, pod.termination.t if pod.termination else container.started_t or 0.0)
+    others = [c for c in pod.every_container() if c is not container]
+    stops = [stop.call.t for c in others for stop in c.stops if stop.call.t >= since]
+    hooks = [t for c in others if (t := _hook_before_stop(c)) is not None and t >= since]
+    return stops + hooks

@@ -1,0 +1,92 @@
+"""WORK: pods at the runtime that no source knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import Pattern, call, done, exited, pod_set
+from kubelet_conformance.contracts.kills import ORPHAN_GRACE
+from kubelet_conformance.contracts.situations import about, known_to_kubelet, of
+from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START
+from kubelet_conformance.trace.bodies import StopContainerRequest
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Answered, Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+_FAULT = Pattern(frozenset({"fault"}), words="fault")
+
+
+@contract("WORK-24", on=call("StopContainer"), needs=(CRI, PODS), versions=ORPHAN_GRACE, clause="grace")
+def unknown_pod_is_killed_quickly(m: Moment) -> Findings:
+    """A pod at the runtime that no source knows is stopped with the least grace (1 s up to 1.26, 2 s from
+    1.28) and without its preStop hooks, soon after the kubelet has heard from all sources.
+    """  # noqa: D205 - one rule of two lines
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.state != "running" or known_to_kubelet(pod, m.node):
+        return None
+    expected, got = ORPHAN_GRACE.at(m.kubernetes), m.request(StopContainerRequest).timeout
+    if got != expected:
+        return broken(f"expected timeout {expected} for a pod that no source knows, got {got}")
+    return KEPT
+
+
+@unknown_pod_is_killed_quickly.clause("no-hook", on=call("ExecSync"))
+def unknown_pod_gets_no_hook(m: Moment) -> Findings:
+    """No hook runs in it."""
+    pod = m.pod
+    if pod is None or known_to_kubelet(pod, m.node):
+        return None
+    return broken(f"expected no hook in pod {pod.name}, which no source knows")
+
+
+class _Awaited:
+    """The life of the kubelet from which a container's kill is awaited."""
+
+    def __init__(self) -> None:
+        self.life = 0
+
+
+class _Faults:
+    """When something was last broken or healed from outside."""
+
+    def __init__(self) -> None:
+        self.t = float("-inf")
+
+
+@unknown_pod_is_killed_quickly.clause("faults", on=_FAULT)
+def faults_are_remembered(m: Moment) -> Findings:
+    """Remember the last fault: a source may be out of reach."""
+    m.node.note(_Faults).t = m.t
+    return None
+
+
+@unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers"))
+def unknown_pods_are_killed(m: Moment) -> Findings:
+    """It is stopped soon after the kubelet's first listings, where no fault keeps a source silent."""
+    node = m.node
+    if node.relisted_t is None or node.started_t is None or m.t - node.relisted_t > HOUSEKEEPING:
+        return
+    if node.started_t - node.note(_Faults).t < KUBELET_START:
+        return
+    for pod in list(m.world.pods.values()):
+        if known_to_kubelet(pod, node):
+            continue
+        for container in pod.every_container():
+            awaited = container.note(_Awaited)
+            if container.state == "running" and not container.stopping and awaited.life != node.lives:
+                awaited.life = node.lives
+                yield _is_killed(container, pod)
+
+
+def _is_killed(container: Container, pod: Pod) -> Answered:
+    return answered(
+        by=call("StopContainer").where(about(container)),
+        within=KUBELET_START,
+        unless=pod_set().where(of(pod)).either(_FAULT, exited().where(about(container))),
+        whole_node=True,
+        text=f"container {container.name} of a pod that no source knows is stopped",
+    )

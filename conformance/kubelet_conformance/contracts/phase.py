@@ -1,0 +1,179 @@
+"""PHASE: what a pod's containers amount to, by the statuses that are written of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import status
+from kubelet_conformance.contracts.tables import seen
+from kubelet_conformance.contracts.written import written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contracts.written import Written
+    from kubelet_conformance.trace.moment import Moment
+
+NEEDS = (STATUS, PODS)
+HANDLED = frozenset({"Evicted", "DeadlineExceeded", "Preempting", "NodeShutdown", "Terminated"})
+"""Reasons that kubelet handlers give together with the phase Failed."""
+
+
+def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
+    """In the situation the written phase is the one its containers amount to."""
+    now = written(m)
+    if now is None or now.pod.finished or not situation(now):
+        return None
+    if now.status.phase in now.allowed:
+        return KEPT
+    expected = " or ".join(sorted(now.allowed))
+    row = now.row
+    return broken(f"phase is {now.status.phase}, expected {expected}: {row.why} ({row.row})", now.pod.set_seq)
+
+
+def _apps_seen(now: Written) -> list[str]:
+    """What the status says of each app container of the spec."""
+    statuses = {s.name: s for s in now.status.container_statuses or ()}
+    spec = now.pod.spec
+    return [seen(statuses.get(c.name)) for c in spec.containers] if spec else []
+
+
+@contract("PHASE-01", on=status(), needs=NEEDS)
+def ephemeral_containers_do_not_count(m: Moment) -> Findings:
+    """Ephemeral containers have no part in the phase."""
+    return _judged(m, lambda now: bool(now.status.ephemeral_container_statuses))
+
+
+@contract("PHASE-02", on=status(), needs=NEEDS)
+def unstarted_container_makes_pending(m: Moment) -> Findings:
+    """A pod with an app container that waits and has never run is Pending, even if others run."""
+    return _judged(m, lambda now: "waiting" in _apps_seen(now) and now.row.row == "P4")
+
+
+@contract("PHASE-03", on=status(), needs=NEEDS)
+def crash_loop_is_running(m: Moment) -> Findings:
+    """A container that waits after having run counts as stopped, so a crash loop under Always is Running."""
+
+    def crash_loop(now: Written) -> bool:
+        apps = _apps_seen(now)
+        return any(app.startswith("again") for app in apps) and "waiting" not in apps
+
+    return _judged(m, crash_loop)
+
+
+@contract("PHASE-04", on=status(), needs=NEEDS)
+def missing_status_makes_pending(m: Moment) -> Findings:
+    """A pod is Pending where the status of one of its app containers is missing."""
+    return _judged(m, lambda now: bool({"missing", "empty"} & set(_apps_seen(now))))
+
+
+@contract("PHASE-05", on=status(), needs=NEEDS)
+def always_never_succeeds(m: Moment) -> Findings:
+    """A pod with restart policy Always whose containers have all stopped is Running, unless it is being deleted."""
+    return _judged(m, lambda now: now.row.row == "P8" and now.pod.termination is None)
+
+
+@contract("PHASE-06", on=status(), needs=NEEDS)
+def all_ended_well_is_succeeded(m: Moment) -> Findings:
+    """A pod that is not restarted always and whose containers have all ended with 0 is Succeeded."""
+    return _judged(m, lambda now: now.counts.policy != "Always" and now.counts.all_succeeded)
+
+
+@contract("PHASE-07", on=status(), needs=NEEDS)
+def failure_is_final_only_under_never(m: Moment) -> Findings:
+    """With all containers stopped and one of them failed, the pod is Failed under Never, Running under OnFailure."""
+
+    def failed(now: Written) -> bool:
+        counts = now.counts
+        return counts.policy != "Always" and counts.all_stopped and not counts.all_succeeded
+
+    return _judged(m, failed)
+
+
+@contract("PHASE-08", on=status(), needs=NEEDS)
+def no_failure_while_another_runs(m: Moment) -> Findings:
+    """Under Never, a pod with a failed container is Running for as long as another one runs."""
+
+    def one_failed_one_runs(now: Written) -> bool:
+        apps = _apps_seen(now)
+        return now.counts.policy == "Never" and "ended badly" in apps and now.counts.running > 0
+
+    return _judged(m, one_failed_one_runs)
+
+
+@contract("PHASE-09", on=status(), needs=NEEDS)
+def initialization_decides_first(m: Moment) -> Findings:
+    """A pod is Pending until its init containers are done, and Failed when one failed and the policy is Never."""
+    return _judged(m, lambda now: now.counts.pending_init > 0 or now.counts.failed_init > 0)
+
+
+@contract("PHASE-10", on=status(), needs=NEEDS)
+def init_that_waits_after_success_is_done(m: Moment) -> Findings:
+    """An init container that waits, and ended with 0 before, counts as done."""
+
+    def waits_after_success(now: Written) -> bool:
+        return any(seen(s) == "again after 0" for s in now.status.init_container_statuses or ())
+
+    return _judged(m, waits_after_success)
+
+
+@contract("PHASE-11", on=status(), needs=NEEDS)
+def terminal_phase_is_final(m: Moment) -> Findings:
+    """Once Succeeded or Failed was written for a pod, no other phase is."""
+    pod = m.pod
+    if pod is None or m.status is None or not pod.finished:
+        return None
+    if m.status.phase == pod.finished:
+        return KEPT
+    return broken(f"phase goes from {pod.finished} to {m.status.phase}", pod.status_seq)
+
+
+@contract("PHASE-12", on=status(), needs=NEEDS)
+def running_may_become_pending(m: Moment) -> Findings:
+    """A pod that was Running is Pending again when its init containers have to run once more."""
+
+    def was_running(now: Written) -> bool:
+        return now.before is not None and now.before.phase == "Running" and now.row.phase == "Pending"
+
+    return _judged(m, was_running)
+
+
+@contract("PHASE-13", on=status(), needs=NEEDS)
+def handlers_decide_before_containers(m: Moment) -> Findings:
+    """A pod that the kubelet evicted, shut down or ended at its deadline is Failed, whatever its containers say."""
+    now = m.status
+    if m.pod is None or now is None or now.reason not in HANDLED or m.pod.finished:
+        return None
+    return KEPT if now.phase == "Failed" else broken(f"phase is {now.phase} with reason {now.reason}")
+
+
+@contract("PHASE-14", on=status(), needs=NEEDS, versions=since("1.27"))
+def deleted_pod_ends_by_its_exit_codes(m: Moment) -> Findings:
+    """A deleted pod whose containers have all stopped becomes Succeeded if all ended with 0, else Failed.
+
+    Its restart policy has no part in it. Static pods are exempt.
+    """
+
+    def being_deleted(now: Written) -> bool:
+        return now.pod.termination is not None and not now.pod.static and now.counts.all_stopped
+
+    finding = _judged(m, being_deleted)
+    now = written(m)
+    if finding is not KEPT or now is None or now.status.phase != "Failed" or not now.counts.all_succeeded:
+        return finding
+    return broken("phase is Failed, and all containers ended with 0")
+
+
+@contract("PHASE-15", on=status(), needs=NEEDS)
+def nothing_started_is_pending(m: Moment) -> Findings:
+    """A pod none of whose containers was ever created is Pending."""
+
+    def nothing_there(now: Written) -> bool:
+        statuses = now.status.container_statuses or ()
+        return bool(statuses) and all(seen(s) == "waiting" and not s.container_id for s in statuses)
+
+    return _judged(m, nothing_there)

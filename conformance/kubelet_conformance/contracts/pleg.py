@@ -1,0 +1,252 @@
+"""PLEG: how the kubelet notices what happens at the runtime, and what it makes of a listing that fails."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import (
+    Pattern,
+    call,
+    done,
+    exited,
+    failed,
+    happened,
+    kubelet,
+    pod_set,
+    sandbox_died,
+)
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
+from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
+from kubelet_conformance.trace.bodies import (
+    CreateContainerRequest,
+    ListContainersRequest,
+    ListPodSandboxRequest,
+)
+from kubelet_conformance.trace.records import RuntimeEvent
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Sandbox
+
+_RELIST_SLACK = 2.0
+"""What a loaded machine may add to a relist."""
+_INSPECTIONS_MAX = 3
+"""How often a pod may be inspected within REACTION though nothing about it changed."""
+
+
+def _lists_all_sandboxes(m: Moment) -> bool:
+    return m.request(ListPodSandboxRequest).everything
+
+
+def _lists_all_containers(m: Moment) -> bool:
+    return m.request(ListContainersRequest).everything
+
+
+def _evented(m: Moment) -> bool:
+    return m.header.feature_gates.get("EventedPLEG", False)
+
+
+ALL_SANDBOXES = done("ListPodSandbox").where(_lists_all_sandboxes, "all are asked for")
+ALL_CONTAINERS = call("ListContainers").where(_lists_all_containers, "all are asked for")
+LISTING_FAILED = failed("ListPodSandbox", "ListContainers")
+LISTED = done("ListPodSandbox", "ListContainers")
+
+
+def _replaces_what_runs(m: Moment) -> bool:
+    """A second sandbox or container is made beside one that is there."""
+    pod = m.pod
+    if pod is None or pod.termination is not None or not pod.born:
+        return False
+    if m.call.rpc == "RunPodSandbox":
+        return pod.sandbox is not None and pod.sandbox.state == "ready" and not pod.sandbox.stops
+    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
+    return newest is not None and newest.state == "running" and not newest.stops
+
+
+@contract("PLEG-01", on=ALL_SANDBOXES, clause="both")
+def relist_asks_for_both(m: Moment) -> Findings:
+    """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
+    if _evented(m):
+        return None
+    return answered(
+        by=ALL_CONTAINERS,
+        within=REACTION,
+        unless=LISTING_FAILED,
+        whole_node=True,
+        text="all containers are listed after all sandboxes",
+    )
+
+
+@relist_asks_for_both.clause("failed", on=LISTING_FAILED)
+def failed_listing_is_no_death(m: Moment) -> Findings:
+    """Nothing that runs is made again while listings fail."""
+    if not any(c.state == "running" for c in m.world.containers.values()):
+        return None
+    return answered(
+        by=LISTED,
+        not_before=call("RunPodSandbox", "CreateContainer").where(_replaces_what_runs),
+        whole_node=True,
+        text="a listing succeeds",
+    )
+
+
+class _Quiet:
+    """Since when nothing about a pod has changed, and when it was inspected."""
+
+    def __init__(self) -> None:
+        self.since = float("inf")
+        self.inspected = deque[tuple[float, int]](maxlen=_INSPECTIONS_MAX + 1)
+
+
+_CHANGES = call(
+    "RunPodSandbox",
+    "StopPodSandbox",
+    "RemovePodSandbox",
+    "PullImage",
+    "CreateContainer",
+    "StartContainer",
+    "StopContainer",
+    "RemoveContainer",
+).either(
+    done("RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "PullImage"),
+    failed("RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "PullImage"),
+    failed("PodSandboxStatus", "ContainerStatus"),
+    happened("exited", "oom", "sandbox-died", "removed"),
+    pod_set(),
+    Pattern(frozenset({"status"})),
+)
+
+
+@contract("PLEG-02", on=call("PodSandboxStatus"), clause="rarely")
+def unchanged_pod_is_not_inspected(m: Moment) -> Findings:
+    """A pod of which nothing has changed is not inspected at each relist."""
+    pod = m.pod
+    if pod is None or m.node.started_t is None or m.t - m.node.started_t < KUBELET_START:
+        return None
+    quiet = pod.note(_Quiet)
+    if m.t - quiet.since < REACTION:
+        return None
+    quiet.inspected.append((m.t, m.seq))
+    first, seq = quiet.inspected[0]
+    if len(quiet.inspected) > _INSPECTIONS_MAX and m.t - first < REACTION:
+        return broken(
+            f"{len(quiet.inspected)} inspections in {m.t - first:.1f} s, nothing having changed", seq
+        )
+    return None
+
+
+@unchanged_pod_is_not_inspected.clause("changed", on=_CHANGES)
+def pod_was_left_alone_till_it_changed(m: Moment) -> Findings:
+    """It was left alone for some time before this change."""
+    pod = m.pod
+    if pod is None:
+        return None
+    quiet = pod.note(_Quiet)
+    calm = m.t - quiet.since
+    quiet.since = m.t
+    quiet.inspected.clear()
+    return KEPT if calm > 2 * REACTION else None
+
+
+def _kubelet_watches(m: Moment) -> bool:
+    return m.node.kubelet_up and m.node.relisted_t is not None and not m.node.listing_failed
+
+
+@contract("PLEG-04", on=sandbox_died(), needs=(CRI, PODS))
+def death_of_a_sandbox_wakes_the_worker(m: Moment) -> Findings:
+    """A sandbox that dies is noticed within a relist: the pod's worker stops what is left of it."""
+    pod, sandbox = m.pod, m.sandbox
+    if (
+        pod is None
+        or sandbox is None
+        or sandbox is not pod.sandbox
+        or not pod.born
+        or not _kubelet_watches(m)
+    ):
+        return None
+    if pod.termination is not None or pod.finished or not pod.wanted:
+        return None
+    return answered(
+        by=call("StopContainer", "StopPodSandbox", "ExecSync"),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"what is left of {pod.name} is stopped after its sandbox died",
+    )
+
+
+@contract("PLEG-05", on=failed("ContainerStatus", "PodSandboxStatus"))
+def failed_inspection_is_repeated(m: Moment) -> Findings:
+    """An inspection that fails after a change is repeated at the next relist, so that no death is lost."""
+    error, container = m.reply.error, m.container
+    if error is None or error.code == "NOT_FOUND" or container is None or not container.born:
+        return None
+    end, record = container.exit, container.record
+    if end is None or (record is not None and record.state == "CONTAINER_EXITED"):
+        return None
+    if m.t - end.t > REACTION or container.state != "exited":
+        return None
+    return answered(
+        by=call("ContainerStatus", "PodSandboxStatus").where(_of_its_pod(m)),
+        within=RELIST + REACTION,
+        unless=LISTING_FAILED.either(call("RemoveContainer").where(about(container))),
+        whole_node=True,
+        text=f"the pod of {container.name} is inspected again",
+    )
+
+
+def _of_its_pod(failing: Moment) -> Predicate:
+    pod = failing.pod
+    return lambda m: m.pod is pod
+
+
+@contract("PLEG-13", on=exited())
+def exit_is_noticed_within_a_relist(m: Moment) -> Findings:
+    """The kubelet reads the state of a container within a relist after it exited."""
+    container = m.container
+    if container is None or not isinstance(m.record, RuntimeEvent) or not container.seen_running:
+        return None
+    if not _kubelet_watches(m) or _evented(m):
+        return None
+    return answered(
+        by=call("ContainerStatus").where(about(container)),
+        within=RELIST + _RELIST_SLACK,
+        unless=LISTING_FAILED.either(
+            failed("ContainerStatus", "PodSandboxStatus"),
+            call("RemoveContainer").where(about(container)),
+            happened("removed"),
+        ),
+        whole_node=True,
+        text=f"the exit of {container.name} is read",
+    )
+
+
+@contract("PLEG-18", on=kubelet("started"))
+def first_relist_inspects_every_pod(m: Moment) -> Findings:
+    """After a start the kubelet inspects every pod that has records at the runtime."""
+    if m.node.lives < 1:
+        return
+    for sandbox in list(m.world.sandboxes.values()):
+        if sandbox.state in {"ready", "notready"} and sandbox.born:
+            yield answered(
+                by=call("PodSandboxStatus").where(_reads(sandbox)),
+                within=KUBELET_START,
+                unless=LISTING_FAILED.either(happened("removed")),
+                text=f"sandbox {sandbox.id[:12]} is inspected",
+            )
+    for container in list(m.world.containers.values()):
+        if container.state in {"running", "exited"} and container.born:
+            yield answered(
+                by=call("ContainerStatus").where(about(container)),
+                within=KUBELET_START,
+                unless=LISTING_FAILED.either(happened("removed")),
+                text=f"container {container.name} is inspected",
+            )
+
+
+def _reads(sandbox: Sandbox) -> Predicate:
+    return lambda m: m.sandbox is sandbox

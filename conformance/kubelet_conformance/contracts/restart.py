@@ -1,0 +1,379 @@
+"""RESTART: whether an app container that ended, or must end, is run again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, restart_at, restart_bound
+from kubelet_conformance.contracts.instances import (
+    CALLED_OFF,
+    asked,
+    creation_of,
+    recorded,
+    start_of,
+    stop_of,
+    to_watch,
+    told_otherwise,
+    wants_restart,
+)
+from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
+from kubelet_conformance.contracts.timing import REACTION, RELIST, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import Annotation, ContainerStatusReply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.bodies import ContainerConfig
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+
+def _in_place(container: Container) -> bool:
+    """Its sandbox is ready and nobody stops it."""
+    sandbox = container.sandbox
+    return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
+
+
+def _app_exit(m: Moment) -> Container | None:
+    """The app container that ended by itself just now, in a pod that is to run."""
+    container = m.container
+    if container is None or m.exit is None or m.exit.commanded or m.exit.code is None:
+        return None
+    return container if container.kind == "app" and to_watch(m) and _in_place(container) else None
+
+
+def _changed(container: Container, config: ContainerConfig | None = None) -> bool:
+    """Its definition is another one by now: the wanted image, or the hash of what is asked for."""
+    old, spec = container.config, container.spec
+    if old is None:
+        return False
+    if config is not None:
+        return old.annotations.get(Annotation.HASH) != config.annotations.get(Annotation.HASH)
+    made_of = old.image.user_specified_image
+    return bool(spec and spec.image and made_of and spec.image != made_of)
+
+
+def _has_kill_probe(container: Container) -> bool:
+    spec = container.spec
+    return spec is not None and bool(spec.liveness_probe or spec.startup_probe)
+
+
+def _seq(container: Container) -> int | None:
+    return container.create.seq if container.create else None
+
+
+@contract("RESTART-01", on=happened("removed"), needs=(CRI, PODS))
+def no_record_means_start(m: Moment) -> Findings:
+    """An app container that has no record is started, even if it ran before and its record was lost."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "app" or not to_watch(m):
+        return None
+    if container is not pod.newest(container.name) or not _in_place(container) or at_its_end(pod):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=REACTION,
+        unless=CALLED_OFF,
+        text=f"{container.name} is made again after its record was lost",
+    )
+
+
+@contract("RESTART-02", on=call("CreateContainer"), needs=(CRI, PODS))
+def running_one_is_left(m: Moment) -> Findings:
+    """A running app container is replaced only for a reason, and stopped before.
+
+    Reasons are a changed definition, a failing liveness or startup probe, a failed postStart hook, an unknown
+    state, and the end of its sandbox.
+    """
+    pod = m.pod
+    newest = recorded(pod, asked(m).metadata.name) if pod else None
+    if newest is None or not newest.born or newest.kind != "app":
+        return None
+    if newest.state == "running":
+        return broken(f"{newest.name} is made though its instance {newest.attempt} runs", _seq(newest))
+    if newest.exit is None or not newest.exit.commanded or not newest.stops:
+        return None
+    if newest.sandbox is not m.sandbox or _reason_to_replace(newest, asked(m)):
+        return KEPT
+    return broken(f"{newest.name} was stopped and is made again for no reason in sight", _seq(newest))
+
+
+def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
+    spec, record = container.spec, container.record
+    hook = spec is None or spec.lifecycle.post_start is not None
+    unknown = record is not None and record.state == "CONTAINER_UNKNOWN"
+    dead = container.sandbox is not None and container.sandbox.state != "ready"
+    return hook or unknown or dead or _has_kill_probe(container) or _changed(container, config)
+
+
+@contract("RESTART-03", on=failed("StartContainer"), needs=(CRI, PODS))
+def created_one_is_started_again(m: Moment) -> Findings:
+    """An app container that was made but could not be started gets a new instance under every policy."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "app" or not to_watch(m):
+        return None
+    if not _in_place(container) or container.state != "created":
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=most_delay(m, container.name) + RETRY + RETRY_SLACK,
+        unless=CALLED_OFF.either(told_otherwise(container)),
+        text=f"{container.name} is made again after its start failed",
+    )
+
+
+@created_one_is_started_again.clause("history", on=ATTEMPTS)
+def _(m: Moment) -> None:
+    restart_at(m)
+
+
+@contract("RESTART-04", on=call("CreateContainer"), needs=(CRI, PODS))
+def unknown_one_is_stopped_first(m: Moment) -> Findings:
+    """A container whose state is unknown is stopped before another instance of it is made."""
+    newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    if newest is None or newest.record is None or newest.record.state != "CONTAINER_UNKNOWN":
+        return None
+    if newest.kind not in {"app", "sidecar"} or newest.sandbox is not m.sandbox:
+        return None
+    if not any(stop.succeeded for stop in newest.stops):
+        return broken(f"{newest.name} is made before its unknown instance was stopped", _seq(newest))
+    return KEPT
+
+
+@unknown_one_is_stopped_first.clause("replaced", on=done("ContainerStatus"))
+def _(m: Moment) -> Findings:
+    container, told = m.container, m.response(ContainerStatusReply).status
+    if container is None or told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
+        return None
+    if container.state == "unknown" or not to_watch(m) or not _in_place(container):
+        return None
+    return answered(
+        by=stop_of(container),
+        within=REACTION,
+        unless=CALLED_OFF,
+        not_before=creation_of(container.name),
+        text=f"{container.name}, whose state is unknown, is stopped",
+    )
+
+
+def _replaced(container: Container) -> Pattern:
+    """Another instance is made while the record of this one is there to forbid it."""
+    return creation_of(container.name).where(lambda _: container.state == "exited", "its record is there")
+
+
+@contract("RESTART-05", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+def policy_and_code_decide(m: Moment) -> Findings:
+    """An app container that exited is run again under Always, and under OnFailure after a failure."""
+    restart_at(m)
+    container = _app_exit(m)
+    if container is None or m.exit is None or m.pod is None:
+        return None
+    spec = container.spec
+    if spec is None or spec.restart_policy is not None:
+        return None
+    if will_not_run_again(m.pod, container.name, m.exit.code):
+        return answered(
+            by=done("StopPodSandbox"),
+            not_before=_replaced(container),
+            text=f"{container.name} is left after code {m.exit.code} under {m.pod.restart_policy}",
+        )
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name),
+        unless=CALLED_OFF,
+        text=f"{container.name} is made again after code {m.exit.code} under {m.pod.restart_policy}",
+    )
+
+
+@policy_and_code_decide.clause("left", on=call("CreateContainer"))
+def _(m: Moment) -> Findings:
+    pod = m.pod
+    newest = recorded(pod, asked(m).metadata.name) if pod else None
+    if (
+        pod is None
+        or newest is None
+        or newest.state != "exited"
+        or newest.exit is None
+        or newest.kind != "app"
+    ):
+        return None
+    if newest.exit.commanded or newest.sandbox is not m.sandbox or wants_restart(pod, newest) is not False:
+        return None
+    code = newest.exit.code
+    return broken(
+        f"{newest.name} is made again after code {code} under {pod.restart_policy}", newest.exit.seq
+    )
+
+
+@contract("RESTART-06", on=exited(), needs=(CRI, PODS))
+def nothing_restarts_in_termination(m: Moment) -> Findings:
+    """A container that ends while its pod is being terminated is not run again."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or m.exit is None or pod.termination is None:
+        return None
+    aware = bool(container.stops) or m.t - pod.termination.t >= 2 * RELIST
+    if not aware or container.kind not in {"app", "init"}:
+        return None
+    return answered(
+        by=done("StopPodSandbox"),
+        unless=pod_set().where(lambda new: new.pod is not None and not new.pod.wanted, "it is wanted again"),
+        not_before=creation_of(container.name),
+        text=f"{container.name} is not made again in a pod that goes",
+    )
+
+
+@contract("RESTART-07", on=pod_set(), needs=(CRI, PODS))
+def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
+    """A running app container whose definition changed is stopped and made again, under every policy."""
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+        return
+    for new in manifest.spec.containers:
+        newest, old = pod.newest(new.name), pod.container_spec(new.name)
+        if newest is None or old is None or newest.state != "running" or old.image == new.image:
+            continue
+        if _in_place(newest):
+            yield answered(
+                by=stop_of(newest),
+                within=REACTION,
+                unless=CALLED_OFF.either(exited()),
+                not_before=creation_of(new.name),
+                text=f"{new.name} is stopped for its new image",
+            )
+
+
+@changed_definition_restarts.clause("replaced", on=done("StopContainer"))
+def _(m: Moment) -> Findings:
+    container = m.container
+    if container is None or not _is_restart(m, container) or not _changed(container):
+        return None
+    return _made_again(container, REACTION, "for its new image")
+
+
+def _is_restart(m: Moment, container: Container) -> bool:
+    """A running app container was stopped in a pod that goes on."""
+    if container.kind != "app" or not to_watch(m) or not _in_place(container):
+        return False
+    return (
+        container.start is not None and not container.start_failed and container is _newest(m.pod, container)
+    )
+
+
+def _newest(pod: Pod | None, container: Container) -> Container | None:
+    return pod.newest(container.name) if pod else None
+
+
+def _made_again(container: Container, within: float, why: str) -> Finding:
+    return answered(
+        by=start_of(container.name),
+        within=within,
+        unless=CALLED_OFF.either(call("StopPodSandbox")),
+        text=f"{container.name} is made again {why}",
+    )
+
+
+def _probe_kill(m: Moment) -> Container | None:
+    """The container that was stopped just now for its liveness or startup probe, as far as is in sight."""
+    container = m.container
+    if container is None or not _is_restart(m, container) or _changed(container):
+        return None
+    spec = container.spec
+    hook = spec is None or spec.lifecycle.post_start is not None
+    return container if _has_kill_probe(container) and not hook else None
+
+
+@contract("RESTART-09", on=done("StopContainer").either(ATTEMPTS), needs=(CRI, PODS))
+def probe_kill_restarts(m: Moment) -> Findings:
+    """A container killed for its probe is run again whatever its exit code, unless the policy is Never."""
+    restart_at(m)
+    if m.call.rpc != "StopContainer":
+        return None
+    container = _probe_kill(m)
+    if container is None or m.pod is None or m.pod.restart_policy == "Never":
+        return None
+    return _made_again(container, restart_bound(m, container.name), "after its probe failed")
+
+
+@contract("RESTART-10", on=done("StopContainer"), needs=(CRI, PODS))
+def probe_kill_under_never(m: Moment) -> Findings:
+    """Under policy Never a container killed for its probe is not run again."""
+    container = _probe_kill(m)
+    if container is None or m.pod is None or m.pod.restart_policy != "Never":
+        return None
+    return answered(
+        by=done("StopPodSandbox"),
+        not_before=_replaced(container),
+        text=f"{container.name} is left after its probe failed under policy Never",
+    )
+
+
+@contract("RESTART-11", on=done("StopContainer"), needs=(CRI, PODS))
+def kill_and_restart_in_one_sync(m: Moment) -> Findings:
+    """Kill and restart are one sync: CreateContainer follows StopContainer and waits for no relist."""
+    container = m.container
+    if container is None or m.pod is None or not _is_restart(m, container):
+        return None
+    for_probe = _probe_kill(m) is not None and m.pod.restart_policy != "Never"
+    if not for_probe and not _changed(container):
+        return None
+    if for_probe and any(one.state == "exited" for one in _older(m.pod, container)):
+        return None
+    return _made_again(container, RELIST, "in the same sync")
+
+
+def _older(pod: Pod, container: Container) -> list[Container]:
+    return [one for one in pod.containers.get(container.name, ()) if one is not container]
+
+
+@contract("RESTART-12", on=done("StopContainer").either(ATTEMPTS), needs=(CRI, PODS))
+def first_probe_kill_has_no_delay(m: Moment) -> Findings:
+    """The back-off after a kill is that of the instance that ended before it.
+
+    So a container that never ended by itself comes back at once, however often it is killed first.
+    """
+    restart_at(m)
+    if m.call.rpc != "StopContainer":
+        return None
+    container = _probe_kill(m)
+    if container is None or m.pod is None or m.pod.restart_policy == "Never" or container.attempt:
+        return None
+    return _made_again(container, REACTION, "at once")
+
+
+@contract("RESTART-17", on=exited(), needs=(CRI, PODS))
+def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
+    """The restart of one app container does not touch the others."""
+    container = _app_exit(m)
+    if container is None or m.pod is None or m.exit is None:
+        return
+    if will_not_run_again(m.pod, container.name, m.exit.code):
+        return
+    for other in m.pod.of_kind("app"):
+        if other.name != container.name and other.state == "running" and not _has_kill_probe(other):
+            yield answered(
+                by=start_of(container.name),
+                unless=CALLED_OFF.either(exited(), pod_set()),
+                not_before=stop_of(other),
+                text=f"{other.name} is not stopped while {container.name} is made again",
+            )
+
+
+@contract("RESTART-18", on=exited(), needs=(CRI, PODS))
+def pod_without_work_is_killed(m: Moment) -> Findings:
+    """When every app container has ended for good, the pod is killed: its sandbox is stopped."""
+    pod, container = m.pod, _app_exit(m)
+    if pod is None or container is None or m.exit is None or not at_its_end(pod, container, m.exit.code):
+        return None
+    still = [one for one in pod.of_kind("sidecar", "ephemeral") if one.state == "running"]
+    grace = pod.spec.grace_seconds if still and pod.spec else 0
+    return answered(
+        by=call("StopPodSandbox"),
+        within=REACTION + grace,
+        unless=happened("removed"),
+        text="the sandbox is stopped after the last app container has ended",
+    )

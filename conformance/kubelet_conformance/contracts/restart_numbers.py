@@ -1,0 +1,139 @@
+"""RESTART: the number of an instance, and the hash that tells whether its definition changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, done, failed
+from kubelet_conformance.contracts.instances import asked, recorded
+from kubelet_conformance.trace.bodies import Annotation
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container
+
+
+def _attempt_is(m: Moment, expected: int, because: str, earlier: Container | None = None) -> Findings:
+    """The attempt that is asked for is this one."""
+    meta = asked(m).metadata
+    if meta.attempt == expected:
+        return KEPT
+    seq = earlier.create.seq if earlier and earlier.create else None
+    return broken(f"{meta.name} is attempt {meta.attempt}, expected {expected}: {because}", seq)
+
+
+@contract("RESTART-13", on=call("CreateContainer"))
+def next_number(m: Moment) -> Findings:
+    """A new instance has the number of the newest one plus 1."""
+    newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    if newest is None or newest.sandbox is not m.sandbox:
+        return None
+    return _attempt_is(m, newest.attempt + 1, f"the newest instance is {newest.attempt}", newest)
+
+
+@next_number.clause("told-alike", on=call("CreateContainer"))
+def _(m: Moment) -> Findings:
+    config = asked(m)
+    name, attempt = config.metadata.name, config.metadata.attempt
+    told = config.annotations.get(Annotation.RESTART_COUNT)
+    if told != str(attempt):
+        return broken(f"{name} is attempt {attempt} and has annotation restartCount {told}")
+    if config.log_path != f"{name}/{attempt}.log":
+        return broken(f"{name} is attempt {attempt} and logs to {config.log_path}")
+    return KEPT
+
+
+@contract("RESTART-14", on=call("CreateContainer"))
+def number_from_the_logs(m: Moment) -> Findings:
+    """Without a record the number is that of the last log file plus 1, and 0 if there is none."""
+    pod = m.pod
+    if pod is None or not pod.born or pod.finished_before:
+        return None
+    newest = pod.newest(asked(m).metadata.name)
+    if newest is None:
+        return _attempt_is(m, 0, "it never had an instance")
+    if newest.vanished and newest.born:
+        return _attempt_is(m, newest.attempt + 1, f"instance {newest.attempt} left its log", newest)
+    return None
+
+
+@contract("RESTART-16", on=call("CreateContainer"))
+def new_sandbox_goes_on_counting(m: Moment) -> Findings:
+    """In a new sandbox each container goes on counting from its newest instance."""
+    pod, sandbox = m.pod, m.sandbox
+    newest = pod.newest(asked(m).metadata.name) if pod else None
+    if newest is None or sandbox is None or newest.vanished or newest.sandbox is sandbox:
+        return None
+    if not sandbox.attempt or (newest.sandbox is not None and newest.sandbox.attempt >= sandbox.attempt):
+        return None
+    return _attempt_is(m, newest.attempt + 1, f"the old sandbox had instance {newest.attempt}", newest)
+
+
+class _Failed:
+    """The attempts that left no record, by container name, and the sandbox they were for."""
+
+    def __init__(self) -> None:
+        self.attempts: dict[str, tuple[int, str]] = {}
+
+
+@contract("RESTART-24", on=call("CreateContainer"))
+def tries_do_not_count(m: Moment) -> Findings:
+    """A CreateContainer that left no record is repeated with the same number.
+
+    After a StartContainer that failed the number is 1 more, in the same sandbox.
+    """
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None:
+        return None
+    name = asked(m).metadata.name
+    last = pod.note(_Failed).attempts.get(name)
+    if last is not None and last[1] == sandbox.id:
+        return _attempt_is(m, last[0], "the one before left no record")
+    newest = recorded(pod, name)
+    if newest is not None and newest.start_failed and newest.sandbox is not None:
+        if newest.sandbox is not sandbox and newest.sandbox.state == "ready":
+            return broken(f"{name} is made in another sandbox after its start failed")
+        return _attempt_is(m, newest.attempt + 1, "the one before could not be started", newest)
+    return None
+
+
+@tries_do_not_count.clause("failed", on=failed("CreateContainer"))
+def _(m: Moment) -> None:
+    if m.pod is not None and m.sandbox is not None and m.reply.error and not m.reply.effect:
+        meta = asked(m).metadata
+        m.pod.note(_Failed).attempts[meta.name] = meta.attempt, m.sandbox.id
+
+
+@tries_do_not_count.clause("made", on=done("CreateContainer"))
+def _(m: Moment) -> None:
+    if m.pod is not None:
+        m.pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)
+
+
+class _Hashes:
+    """Of each container of a pod the image and the hash of its newest instance."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[str, str]] = {}
+
+
+@contract("RESTART-08", on=call("CreateContainer"), versions=since("1.31"))
+def hash_is_of_name_and_image(m: Moment) -> Findings:
+    """The hash of a container's definition is that of its name and image, and changes with these alone."""
+    if m.pod is None:
+        return None
+    config = asked(m)
+    name, image = config.metadata.name, config.image.user_specified_image
+    told = config.annotations.get(Annotation.HASH, "")
+    known = m.pod.note(_Hashes).known
+    last = known.get(name)
+    known[name] = image, told
+    if last is None or not image:
+        return None
+    if (last[0] == image) != (last[1] == told):
+        same = "the same" if last[1] == told else "another"
+        return broken(f"{name} has {same} hash with image {image}, before it was {last[0]}")
+    return KEPT

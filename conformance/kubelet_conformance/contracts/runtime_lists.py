@@ -1,0 +1,294 @@
+"""CRI, the runtime's lists: what was asked for, everything that stands, and nothing that was removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.words import Pattern, done, failed, told
+from kubelet_conformance.contracts.runtime_calls import refusal
+from kubelet_conformance.trace.bodies import (
+    ContainerRecord,
+    ContainerRequest,
+    Label,
+    ListContainersReply,
+    ListContainersRequest,
+    ListPodSandboxReply,
+    ListPodSandboxRequest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.bodies import ContainerFilter, SandboxFilter, SandboxRecord
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+
+OUTSIDE = Pattern(
+    frozenset({"fault", "kubelet:killed", "kubelet:stopped"}), words="something from outside the runtime"
+)
+"""What may take records away, or leave some that no answered call explains."""
+
+_REMOVED_REMEMBERED = 10_000
+
+
+def _listed(m: Moment) -> Sequence[ContainerRecord | SandboxRecord]:
+    if m.call.rpc == "ListContainers":
+        return m.response(ListContainersReply).containers
+    return m.response(ListPodSandboxReply).items
+
+
+def _request(m: Moment) -> ListContainersRequest | ListPodSandboxRequest:
+    if m.call.rpc == "ListContainers":
+        return m.request(ListContainersRequest)
+    return m.request(ListPodSandboxRequest)
+
+
+def _misfit(record: ContainerRecord | SandboxRecord, asked: ContainerFilter | SandboxFilter) -> str | None:
+    """Which part of the filter a record does not meet."""
+    zero = "CONTAINER_CREATED" if isinstance(record, ContainerRecord) else "SANDBOX_READY"
+    if asked.id and record.id != asked.id:
+        return f"id {asked.id[:12]}"
+    if asked.state is not None and record.state != (asked.state.state or zero):
+        return f"state {asked.state.state or zero}"
+    for key, value in asked.label_selector.items():
+        if record.labels.get(key) != value:
+            return f"label {key}={value}"
+    sandbox = getattr(asked, "pod_sandbox_id", "")
+    if sandbox and getattr(record, "pod_sandbox_id", sandbox) != sandbox:
+        return f"sandbox {sandbox[:12]}"
+    return None
+
+
+def _existed(one: Container | Sandbox, m: Moment) -> bool:
+    """It was there from the begin of the listing to its end."""
+    made_t = getattr(one, "created_t", None) or getattr(one, "ready_t", None)
+    return (made_t is None or made_t < m.call.t) and not _being_removed(one)
+
+
+def _being_removed(one: Container | Sandbox) -> bool:
+    pod = one.pod
+    return pod is not None and any(c.rpc.startswith("Remove") for c in pod.calls_open.values())
+
+
+def _of_pod(m: Moment, pod: Pod) -> Sequence[Container | Sandbox]:
+    """What the pod has at the runtime."""
+    if m.call.rpc == "ListContainers":
+        return [c for c in pod.every_container() if c.state != "removed"]
+    return [s for s in pod.sandboxes if s.state != "removed"]
+
+
+@contract("CRI-09", on=told("list"))
+def filters_are_obeyed(m: Moment) -> Findings:
+    """A list holds the records that meet every part of its filter, each once, and no others."""
+    records, request = _listed(m), _request(m)
+    asked = request.filter
+    if len({record.id for record in records}) != len(records):
+        return broken("a record is listed twice")
+    if request.everything:
+        return KEPT if records else None
+    for record in records:
+        misfit = _misfit(record, asked)
+        if misfit is not None:
+            return broken(f"{record.id[:12]} is listed and does not meet {misfit}")
+    pod = m.world.pods.get(asked.label_selector.get(Label.POD_UID, ""))
+    if pod is None or len(asked.label_selector) > 1 or _narrowed(asked):
+        return KEPT if records else None
+    listed = {record.id for record in records}
+    for one in _of_pod(m, pod):
+        if one.id not in listed and one.born and _existed(one, m) and not _outside(m):
+            return broken(f"{one.id[:12]} of the pod asked for is not listed")
+    return KEPT if records else None
+
+
+def _narrowed(asked: ContainerFilter | SandboxFilter) -> bool:
+    return bool(asked.id or asked.state is not None or getattr(asked, "pod_sandbox_id", ""))
+
+
+class _Outside:
+    """Something from outside the runtime happened after the last full list of this kind."""
+
+    def __init__(self) -> None:
+        self.happened = {"ListContainers": False, "ListPodSandbox": False}
+        self.ever = False
+
+
+def _outside(m: Moment) -> bool:
+    return m.node.note(_Outside).happened[m.call.rpc]
+
+
+@filters_are_obeyed.clause("outside", on=OUTSIDE)
+def _filters_after_a_fault(m: Moment) -> Findings:
+    return _remember_outside(m)
+
+
+def _remember_outside(m: Moment) -> None:
+    outside = m.node.note(_Outside)
+    outside.happened = dict.fromkeys(outside.happened, True)
+    outside.ever = True
+
+
+@contract("CRI-17", on=told("list"))
+def records_stay_until_removed(m: Moment) -> Iterator[Finding]:
+    """A list of everything holds every container and sandbox that was made and not removed, dead ones included."""
+    if not _request(m).everything:
+        return
+    outside = m.node.note(_Outside)
+    excused = outside.happened[m.call.rpc]
+    outside.happened[m.call.rpc] = False
+    records = _listed(m)
+    containers = m.call.rpc == "ListContainers"
+    views: dict[str, Container] | dict[str, Sandbox] = m.world.containers if containers else m.world.sandboxes
+    missing = views.keys() - {record.id for record in records}
+    for one in (views[i] for i in sorted(missing)):
+        if not excused and _existed(one, m):
+            yield broken(f"{one.id[:12]} was never removed and is not listed any more")
+    dead = ("CONTAINER_EXITED", "SANDBOX_NOTREADY")
+    if any(news.record.state in dead for news in (*m.containers_told, *m.sandboxes_told)):
+        yield KEPT
+
+
+@records_stay_until_removed.clause("status", on=failed("ContainerStatus", "PodSandboxStatus"))
+def status_of_what_stands(m: Moment) -> Findings:
+    """The status of what was made and not removed is found."""
+    one = m.container or m.sandbox
+    if one is None or m.reply.error is None or m.reply.error.code != "NOT_FOUND" or not one.born:
+        return None
+    if one.state == "removed" or not _existed(one, m) or any(m.node.note(_Outside).happened.values()):
+        return None
+    return broken(f"{one.id[:12]} was never removed and is not found")
+
+
+@records_stay_until_removed.clause("outside", on=OUTSIDE)
+def _records_after_a_fault(m: Moment) -> Findings:
+    return _remember_outside(m)
+
+
+class _Removed:
+    """What was removed, by id, with the seq of the reply; the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self.seq_of: dict[str, int] = {}
+
+    def add(self, one_id: str, seq: int) -> None:
+        self.seq_of[one_id] = seq
+        if len(self.seq_of) > _REMOVED_REMEMBERED:
+            del self.seq_of[next(iter(self.seq_of))]
+
+    def before(self, one_id: str, reading_seq: int) -> int | None:
+        """The seq of its removal, if it was over when the reading began."""
+        seq = self.seq_of.get(one_id)
+        return seq if seq is not None and seq < reading_seq else None
+
+
+@contract("CRI-15", on=done("RemoveContainer"))
+def removed_container_is_gone(m: Moment) -> Findings:
+    """RemoveContainer succeeds also for what is gone already; a removed container is in no list and has no
+    status.
+    """
+    if m.container is None:
+        return KEPT
+    m.node.note(_Removed).add(m.container.id, m.seq)
+    return None
+
+
+@removed_container_is_gone.clause("idempotent", on=failed("RemoveContainer"))
+def removing_twice_is_no_error(m: Moment) -> Findings:
+    """Removing a container that is gone already is no error."""
+    code = refusal(m)
+    if m.container is None and m.world.past_known and code is not None:
+        return broken(f"RemoveContainer of a container that is gone is answered by {code}")
+    return None
+
+
+@removed_container_is_gone.clause("lists", on=told("list"))
+def removed_container_is_not_listed(m: Moment) -> Iterator[Finding]:
+    """A removed container is in no later list."""
+    removed = m.node.note(_Removed)
+    if m.call.rpc == "ListContainers" and removed.seq_of:
+        yield from _reappeared(m, removed)
+
+
+def _reappeared(m: Moment, removed: _Removed) -> Iterator[Finding]:
+    for news in (*m.containers_told, *m.sandboxes_told):
+        seq = removed.before(news.record.id, m.call.seq)
+        if seq is not None:
+            yield broken(f"{news.record.id[:12]} was removed and is listed again", seq)
+    yield KEPT
+
+
+@removed_container_is_gone.clause("status", on=done("ContainerStatus").either(failed("ContainerStatus")))
+def removed_container_has_no_status(m: Moment) -> Findings:
+    """The status of a removed container is not found."""
+    seq = m.node.note(_Removed).before(m.request(ContainerRequest).container_id, m.call.seq)
+    if seq is None:
+        return None
+    return KEPT if m.reply.error else broken("a removed container has a status", seq)
+
+
+class _RemovedSandboxes(_Removed):
+    """The same for sandboxes, and for the containers that went with them."""
+
+
+@contract("CRI-06", on=done("RemovePodSandbox"))
+def removed_sandbox_is_gone(m: Moment) -> Findings:
+    """RemovePodSandbox succeeds also for what is gone already; the sandbox and its containers are in no list
+    afterwards.
+    """
+    if m.sandbox is None:
+        return KEPT
+    removed = m.node.note(_RemovedSandboxes)
+    for one_id in (m.sandbox.id, *m.sandbox.containers):
+        removed.add(one_id, m.seq)
+    return None
+
+
+@removed_sandbox_is_gone.clause("idempotent", on=failed("RemovePodSandbox"))
+def removing_a_sandbox_twice_is_no_error(m: Moment) -> Findings:
+    """Removing a sandbox that is gone already is no error."""
+    code = refusal(m)
+    if m.sandbox is None and m.world.past_known and code is not None:
+        return broken(f"RemovePodSandbox of a sandbox that is gone is answered by {code}")
+    return None
+
+
+@removed_sandbox_is_gone.clause("lists", on=told("list"))
+def removed_sandbox_is_not_listed(m: Moment) -> Iterator[Finding]:
+    """A removed sandbox is in no later list, nor are its containers."""
+    removed = m.node.note(_RemovedSandboxes)
+    if removed.seq_of:
+        yield from _reappeared(m, removed)
+
+
+class _Attempted:
+    """The pod has had a call that may have left a record without naming it."""
+
+    def __init__(self) -> None:
+        self.unclear = False
+
+
+@filters_are_obeyed.clause("nothing else", on=told("container", "sandbox"))
+def nothing_is_listed_that_nobody_made(m: Moment) -> Iterator[Finding]:
+    """Nothing is reported that no call has made."""
+    if not (m.header.from_start and m.node.listed) or m.node.note(_Outside).ever:
+        return
+    for news in (*m.containers_told, *m.sandboxes_told):
+        record = news.record
+        pod = m.world.pods.get(record.labels.get(Label.POD_UID, ""))
+        if news.known is not None or (pod is not None and _may_have_been_made(pod)):
+            continue
+        yield broken(f"{record.id[:12]} ({record.metadata.name}) is reported, and no call has made it")
+
+
+def _may_have_been_made(pod: Pod) -> bool:
+    if pod.note(_Attempted).unclear:
+        return True
+    return any(c.rpc in {"CreateContainer", "RunPodSandbox"} for c in pod.calls_open.values())
+
+
+@filters_are_obeyed.clause("leftover", on=failed("CreateContainer", "RunPodSandbox"))
+def _may_leave_something(m: Moment) -> Findings:
+    """A call that failed may have left a record behind."""
+    if m.pod is not None and m.reply.effect:
+        m.pod.note(_Attempted).unclear = True

@@ -1,0 +1,203 @@
+"""SANDBOX: what a sandbox is asked to be, and that its containers are made in it and told the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.versions import ByVersion, since
+from kubelet_conformance.contract.words import call
+from kubelet_conformance.contracts.instances import asked
+from kubelet_conformance.contracts.sandboxes import asked_sandbox, standing
+from kubelet_conformance.trace.bodies import CreateContainerRequest, Label
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.bodies import PodSandboxConfig, PodSandboxMetadata
+    from kubelet_conformance.trace.manifests import ContainerSpec, PodSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+OWN_ANNOTATIONS = "kubernetes.io/config."
+"""The kubelet's own annotations: seen, source, hash, mirror."""
+HOSTNAME_MAX = 63
+"""Longest hostname of the kernel."""
+LOGS = ByVersion({"<=1.31": "/var/log/pods/", ">=1.32": ""})
+"""Where pod logs are; from 1.32 on a setting (podLogsDir)."""
+
+
+def _never_updated(pod: Pod) -> bool:
+    """No sync can hold another manifest than the one that is known."""
+    return pod.manifest is not None and pod.changed_t == pod.set_t
+
+
+def _identity(meta: PodSandboxMetadata) -> dict[str, str]:
+    return {Label.POD_NAME: meta.name, Label.POD_NAMESPACE: meta.namespace, Label.POD_UID: meta.uid}
+
+
+def _foreign(annotations: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in annotations.items() if not key.startswith(OWN_ANNOTATIONS)}
+
+
+def _differing(expected: dict[str, str], got: dict[str, str]) -> str:
+    key = next(key for key in sorted({*expected, *got}) if expected.get(key) != got.get(key))
+    return f"{key} is {got.get(key, 'absent')!r}, expected {expected.get(key, 'absent')!r}"
+
+
+@contract("SANDBOX-11", on=call("RunPodSandbox"))
+def sandbox_is_labelled_as_its_pod(m: Moment) -> Findings:
+    """A sandbox has the pod's labels and the labels of its name, namespace and UID, and the pod's
+    annotations.
+    """
+    config, pod = asked_sandbox(m).config, m.pod
+    identity = _identity(config.metadata)
+    named = {key: config.labels.get(key, "") for key in identity}
+    if named != identity:
+        return broken(f"label {_differing(identity, named)}")
+    if pod is None or pod.manifest is None or not _never_updated(pod):
+        return KEPT
+    meta = pod.manifest.metadata
+    labels = {**(meta.labels or {}), **identity}
+    if config.labels != labels:
+        return broken(f"label {_differing(labels, config.labels)}", pod.set_seq)
+    annotations, got = _foreign(meta.annotations or {}), _foreign(config.annotations)
+    if annotations != got:
+        return broken(f"annotation {_differing(annotations, got)}", pod.set_seq)
+    return KEPT
+
+
+@contract("SANDBOX-12", on=call("RunPodSandbox"), versions=LOGS)
+def log_directory_names_the_pod(m: Moment) -> Findings:
+    """The log directory is /var/log/pods/<namespace>_<name>_<uid>; since 1.32 its parent is a setting."""
+    config = asked_sandbox(m).config
+    meta = config.metadata
+    name = f"{meta.namespace}_{meta.name}_{meta.uid}"
+    parent = LOGS.at(m.kubernetes)
+    directory = config.log_directory
+    right = directory == parent + name if parent else directory.endswith(f"/{name}")
+    return KEPT if right else broken(f"log_directory is {directory!r}, expected {parent or '.../'}{name}")
+
+
+@contract("SANDBOX-13", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def hostname_is_the_pods(m: Moment) -> Findings:
+    """The hostname is the pod's, spec.hostname or its name cut to 63 characters, and empty on the host's
+    network.
+    """
+    pod, config = m.pod, asked_sandbox(m).config
+    if pod is None or pod.spec is None or pod.spec.hostname_override:
+        return None
+    if pod.spec.host_network:
+        return broken(f"hostname {config.hostname!r} on the host's network") if config.hostname else KEPT
+    expected = (pod.spec.hostname or config.metadata.name)[:HOSTNAME_MAX].rstrip("-.")
+    qualified = bool(pod.spec.subdomain) and config.hostname.startswith(f"{expected}.")
+    if config.hostname != expected and not qualified:
+        return broken(f"hostname is {config.hostname!r}, expected {expected!r}", pod.set_seq)
+    return KEPT
+
+
+def _ports(containers: list[ContainerSpec]) -> set[tuple[str, int, int]]:
+    return {(p.protocol, p.container_port, p.host_port) for c in containers for p in c.ports or ()}
+
+
+@contract("SANDBOX-14", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def port_mappings_are_those_of_app_containers(m: Moment) -> Findings:
+    """Every host port of an app container is mapped, none that only a regular init container names."""
+    pod = m.pod
+    if pod is None or pod.spec is None or pod.spec.host_network:
+        return None
+    mapped = {(p.protocol, p.container_port, p.host_port) for p in asked_sandbox(m).config.port_mappings}
+    due = {port for port in _ports(pod.spec.containers) if port[2]}
+    inits = _ports([c for c in pod.spec.init_containers or () if not c.is_sidecar]) - _ports(
+        pod.spec.containers
+    )
+    if missing := due - mapped:
+        return broken(f"port {min(missing)} of an app container is not mapped", pod.set_seq)
+    if wrong := inits & mapped:
+        return broken(f"port {min(wrong)} of an init container is mapped", pod.set_seq)
+    return KEPT if due or inits else None
+
+
+def _modes(spec: PodSpec) -> tuple[str, str, str]:
+    pid = "NODE" if spec.host_pid else "POD" if spec.share_process_namespace else "CONTAINER"
+    return "NODE" if spec.host_network else "POD", pid, "NODE" if spec.host_ipc else "POD"
+
+
+@contract("SANDBOX-15", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def namespaces_follow_the_spec(m: Moment) -> Findings:
+    """The network is the node's for hostNetwork; PID is per container, the pod's if shared, or the node's for
+    hostPID; IPC is the pod's, or the node's for hostIPC.
+    """
+    pod = m.pod
+    if pod is None or pod.spec is None:
+        return None
+    options = asked_sandbox(m).config.linux.security_context.namespace_options
+    got, expected = (options.network, options.pid, options.ipc), _modes(pod.spec)
+    if got != expected:
+        return broken(
+            f"network, PID and IPC are {', '.join(got)}, expected {', '.join(expected)}", pod.set_seq
+        )
+    return KEPT
+
+
+@contract("SANDBOX-16", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def handler_comes_from_the_runtime_class(m: Moment) -> Findings:
+    """A pod without a runtimeClassName gets the default handler, which has no name."""
+    pod = m.pod
+    if pod is None or pod.spec is None or pod.spec.runtime_class_name:
+        return None
+    handler = asked_sandbox(m).runtime_handler
+    return broken(f"handler {handler!r} for a pod without a runtimeClassName") if handler else KEPT
+
+
+def _difference(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> str | None:
+    """What a container is told otherwise than its sandbox; labels may have been updated in between."""
+    for name in ("metadata", "hostname", "log_directory", "port_mappings", "linux"):
+        if getattr(made, name) != getattr(told, name):
+            return f"{name} of its sandbox is {getattr(made, name)}, it is told {getattr(told, name)}"
+    if pod.manifest is not None and not _never_updated(pod):
+        return None
+    if made.labels != told.labels:
+        return f"label {_differing(made.labels, told.labels)}"
+    annotations, got = _foreign(made.annotations), _foreign(told.annotations)
+    return f"annotation {_differing(annotations, got)}" if annotations != got else None
+
+
+@contract("SANDBOX-17", on=call("CreateContainer"))
+def container_is_made_in_the_newest_sandbox(m: Moment) -> Findings:
+    """Every container is made in its pod's newest sandbox, which has not been stopped, and is told the config
+    that the sandbox was run with, its attempt included; only the time the pod was seen may differ.
+    """
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or not pod.born or not standing(pod):
+        return None
+    newest, request = standing(pod)[-1], m.request(CreateContainerRequest)
+    name, run_seq = asked(m).metadata.name, newest.run.seq if newest.run else None
+    if sandbox is not newest:
+        got = request.pod_sandbox_id[:12]
+        return broken(f"{name} is made in {got}, the pod's sandbox is {newest.id[:12]}", run_seq)
+    if newest.stops:
+        return broken(f"{name} is made in a sandbox that was stopped", newest.stops[-1].call.seq)
+    if newest.config is None:
+        return None
+    wrong = _difference(pod, newest.config, request.sandbox_config)
+    return broken(f"{name}: {wrong}", run_seq) if wrong else KEPT
+
+
+def _dotted(name: str) -> str:
+    """A sysctl's name as the runtime takes it: of two forms, the one whose first separator is a dot."""
+    first = next((char for char in name if char in "./"), ".")
+    return name if first == "." else name.translate(str.maketrans("./", "/."))
+
+
+@contract("SANDBOX-24", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.24"))
+def sysctl_names_reach_the_runtime_with_dots(m: Moment) -> Findings:
+    """Sysctls written with slashes are given to the runtime with dots, a dot inside a segment as a slash."""
+    pod = m.pod
+    if pod is None or pod.spec is None or pod.spec.security_context is None:
+        return None
+    wanted = {_dotted(one.name): one.value for one in pod.spec.security_context.sysctls or ()}
+    got = asked_sandbox(m).config.linux.sysctls
+    if not wanted:
+        return None
+    return KEPT if got == wanted else broken(f"sysctl {_differing(wanted, got)}", pod.set_seq)

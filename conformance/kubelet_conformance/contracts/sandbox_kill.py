@@ -1,0 +1,174 @@
+"""SANDBOX: how a whole pod is killed, and what becomes of its address."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, STATUS
+from kubelet_conformance.contract.words import call, done, failed, status
+from kubelet_conformance.contracts.sandboxes import FINISHED, standing
+from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Sandbox
+
+WITHHELD_SINCE = (1, 22)
+"""From here on a terminal phase waits until the kill has succeeded (status_manager.go)."""
+
+
+def _stop_of(sandbox: Sandbox) -> Pattern:
+    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox, "it is of this sandbox")
+
+
+@contract("SANDBOX-18", on=call("StopPodSandbox"))
+def containers_are_stopped_before_their_sandbox(m: Moment) -> Findings:
+    """A pod is killed by stopping all its running containers and, when those stops were answered, its sandbox."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not sandbox.born:
+        return None
+    stopped = False
+    for container in sandbox.containers.values():
+        if any(stop.call.id in pod.calls_open for stop in container.stops):
+            return broken(f"StopContainer of {container.name} still runs", container.stops[-1].call.seq)
+        if container.state == "running" and container.born and not container.stops:
+            started = container.start.seq if container.start else None
+            return broken(f"container {container.name} runs and was not stopped before its sandbox", started)
+        stopped = stopped or bool(container.stops)
+    return KEPT if stopped else None
+
+
+def _kills_the_pod(m: Moment) -> Sandbox | None:
+    """The sandbox of which the StopContainer answered here was the last of a pod-level kill."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not sandbox.born or sandbox.stopped:
+        return None
+    end, record = pod.termination, sandbox.record
+    going = end is not None and m.call.t > end.t
+    dead = record is not None and record.state == "SANDBOX_NOTREADY"
+    if not going and not dead:
+        return None
+    for other in sandbox.containers.values():
+        if other is m.container:
+            continue
+        if any(stop.call.id in pod.calls_open for stop in other.stops):
+            return None
+        if other.state == "running" and not other.stops:
+            return None
+    return sandbox
+
+
+@containers_are_stopped_before_their_sandbox.clause("then", on=done("StopContainer"))
+def sandbox_is_stopped_after_the_last_container(m: Moment) -> Findings:
+    """After the last one the sandbox follows at once."""
+    sandbox = _kills_the_pod(m)
+    if sandbox is None:
+        return None
+    text = "after its last container the pod's sandbox is stopped"
+    return answered(by=_stop_of(sandbox), within=REACTION, text=text)
+
+
+@contract("SANDBOX-19", on=failed("StopPodSandbox"))
+def failed_sandbox_stop_is_retried(m: Moment) -> Findings:
+    """A StopPodSandbox that fails, but for NotFound, is retried within 16 s, and until then the pod has no
+    terminal phase and no other sandbox.
+    """
+    pod, sandbox, error = m.pod, m.sandbox, m.reply.error
+    if pod is None or sandbox is None or not pod.born or error is None or error.code == "NOT_FOUND":
+        return None
+    if sandbox.stopped or pod.finished:
+        return None
+    early = call("RunPodSandbox")
+    if m.kubernetes is not None and m.kubernetes >= WITHHELD_SINCE:
+        early = early.either(FINISHED)
+    again = call("StopPodSandbox", "StopContainer")
+    return answered(
+        by=again,
+        within=RETRY + RETRY_SLACK,
+        not_before=early,
+        text="the kill is tried again",
+    )
+
+
+@contract("SANDBOX-26", on=failed("StopContainer"))
+def failed_container_stop_does_not_end_the_kill(m: Moment) -> Findings:
+    """When a StopContainer of a pod-level kill fails, the sandbox is stopped all the same, and the kill is
+    repeated even if that succeeded.
+    """
+    sandbox = _kills_the_pod(m)
+    if sandbox is None or (m.reply.error is not None and m.reply.error.code == "NOT_FOUND"):
+        return None
+    text = "the sandbox is stopped although a container's stop failed"
+    return answered(by=_stop_of(sandbox), within=REACTION, text=text)
+
+
+@failed_container_stop_does_not_end_the_kill.clause("again", on=done("StopPodSandbox"))
+def kill_with_a_failure_is_repeated(m: Moment) -> Findings:
+    """A kill in which a stop failed has failed as a whole."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not sandbox.born or sandbox.stopped:
+        return None
+    before = [stop.call.t for stop in sandbox.stops if stop.call is not m.call]
+    since = before[-1] if before else 0.0
+    last = [one.stops[-1] for one in sandbox.containers.values() if one.stops]
+    if not any(stop.failed and not stop.not_found and stop.call.t > since for stop in last):
+        return None
+    return answered(by=_stop_of(sandbox), within=RETRY + RETRY_SLACK, text="the failed kill is repeated")
+
+
+class _Address:
+    """The sandbox that stood when an address of the pod was last shown."""
+
+    def __init__(self) -> None:
+        self.sandbox: Sandbox | None = None
+        self.told: set[str] = set()
+
+
+@contract("SANDBOX-20", on=status(), needs=(CRI, STATUS))
+def address_outlives_the_sandbox(m: Moment) -> Findings:
+    """A pod's status shows the IP that its sandbox was read with, and keeps it when the sandbox has stopped;
+    only when every record has vanished is it dropped until the next sandbox was read.
+    """
+    pod, new = m.pod, m.status
+    if pod is None or new is None or not pod.born or (pod.spec is not None and pod.spec.host_network):
+        return None
+    memory = pod.note(_Address)
+    memory.told |= {sandbox.ip for sandbox in pod.sandboxes if sandbox.ip}
+    old = pod.status.pod_ip if pod.status else ""
+    newest, kept_by = pod.sandbox, memory.sandbox
+    if not new.pod_ip:
+        stands = newest is not None and newest.state != "removed"
+        followed = newest is not None and (newest is kept_by or newest.attempt > 0)
+        if old and stands and followed:
+            return broken(f"podIP {old} is gone, and the pod still has a sandbox", pod.status_seq)
+        return None
+    memory.sandbox = newest
+    if new.pod_ip not in {*memory.told, old}:
+        return broken(f"podIP is {new.pod_ip}, which no sandbox of the pod was read with")
+    memory.told = {sandbox.ip for sandbox in standing(pod) if sandbox.ip} | {new.pod_ip}
+    return KEPT
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+@contract("SANDBOX-21", on=status(), needs=(CRI, STATUS))
+def invalid_address_is_not_shown(m: Moment) -> Findings:
+    """Where the runtime tells an IP that is none, no IP is shown."""
+    pod, new = m.pod, m.status
+    if pod is None or new is None or pod.sandbox is None or not pod.sandbox.ip:
+        return None
+    told = pod.sandbox.ip
+    if _is_address(told):
+        return None
+    shown = {new.pod_ip, *(one.ip for one in new.pod_ips or ())}
+    return broken(f"podIP is {told}, which is no address") if told in shown else KEPT

@@ -1,0 +1,303 @@
+"""SIDECAR: when restartable init containers start, come back, and let the pod go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, restart_at, restart_bound
+from kubelet_conformance.contracts.instances import (
+    CALLED_OFF,
+    asked,
+    creation_of,
+    first_missing,
+    following,
+    made_in,
+    recorded,
+    sidecars,
+    start_of,
+    stop_of,
+    to_watch,
+    told_otherwise,
+)
+from kubelet_conformance.contracts.situations import at_its_end, hook_command
+from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import ExecSyncReply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+
+_ON = since("1.29")
+
+
+def _before(pod: Pod, name: str) -> list[str]:
+    """The sidecars that come before this init or app container."""
+    names = [spec.name for spec in sidecars(pod)]
+    if pod.kind_of(name) == "app":
+        return names
+    return [one for one in names if any(spec.name == name for spec in following(pod, one))]
+
+
+def _app_runs(pod: Pod, sandbox: Sandbox | None) -> bool:
+    return any(one.sandbox is sandbox and one.state == "running" for one in pod.of_kind("app"))
+
+
+def _apps_made(pod: Pod, sandbox: Sandbox | None) -> bool:
+    return any(one.sandbox is sandbox for one in pod.of_kind("app"))
+
+
+def _in_place(container: Container) -> bool:
+    sandbox = container.sandbox
+    return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
+
+
+def _ended(m: Moment) -> Container | None:
+    """The sidecar that ended by itself just now, in a pod that goes on."""
+    container, pod = m.container, m.pod
+    if container is None or pod is None or m.exit is None or m.exit.commanded or container.kind != "sidecar":
+        return None
+    return container if to_watch(m) and _in_place(container) and not at_its_end(pod) else None
+
+
+class _Startup:
+    """What the startup probe of a sidecar's instance has found."""
+
+    def __init__(self) -> None:
+        self.passed = False
+
+
+@contract("SIDECAR-02", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
+def next_once_it_runs(m: Moment) -> Findings:
+    """What comes after a sidecar is made once the kubelet has read that it runs.
+
+    If it has a startup probe, that has succeeded by then. Readiness and liveness do not matter.
+    """
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not sandbox.born or m.header.feature_gates.get("EventedPLEG"):
+        return None
+    name = asked(m).metadata.name
+    earlier = _before(pod, name)
+    if not earlier or made_in(pod, name, sandbox) or _apps_made(pod, sandbox):
+        return None
+    for sidecar in (made_in(pod, one, sandbox) for one in earlier):
+        if sidecar is None or sidecar.started_t is None:
+            return broken(f"{name} is made before the sidecars {earlier} were started", pod.set_seq)
+        if sidecar.attempt == 0 and not sidecar.seen_running:
+            return broken(
+                f"{name} is made before the kubelet has read that {sidecar.name} runs", _seq(sidecar)
+            )
+        if _awaits_startup(sidecar):
+            return broken(
+                f"{name} is made before the startup probe of {sidecar.name} succeeded", _seq(sidecar)
+            )
+    return KEPT
+
+
+def _seq(container: Container) -> int | None:
+    return container.start.seq if container.start else None
+
+
+def _awaits_startup(container: Container) -> bool:
+    """It has an exec startup probe, and no instance of it has passed it."""
+    spec, pod = container.spec, container.pod
+    probe = spec.startup_probe if spec else None
+    if probe is None or probe.exec is None or pod is None:
+        return False
+    return not any(one.note(_Startup).passed for one in pod.containers.get(container.name, ()))
+
+
+@next_once_it_runs.clause("startup", on=done("ExecSync"))
+def _(m: Moment) -> None:
+    _note_startup(m)
+
+
+def _note_startup(m: Moment) -> None:
+    container = m.container
+    probe = container.spec.startup_probe if container and container.spec else None
+    if container is None or probe is None or probe.exec is None or container.probed is None:
+        return
+    request, reply = container.probed, m.response(ExecSyncReply)
+    if request.call is m.call and request.cmd == probe.exec.command and reply.exit_code == 0:
+        container.note(_Startup).passed = True
+
+
+@next_once_it_runs.clause("next-follows", on=done("StartContainer"))
+def _(m: Moment) -> Findings:
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "sidecar" or not to_watch(m):
+        return None
+    sandbox, spec = container.sandbox, container.spec
+    if sandbox is None or spec is None or spec.startup_probe or not _in_place(container):
+        return None
+    missing = first_missing(pod, container.name, sandbox)
+    if missing is None or spec.lifecycle.post_start is not None:
+        return None
+    return answered(
+        by=start_of(missing),
+        within=max(REACTION, restart_bound(m, missing)),
+        unless=CALLED_OFF.either(exited()),
+        text=f"{missing} is made after {container.name} runs",
+    )
+
+
+@contract("SIDECAR-03", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
+def post_start_comes_first(m: Moment) -> Findings:
+    """Nothing after a sidecar is made before its postStart hook is over."""
+    pod = m.pod
+    if pod is None:
+        return None
+    name = asked(m).metadata.name
+    kept = False
+    for one in _before(pod, name):
+        sidecar = recorded(pod, one)
+        command = hook_command(sidecar, "post_start") if sidecar else None
+        if sidecar is None or command is None or sidecar.state != "running" or made_in(pod, name, m.sandbox):
+            continue
+        hooks = [hook for hook in sidecar.hooks if hook.cmd == command]
+        if not hooks or hooks[0].end_t is None:
+            return broken(f"{name} is made before the postStart hook of {one} is over", _seq(sidecar))
+        kept = True
+    return KEPT if kept else None
+
+
+@contract("SIDECAR-06", on=done("StopContainer").either(ATTEMPTS), needs=(CRI, PODS), versions=_ON)
+def killed_one_comes_back_alone(m: Moment) -> Findings:
+    """A sidecar that is killed for its probe is made again, and nothing else is stopped."""
+    restart_at(m)
+    pod, container = m.pod, m.container
+    if m.call.rpc != "StopContainer" or pod is None or container is None or container.kind != "sidecar":
+        return None
+    if not to_watch(m) or not _in_place(container) or not _app_runs(pod, container.sandbox):
+        return None
+    others = call("StopContainer").where(
+        lambda now: now.container is not None and now.container.kind == "app", "it stops an app container"
+    )
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name),
+        unless=CALLED_OFF.either(exited()),
+        not_before=others,
+        text=f"sidecar {container.name} is made again",
+    )
+
+
+@contract("SIDECAR-07", on=exited().either(ATTEMPTS), needs=(CRI, PODS), versions=_ON)
+def exited_one_is_restarted(m: Moment) -> Findings:
+    """A sidecar that exits is run again while the pod is, whatever its code and the pod's policy."""
+    restart_at(m)
+    container = _ended(m)
+    if container is None or m.pod is None or not _app_runs(m.pod, container.sandbox):
+        return None
+    return _comes_back(m, container)
+
+
+def _comes_back(m: Moment, container: Container) -> Finding:
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name),
+        unless=CALLED_OFF.either(exited().where(lambda now: now.container is not container, "another ended")),
+        text=f"sidecar {container.name} is made again",
+    )
+
+
+@contract("SIDECAR-09", on=happened("removed"), needs=(CRI, PODS), versions=_ON)
+def lost_one_is_started(m: Moment) -> Findings:
+    """After initialization a sidecar whose record was lost is started again."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "sidecar" or not to_watch(m):
+        return None
+    if container is not pod.newest(container.name) or not _app_runs(pod, container.sandbox):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=REACTION,
+        unless=CALLED_OFF.either(exited()),
+        text=f"sidecar {container.name} is made again after its record was lost",
+    )
+
+
+@contract("SIDECAR-10", on=exited().either(ATTEMPTS), needs=(CRI, PODS), versions=_ON)
+def kept_up_during_init(m: Moment) -> Findings:
+    """A sidecar that exits while a later init container runs is run again meanwhile."""
+    restart_at(m)
+    container = _ended(m)
+    if container is None or m.pod is None or _apps_made(m.pod, container.sandbox):
+        return None
+    later = {spec.name for spec in following(m.pod, container.name)}
+    inits = (one for one in m.pod.of_kind("init") if one.name in later and one.sandbox is container.sandbox)
+    if not any(one.state == "running" for one in inits):
+        return None
+    return _comes_back(m, container)
+
+
+@contract("SIDECAR-20", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))
+def changed_image_restarts(m: Moment) -> Iterator[Finding]:
+    """A running sidecar whose image changed is stopped and made again, under every policy."""
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+        return
+    for new in manifest.spec.init_containers or ():
+        old, newest = pod.container_spec(new.name), pod.newest(new.name)
+        if old is None or newest is None or not old.is_sidecar or old.image == new.image:
+            continue
+        if newest.state == "running" and _in_place(newest) and _app_runs(pod, newest.sandbox):
+            yield answered(
+                by=stop_of(newest),
+                within=REACTION,
+                unless=CALLED_OFF.either(exited()),
+                not_before=creation_of(new.name),
+                text=f"sidecar {new.name} is stopped for its new image",
+            )
+
+
+@contract("SIDECAR-21", on=failed("StartContainer"), needs=(CRI, PODS), versions=_ON)
+def created_one_is_started_again(m: Moment) -> Findings:
+    """A sidecar that was made but could not be started gets a new instance."""
+    container = m.container
+    if container is None or container.kind != "sidecar" or not to_watch(m) or not _in_place(container):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=most_delay(m, container.name) + RETRY + RETRY_SLACK,
+        unless=CALLED_OFF.either(told_otherwise(container)),
+        text=f"sidecar {container.name} is made again after its start failed",
+    )
+
+
+@created_one_is_started_again.clause("history", on=ATTEMPTS)
+def _(m: Moment) -> None:
+    restart_at(m)
+
+
+@contract("SIDECAR-22", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
+def unknown_one_is_stopped_first(m: Moment) -> Findings:
+    """A sidecar whose state is unknown is stopped before another instance is made."""
+    newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    if newest is None or newest.kind != "sidecar" or newest.record is None or newest.sandbox is not m.sandbox:
+        return None
+    if newest.record.state != "CONTAINER_UNKNOWN":
+        return None
+    if not any(stop.succeeded for stop in newest.stops):
+        return broken(f"{newest.name} is made before its unknown instance was stopped", _seq(newest))
+    return KEPT
+
+
+@contract("SIDECAR-23", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
+def first_init_opens_a_sandbox(m: Moment) -> Findings:
+    """The first container of a sandbox is the first of the init containers, be it a sidecar or not."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or pod.spec is None or sandbox is None or not sandbox.born or not any(sidecars(pod)):
+        return None
+    if any(one.sandbox is sandbox for one in pod.every_container()):
+        return None
+    name, first = asked(m).metadata.name, (pod.spec.init_containers or [])[0].name
+    if name != first and pod.kind_of(name) != "ephemeral":
+        return broken(f"{name} is made first in its sandbox, expected {first}", pod.set_seq)
+    return KEPT

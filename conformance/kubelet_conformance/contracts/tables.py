@@ -1,0 +1,163 @@
+"""Pure decisions as tables: rows are tried from the top, the first that fits decides, and each says why.
+
+The phase is computed in two steps, as the kubelet does (getPhase in kubelet_pods.go): every container of the
+spec counts as something, by its kind and by what its status says, and the counts decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubelet_conformance.trace.manifests import ContainerSpec, ContainerStatus, PodSpec, PodStatus
+
+__all__ = ("COUNTS", "PHASES", "Counts", "PhaseRow", "count", "phase_of", "seen")
+
+Seen: TypeAlias = Literal[
+    "missing", "empty", "running", "starting", "ended well", "ended badly", "waiting", "again after 0", "again"
+]
+"""What a container's status says.
+
+`starting` is running, but not `started` yet. `again after 0` and `again` are waiting with a lastState that
+ended with 0 or otherwise.
+"""
+
+
+class CountRow(NamedTuple):
+    """A container of `kind` whose status says one of `seen` adds one to each of `counts`."""
+
+    kind: Literal["init", "sidecar", "app"]
+    seen: tuple[Seen, ...]
+    counts: tuple[str, ...]
+    why: str
+
+
+COUNTS: tuple[CountRow, ...] = (
+    CountRow("init", ("missing", "empty", "running", "starting", "waiting"), ("pending_init",), "has to end"),
+    CountRow("init", ("ended badly", "again"), ("failed_init",), "ended, and not with 0"),
+    CountRow("init", ("ended well", "again after 0"), (), "done"),
+    CountRow("sidecar", ("missing",), ("unknown",), "nothing is known of it"),
+    CountRow("sidecar", ("empty",), ("pending_sidecar", "unknown"), "nothing is known of its state"),
+    CountRow("sidecar", ("running",), ("running",), "runs"),
+    CountRow("sidecar", ("starting",), ("pending_sidecar", "running"), "runs, the next has to wait for it"),
+    CountRow("sidecar", ("waiting",), ("pending_sidecar", "waiting"), "was never started"),
+    CountRow("sidecar", ("ended well", "ended badly"), (), "an ended sidecar says nothing of the pod"),
+    CountRow("sidecar", ("again after 0", "again"), (), "nor does one that comes again"),
+    CountRow("app", ("missing", "empty"), ("unknown",), "nothing is known of it"),
+    CountRow("app", ("running", "starting"), ("running",), "runs"),
+    CountRow("app", ("ended well",), ("stopped", "succeeded"), "ended with 0"),
+    CountRow("app", ("ended badly",), ("stopped",), "ended otherwise"),
+    CountRow("app", ("again after 0", "again"), ("stopped",), "ended, and what it will be is open"),
+    CountRow("app", ("waiting",), ("waiting",), "was never started"),
+)
+_COUNTS = {(row.kind, seen): row.counts for row in COUNTS for seen in row.seen}
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the containers of a pod count as, and what of the pod decides with them."""
+
+    policy: str = "Always"
+    final: bool = False
+    """The pod is being terminated for good and is not static (since 1.27)."""
+    app_was_up: bool = False
+    """The state of some app container is running or terminated."""
+    pending_init: int = 0
+    failed_init: int = 0
+    pending_sidecar: int = 0
+    unknown: int = 0
+    waiting: int = 0
+    running: int = 0
+    stopped: int = 0
+    succeeded: int = 0
+
+    @property
+    def all_stopped(self) -> bool:
+        """Nothing runs, something has stopped, and nothing is unknown."""
+        return self.running == 0 and self.stopped > 0 and self.unknown == 0
+
+    @property
+    def all_succeeded(self) -> bool:
+        """All stopped, each with 0."""
+        return self.all_stopped and self.stopped == self.succeeded
+
+
+class PhaseRow(NamedTuple):
+    """Where `when` holds, the phase is `phase`."""
+
+    row: str
+    when: Callable[[Counts], bool]
+    phase: str
+    why: str
+
+
+PHASES: tuple[PhaseRow, ...] = (
+    PhaseRow(
+        "P1",
+        lambda c: c.failed_init > 0 and c.policy == "Never",
+        "Failed",
+        "an init container failed and is not tried again",
+    ),
+    PhaseRow("P2", lambda c: c.pending_init > 0, "Pending", "an init container has not ended"),
+    PhaseRow(
+        "P3",
+        lambda c: c.pending_sidecar > 0 and not c.app_was_up,
+        "Pending",
+        "a sidecar is not up, and no app container has ever been",
+    ),
+    PhaseRow("P4", lambda c: c.waiting > 0, "Pending", "a container was never started"),
+    PhaseRow("P5", lambda c: c.running > 0 and c.unknown == 0, "Running", "a container runs"),
+    PhaseRow(
+        "P6", lambda c: c.final and c.all_succeeded, "Succeeded", "terminated for good, all ended with 0"
+    ),
+    PhaseRow("P7", lambda c: c.final and c.all_stopped, "Failed", "terminated for good, not all with 0"),
+    PhaseRow(
+        "P8", lambda c: c.all_stopped and c.policy == "Always", "Running", "all ended and will come again"
+    ),
+    PhaseRow("P9", lambda c: c.all_succeeded, "Succeeded", "all ended with 0 and stay so"),
+    PhaseRow("P10", lambda c: c.all_stopped and c.policy == "Never", "Failed", "all ended, not all with 0"),
+    PhaseRow("P11", lambda c: c.all_stopped, "Running", "what failed will come again"),
+    PhaseRow("P12", lambda _: True, "Pending", "something is unknown, or there is nothing"),
+)
+
+
+def phase_of(counts: Counts) -> PhaseRow:
+    """The row that decides the phase."""
+    return next(row for row in PHASES if row.when(counts))
+
+
+def seen(status: ContainerStatus | None) -> Seen:
+    """What a container's status says; None where there is none."""
+    if status is None:
+        return "missing"
+    state, last = status.state, status.last_state.terminated
+    if state.running is not None:
+        return "running" if status.started else "starting"
+    if state.terminated is not None:
+        return "ended badly" if state.terminated.exit_code else "ended well"
+    if state.waiting is None:
+        return "empty"
+    if last is None:
+        return "waiting"
+    return "again" if last.exit_code else "again after 0"
+
+
+def count(spec: PodSpec, status: PodStatus, *, final: bool = False) -> Counts:
+    """Count the containers of a spec by what a status says of them. Ephemeral ones do not count."""
+    inits = {s.name: s for s in status.init_container_statuses or ()}
+    apps = {s.name: s for s in status.container_statuses or ()}
+    found: dict[str, int] = {}
+
+    def add(container: ContainerSpec, kind: str, statuses: dict[str, ContainerStatus]) -> None:
+        for name in _COUNTS[kind, seen(statuses.get(container.name))]:  # type: ignore[index]
+            found[name] = found.get(name, 0) + 1
+
+    for container in spec.init_containers or ():
+        add(container, "sidecar" if container.is_sidecar else "init", inits)
+    for container in spec.containers:
+        add(container, "app", apps)
+    up = any(s.state.running or s.state.terminated for s in apps.values())
+    return Counts(policy=spec.restart_policy, final=final, app_was_up=up, **found)

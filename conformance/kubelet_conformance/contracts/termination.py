@@ -1,0 +1,270 @@
+"""TERM: the order of a pod's way out, from the first stop to the final status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
+from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed
+from kubelet_conformance.contracts.kills import failing_probe
+from kubelet_conformance.contracts.situations import (
+    API_DELETE,
+    END,
+    TERMINATION_ASKED,
+    about,
+    at_its_end,
+    pod_of_write,
+    stop_asked,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, TOGETHER
+from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+
+_STOPPED = done("StopContainer").either(failed("StopContainer"))
+
+
+def _others(pod: Pod, container: Container) -> list[Container]:
+    return [c for c in pod.every_container() if c is not container]
+
+
+def _was_asked_since(container: Container, sandbox: Sandbox) -> bool:
+    """A stop of the container was answered after the last pass that went on to the sandbox."""
+    last_pass = sandbox.stops[-1].call.seq if sandbox.stops else 0
+    answered_stops = [stop for stop in container.stops if stop.end_t is not None]
+    return any(stop.call.seq > last_pass for stop in answered_stops)
+
+
+@contract("TERM-01", on=call("StopPodSandbox"), clause="containers-first")
+def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
+    """A sandbox is stopped only after StopContainer was answered for each of its running containers, and then
+    at once; the pod's object goes only after its sandbox was stopped.
+    """  # noqa: D205 - one rule of two lines
+    sandbox = m.sandbox
+    if sandbox is None or not (sandbox.born or m.node.born):
+        return None
+    life = m.node.started_t or 0.0
+    tested = False
+    for container in sandbox.containers.values():
+        open_stops = [s for s in container.stops if s.end_t is None and s.call.t >= life]
+        if open_stops:
+            text = f"StopContainer of {container.name} was not answered before StopPodSandbox"
+            return broken(text, open_stops[0].call.seq)
+        if container.state == "running" and not _was_asked_since(container, sandbox):
+            start = container.start.seq if container.start else None
+            return broken(f"container {container.name} runs and was not stopped before its sandbox", start)
+        tested = tested or bool(container.stops)
+    return KEPT if tested else None
+
+
+@containers_are_stopped_before_the_sandbox.clause("sandbox-next", on=_STOPPED)
+def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
+    """When the last StopContainer of a terminating pod is answered, StopPodSandbox follows."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or pod.termination is None or pod.sandbox is None:
+        return None
+    if pod.sandbox.state == "removed" or container.sandbox is not pod.sandbox or not pod.sandbox.born:
+        return None
+    if any(c.state == "running" or c.stopping for c in _others(pod, container)):
+        return None
+    sandbox = pod.sandbox
+    return answered(
+        by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
+        within=REACTION,
+        text=f"the sandbox of {pod.name} is stopped after its last container",
+    )
+
+
+@containers_are_stopped_before_the_sandbox.clause("object-last", on=deleted())
+def object_goes_after_the_sandbox(m: Moment) -> Findings:
+    """A gracefully deleted pod's object is there until its sandbox was stopped."""
+    pod = m.pod
+    if pod is None or not pod.born or pod.static or pod.termination is None or pod.sandbox is None:
+        return None
+    if pod.termination.cause != "deleted" or not pod.termination.grace:
+        return None
+    if pod.sandbox.state == "ready":
+        run = pod.sandbox.run.seq if pod.sandbox.run else None
+        return broken("expected the sandbox to be stopped before the pod's object goes", run)
+    return KEPT
+
+
+@contract("TERM-02", on=call("StopContainer"), needs=(CRI, PODS))
+def containers_are_stopped_together(m: Moment) -> Findings:
+    """When a pod is terminated, its containers without an order among them are stopped at one time."""
+    pod, first = m.pod, m.container
+    if pod is None or first is None or pod.termination is None or first.kind == "sidecar":
+        return
+    if pod.spec is None or not pod.born or failing_probe(pod, first):
+        return
+    since = max(pod.termination.t, m.node.started_t or 0.0)
+    for sibling in _others(pod, first):
+        if sibling.state != "running" or sibling.kind == "sidecar" or stop_asked(sibling, since):
+            continue
+        yield answered(
+            by=call("StopContainer", "ExecSync").where(about(sibling)),
+            within=TOGETHER,
+            unless=exited().where(about(sibling)),
+            text=f"container {sibling.name} is stopped together with {first.name}",
+        )
+
+
+@contract("TERM-10", on=failed("StopContainer", "StopPodSandbox"), needs=(CRI, PODS))
+def not_found_is_as_good_as_stopped(m: Moment) -> Findings:
+    """A stop answered by NOT_FOUND counts as done: the pod goes on terminating."""
+    pod = m.pod
+    if m.reply.error is None or m.reply.error.code != "NOT_FOUND" or pod is None:
+        return None
+    end = pod.termination
+    if end is None or end.cause != "deleted" or not end.grace or pod.static or pod.deleted_t is not None:
+        return None
+    if m.call.rpc == "StopPodSandbox":
+        return answered(
+            by=deleted(), within=RETRY + RETRY_SLACK, text=f"pod {pod.name} goes, its sandbox being unknown"
+        )
+    stopped = m.container
+    if stopped is None or any(c.state == "running" or c.stopping for c in _others(pod, stopped)):
+        return None
+    return answered(
+        by=call("StopPodSandbox"),
+        within=REACTION,
+        not_before=call("StopContainer").where(about(stopped)),
+        text="the sandbox is stopped, the container being unknown",
+    )
+
+
+def _no_stray_stops(m: Moment) -> bool:
+    """Up to 1.26 housekeeping may stop what is dead already, once more (CLEANUP-02)."""
+    return m.kubernetes is not None and m.kubernetes >= (1, 28)
+
+
+def _nothing_runs(pod: Pod) -> bool:
+    return not any(c.state == "running" or c.stopping for c in pod.every_container())
+
+
+def _has_no_work(pod: Pod) -> bool:
+    return not pod.sandboxes and not pod.containers and not worker_is_busy(pod)
+
+
+@contract("TERM-21", on=exited(), needs=(CRI, PODS))
+def finished_pod_gives_up_its_sandbox(m: Moment) -> Findings:
+    """When nothing of a pod is left to run, its sandbox is stopped without waiting for a deletion; sidecars
+    that still run are stopped first, with their grace.
+    """  # noqa: D205 - one rule of two lines
+    pod, container = m.pod, m.container
+    if pod is None or container is None or m.exit is None or m.exit.code is None or not pod.born:
+        return None
+    if pod.termination is not None or not m.node.kubelet_up or not _ends_the_pod(pod, container, m.exit.code):
+        return None
+    sidecars = any(c.state == "running" for c in pod.of_kind("sidecar", "ephemeral"))
+    grace = pod.spec.grace_seconds if pod.spec and sidecars else 0
+    return answered(
+        by=call("StopPodSandbox"),
+        within=REACTION + grace,
+        unless=TERMINATION_ASKED,
+        text=f"the sandbox of the finished pod {pod.name} is stopped",
+    )
+
+
+def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
+    if container is not pod.newest(container.name):
+        return False
+    if container.kind == "init":
+        return pod.restart_policy == "Never" and code != 0
+    return container.kind == "app" and at_its_end(pod, container, code)
+
+
+@contract("TERM-22", on=TERMINATION_ASKED, needs=(CRI, PODS))
+def finished_pod_goes_quickly(m: Moment) -> Findings:
+    """Deleting a pod that has finished takes no StopContainer, and its object goes soon."""
+    pod = m.pod
+    if pod is None or not pod.born or not pod.finished or pod.static or "deleted" in m.keys:
+        return None
+    if pod.termination is not None or not _nothing_runs(pod):
+        return None
+    return answered(
+        by=deleted(),
+        within=RETRY + RETRY_SLACK,
+        not_before=call("StopContainer").where(_no_stray_stops),
+        text=f"the finished pod {pod.name} goes without another stop",
+    )
+
+
+@contract("TERM-24", on=TERMINATION_ASKED, needs=(CRI, PODS))
+def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
+    """A deleted pod of which nothing was ever made goes without a stop of anything."""
+    pod = m.pod
+    if pod is None or not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
+        return None
+    if pod.termination is not None or not _has_no_work(pod):
+        return None
+    return answered(
+        by=deleted(),
+        within=RETRY + RETRY_SLACK,
+        unless=call("RunPodSandbox"),
+        not_before=call("StopContainer", "StopPodSandbox"),
+        text=f"pod {pod.name}, of which nothing was made, goes",
+    )
+
+
+@contract("TERM-25", on=failed("StopPodSandbox"), needs=(CRI, PODS, EVENTS))
+def failed_kill_is_told(m: Moment) -> Findings:
+    """A kill that fails gives a FailedKillPod event."""
+    pod, error = m.pod, m.reply.error
+    if pod is None or error is None or error.code == "NOT_FOUND" or pod.termination is None:
+        return None
+    return answered(by=event("FailedKillPod"), within=RETRY, text="a FailedKillPod event is sent")
+
+
+@contract("TERM-29", on=exited(), needs=(CRI, PODS))
+def exit_in_the_grace_is_final(m: Moment) -> Findings:
+    """A container that exits in its grace period is not started again, and the others keep their grace."""
+    pod, gone = m.pod, m.container
+    if pod is None or gone is None or pod.termination is None or not pod.born:
+        return
+    for sibling in _others(pod, gone):
+        if not sibling.stopping or sibling.state != "running":
+            continue
+        timeout = sibling.stops[-1].timeout
+        yield answered(
+            by=_STOPPED.where(about(sibling)),
+            not_before=call("StopPodSandbox").either(
+                call("CreateContainer").where(_creates(gone.name)),
+                call("StopContainer").where(about(sibling)).where(_shorter_than(timeout)),
+            ),
+            text=f"container {sibling.name} keeps its grace after {gone.name} exited",
+        )
+
+
+def _creates(name: str) -> Predicate:
+    return lambda m: m.request(CreateContainerRequest).config.metadata.name == name
+
+
+def _shorter_than(timeout: int | None) -> Predicate:
+    return lambda m: timeout is not None and m.request(StopContainerRequest).timeout < timeout
+
+
+@contract("TERM-20", on=END, needs=(CRI, PODS), clause="stays")
+def finished_pod_keeps_its_object(m: Moment) -> Findings:
+    """The object of a pod that finished by itself is deleted by nobody but its owner."""
+    for pod in m.world.pods.values():
+        finished = pod.status if pod.finished else None
+        if finished is None or not pod.born or pod.static or pod.termination is not None:
+            continue
+        if pod.status_t is not None and m.t - pod.status_t >= 1.0:
+            yield KEPT
+
+
+@finished_pod_keeps_its_object.clause("not-deleted", on=API_DELETE)
+def finished_object_is_not_deleted(m: Moment) -> Findings:
+    """The kubelet sends no DELETE for it."""
+    pod = pod_of_write(m)
+    if pod is None or not pod.born or not pod.finished or pod.static or pod.termination is not None:
+        return None
+    return broken(f"expected the object of finished pod {pod.name} to stay", pod.status_seq)

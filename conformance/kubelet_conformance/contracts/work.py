@@ -1,0 +1,334 @@
+"""WORK: one worker a pod: what it does one after another, what cannot be undone, what is done again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import ByVersion, since
+from kubelet_conformance.contract.words import Pattern, call, deleted, done, exited, failed, pod_set, status
+from kubelet_conformance.contracts.situations import (
+    END,
+    TERMINATION_ASKED,
+    about,
+    known_to_kubelet,
+    starts_or_creates,
+    stop_asked,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import (
+    ContainerStatusReply,
+    CreateContainerRequest,
+)
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.records import Call
+    from kubelet_conformance.trace.views import Pod
+
+_STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
+_MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
+_ANSWERED = done(*_STEPS, "StopContainer").either(failed(*_STEPS, "StopContainer"))
+
+
+_FAULT = Pattern(frozenset({"fault"}), words="fault")
+
+
+@contract("WORK-01", on=call(*_STEPS))
+def steps_of_one_pod_follow_one_another(m: Moment) -> Findings:
+    """No step of a pod's sync begins while another step or a kill of the same pod is not answered."""
+    pod = m.pod
+    if pod is None:
+        return None
+    newest = pod.sandbox.id if pod.sandbox else ""
+    for other in pod.calls_open.values():
+        if other.rpc in _STEPS or other.rpc == "StopContainer" or _stops(other, newest):
+            return broken(f"{m.call.rpc} begins while {other.rpc} is not answered", other.seq)
+    return KEPT if pod.sandboxes else None
+
+
+def _stops(one: Call, sandbox_id: str) -> bool:
+    """Garbage collection may stop an older sandbox at any time."""
+    return one.rpc == "StopPodSandbox" and f'"{sandbox_id}"'.encode() in bytes(one.request.raw)
+
+
+class _Updates:
+    """That a pod was sent again after it had been asked to go."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+
+
+@contract("WORK-03", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
+def update_does_not_undo_a_kill(m: Moment) -> Findings:
+    """A pod that was asked to go goes, though an update is sent while its worker is busy."""
+    pod = m.pod
+    if pod is None or not pod.born or pod.termination is None or not pod.wanted or not m.node.kubelet_up:
+        return None
+    if not worker_is_busy(pod) or any(c.stopping for c in pod.every_container()):
+        return None
+    if any(stop.call.t >= pod.termination.t for s in pod.sandboxes for stop in s.stops):
+        return None
+    return answered(
+        by=call("StopContainer", "StopPodSandbox").either(deleted()),
+        not_before=call("RunPodSandbox"),
+        text=f"pod {pod.name} is terminated after the update",
+    )
+
+
+@contract("WORK-04", on=_MAKING, needs=(CRI, PODS), versions=since("1.22"), clause="no-start")
+def termination_is_irreversible(m: Moment) -> Findings:
+    """Once a pod was asked to go, nothing of it is made or started any more, but for the steps of the sync
+    that was under way.
+    """  # noqa: D205 - one rule of two lines
+    pod = m.pod
+    if pod is None or not pod.born or pod.termination is None:
+        return None
+    asked, work = pod.termination, pod.note(_LastStep)
+    kill = _first_kill(pod, asked.t + (1.0 if work.busy_when_asked else 0.0))
+    if kill is not None:
+        text = f"{m.call.rpc} after the pod was asked to go and its termination had begun"
+        return broken(text, asked.seq, kill.seq)
+    if m.t - max(asked.t, work.t) > REACTION:
+        return broken(f"{m.call.rpc} long after the pod was asked to go", asked.seq)
+    return None
+
+
+def _first_kill(pod: Pod, since_t: float) -> Call | None:
+    stops = [stop.call for c in pod.every_container() for stop in c.stops]
+    stops += [stop.call for s in pod.sandboxes for stop in s.stops]
+    return next((one for one in stops if one.t >= since_t), None)
+
+
+class _LastStep:
+    """When the last step of a pod's sync was answered, and whether one was under way when it was to go."""
+
+    def __init__(self) -> None:
+        self.t = 0.0
+        self.busy_when_asked = False
+
+
+@termination_is_irreversible.clause("asked", on=TERMINATION_ASKED)
+def sync_under_way_is_remembered(m: Moment) -> Findings:
+    """Remember whether a sync may be under way: its remaining steps are still allowed."""
+    if m.pod is not None and m.pod.termination is None:
+        work = m.pod.note(_LastStep)
+        work.busy_when_asked = worker_is_busy(m.pod) or m.t - work.t < 1.0
+    return None
+
+
+@termination_is_irreversible.clause("steps", on=_ANSWERED)
+def steps_are_remembered(m: Moment) -> Findings:
+    """Remember when a step was answered: what follows it belongs to the same sync."""
+    if m.pod is not None:
+        m.pod.note(_LastStep).t = m.t
+    return None
+
+
+@termination_is_irreversible.clause("gone", on=deleted().either(END))
+def pod_went_without_another_start(m: Moment) -> Findings:
+    """A pod that had something running was asked to go, and went."""
+    pods = [m.pod] if m.pod is not None else list(m.world.pods.values()) if "end" in m.keys else []
+    for pod in pods:
+        if pod.born and pod.termination is not None and pod.sandbox is not None and pod.sandbox.stopped:
+            yield KEPT
+
+
+def _sent_as_ended(m: Moment) -> bool:
+    sent = m.manifest.status if m.manifest else None
+    return sent is not None and sent.terminal
+
+
+_TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended, "its phase is terminal"))
+
+
+@contract("WORK-05", on=_TO_GO.either(_ANSWERED), needs=(CRI, PODS), versions=since("1.22"))
+def pod_that_is_to_go_is_stopped(m: Moment) -> Findings:
+    """A pod that is being deleted, was removed, or was sent with a terminal phase has each of its running
+    containers stopped, as soon as its worker is free.
+    """  # noqa: D205 - one rule of two lines
+    pod = m.pod
+    if pod is None or not pod.born or not m.node.kubelet_up or m.node.listing_failed:
+        return
+    asked = not m.keys[0].startswith(("done:", "failed:"))
+    if not asked and (pod.termination is None or m.call.rpc == "StopContainer"):
+        return
+    since_t = pod.termination.t if pod.termination else m.t
+    if not known_to_kubelet(pod, m.node) or _is_busy_beyond(m, pod):
+        return
+    for container in pod.of_kind("app", "init"):
+        if container.state != "running" or stop_asked(container, since_t) or container.stopping:
+            continue
+        yield answered(
+            by=call("StopContainer", "ExecSync").where(about(container)),
+            within=REACTION,
+            unless=exited().where(about(container)).either(starts_or_creates()),
+            text=f"container {container.name} is stopped",
+        )
+
+
+def _is_busy_beyond(m: Moment, pod: Pod) -> bool:
+    """The worker waits for another call than the one that is answered here."""
+    if m.keys[0].startswith(("done:", "failed:")):
+        return any(one is not m.call and one.rpc in _STEPS for one in pod.calls_open.values())
+    return worker_is_busy(pod)
+
+
+@contract("WORK-10", on=failed("StopPodSandbox"), needs=(CRI, PODS))
+def failed_termination_is_tried_again(m: Moment) -> Findings:
+    """A kill that fails is tried again within 16 s, and the pod's object stays until one succeeds."""
+    pod, error = m.pod, m.reply.error
+    if pod is None or error is None or error.code == "NOT_FOUND" or pod.termination is None or not pod.born:
+        return None
+    graceful = pod.termination.cause == "deleted" and bool(pod.termination.grace) and pod.deleted_t is None
+    sandbox = m.sandbox
+    return answered(
+        by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
+        within=RETRY + RETRY_SLACK,
+        not_before=deleted() if graceful else None,
+        text=f"the kill of {pod.name} is tried again",
+    )
+
+
+@contract("WORK-11", on=done("ContainerStatus"), needs=(CRI, PODS, STATUS), versions=since("1.22"))
+def stop_is_not_believed_blindly(m: Moment) -> Findings:
+    """When a container of a terminating pod is read as running after its stop succeeded, it is stopped again
+    before the pod ends.
+    """  # noqa: D205 - one rule of two lines
+    container, pod = m.container, m.pod
+    record = m.response(ContainerStatusReply).status
+    if container is None or pod is None or record is None or record.state != "CONTAINER_RUNNING":
+        return None
+    stop = container.stops[-1] if container.stops else None
+    if pod.termination is None or not pod.born or pod.static or stop is None or not stop.succeeded:
+        return None
+    if stop.end_t is None or m.call.t < stop.end_t:
+        return None
+    return answered(
+        by=call("StopContainer").where(about(container)),
+        within=RETRY + RETRY_SLACK,
+        unless=exited().where(about(container)),
+        not_before=deleted().either(status().where(lambda n: bool(n.status and n.status.terminal))),
+        text=f"container {container.name}, read as running, is stopped again",
+    )
+
+
+@contract("WORK-13", on=call("RemoveContainer"), needs=(CRI, PODS), clause="records")
+def records_stay_until_the_pod_is_stopped(m: Moment) -> Findings:
+    """The newest record of each container of a terminating pod stays until the sandbox was stopped, and the
+    final status tells the exit codes that the runtime gave.
+    """  # noqa: D205 - one rule of two lines
+    pod, container = m.pod, m.container
+    if pod is None or container is None or not pod.born or pod.termination is None:
+        return None
+    if container is not pod.newest(container.name) or container.sandbox is not pod.sandbox:
+        return None
+    if container.sandbox is None or not container.sandbox.born:
+        return None
+    if not any(stop.succeeded or stop.not_found for stop in container.sandbox.stops):
+        return broken(
+            f"the record of {container.name} is removed before the pod was stopped", pod.termination.seq
+        )
+    return KEPT
+
+
+@records_stay_until_the_pod_is_stopped.clause("exit-codes", on=status())
+def final_status_has_the_exit_codes(m: Moment) -> Findings:
+    """The status that is terminal has the codes."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or not now.terminal or not pod.born:
+        return
+    for shown in (*(now.init_container_statuses or ()), *(now.container_statuses or ())):
+        container = pod.newest(shown.name)
+        ended = container.exit if container else None
+        if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
+            continue
+        told = shown.state.terminated
+        if told is None or told.exit_code != ended.code:
+            got = told.exit_code if told else "none"
+            yield broken(f"the exit code of {shown.name} is {ended.code}, told is {got}", ended.seq)
+        else:
+            yield KEPT
+
+
+@contract("WORK-14", on=_MAKING, needs=(CRI, PODS, STATUS), versions=since("1.22"), clause="nothing")
+def finished_pod_is_left_alone(m: Moment) -> Findings:
+    """Nothing of a pod with a terminal phase is made or started again, whatever is sent about it."""
+    pod = m.pod
+    if pod is None or not pod.finished or not pod.born:
+        return None
+    return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
+
+
+@finished_pod_is_left_alone.clause("stays", on=END)
+def finished_pods_stayed_finished(m: Moment) -> Findings:
+    """What has ended stays so."""
+    for pod in m.world.pods.values():
+        if pod.finished and pod.born and pod.status_t is not None and m.t - pod.status_t >= 1.0:
+            yield KEPT
+
+
+@contract("WORK-17", on=call("CreateContainer"))
+def container_is_not_made_twice(m: Moment) -> Findings:
+    """A container is created only when the kubelet can know that no other one of its name runs or is about to
+    be started in the pod.
+    """  # noqa: D205 - one rule of two lines
+    pod = m.pod
+    if pod is None or not pod.born:
+        return None
+    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
+    if newest is None or not newest.born or newest.create is None:
+        return None
+    if newest.state == "running":
+        start = newest.start.seq if newest.start else newest.create.seq
+        return broken(f"container {newest.name} is created while another one runs", start)
+    life = m.node.started_t or 0.0
+    if newest.state == "created" and newest.start is None and newest.create.t >= life:
+        if newest.created_t is not None and m.t - newest.created_t < REACTION:
+            return broken(f"container {newest.name} was just created and not started", newest.create.seq)
+        return None
+    return KEPT
+
+
+class _FirstStep:
+    """The life of the kubelet in which the first step was seen."""
+
+    def __init__(self) -> None:
+        self.life = 0
+
+
+@contract("WORK-19", on=call("RunPodSandbox", "CreateContainer", "StopContainer", "StopPodSandbox"))
+def first_sync_waits_for_the_first_relist(m: Moment) -> Findings:
+    """A kubelet that has just started changes nothing before its first listing of containers is answered."""
+    node = m.node
+    if not node.kubelet_up or node.started_t is None:
+        return None
+    if node.relisted_t is None:
+        return broken(f"{m.call.rpc} before the first listing of containers was answered")
+    first = node.note(_FirstStep)
+    if first.life == node.lives:
+        return None
+    first.life = node.lives
+    return KEPT
+
+
+@contract("WORK-29", on=_MAKING, needs=(CRI, PODS), versions=ByVersion({">=1.22": True}), clause="nothing")
+def pod_sent_as_ended_is_not_started(m: Moment) -> Findings:
+    """A pod whose phase is terminal when it is first seen is not started."""
+    pod = m.pod
+    sent = pod.manifest.status if pod and pod.manifest else None
+    if pod is None or sent is None or not sent.terminal:
+        return None
+    return broken(f"{m.call.rpc} for pod {pod.name}, sent as {sent.phase}", pod.set_seq)
+
+
+@pod_sent_as_ended_is_not_started.clause("stays", on=END)
+def pods_sent_as_ended_stayed_so(m: Moment) -> Findings:
+    """It stays as it is."""
+    for pod in m.world.pods.values():
+        sent = pod.manifest.status if pod.manifest else None
+        if sent is not None and sent.terminal and pod.set_t is not None and m.t - pod.set_t >= REACTION:
+            yield KEPT

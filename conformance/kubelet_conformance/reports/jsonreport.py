@@ -1,0 +1,98 @@
+"""The report for programs; `check.schema.json` beside this module is its published schema."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.contract.baseline import MAIN_CLAUSE
+from kubelet_conformance.reports.run import concluded
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.baseline import Baseline, Deviation
+    from kubelet_conformance.contract.checking import Check, Result, Trace
+    from kubelet_conformance.contract.verdicts import Evidence
+    from kubelet_conformance.reports.run import Run
+
+__all__ = ("SCHEMA", "as_json", "check_report")
+
+SCHEMA = 1
+"""The version of the report's form; a change that can break a reader raises it."""
+
+
+def as_json(value: object) -> str:
+    """JSON text in plain ASCII, so that whatever a trace holds neither breaks it nor reaches a terminal."""
+    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
+
+
+def check_report(check: Check, run: Run) -> dict[str, Any]:
+    """The whole report of a check."""
+    return {
+        "schema": SCHEMA,
+        "target": {"traces": [_trace(trace) for trace in check.traces]},
+        "totals": {verdict.value: count for verdict, count in check.totals().items()},
+        "contracts": [_contract(result) for result in check.results.values()],
+        "exit_code": int(concluded(check, run)),
+        "unreadable": [_unreadable(str(e.path), e.line, e.problem, e.remedy) for e in check.errors],
+        "baseline": None if check.baseline is None else _baseline(check.baseline),
+        "waits": [
+            {"trace": wait.trace, "seq": wait.seq, "contract": wait.contract, "awaited": wait.awaited}
+            for wait in check.unexplained()
+        ],
+    }
+
+
+def _trace(trace: Trace) -> dict[str, Any]:
+    return {
+        "path": trace.path,
+        "kubernetes": trace.version,
+        "kubernetes_told": trace.told,
+        "runtime": trace.runtime,
+        "scenario": trace.scenario,
+        "records": trace.records,
+    }
+
+
+def _contract(result: Result) -> dict[str, Any]:
+    contract, outcome = result.contract, result.outcome
+    return {
+        "id": contract.id,
+        "level": contract.level,
+        "verdict": outcome.verdict.value,
+        "activations": outcome.activations,
+        "breaks": outcome.breaks,
+        "evidence": [_evidence(each) for each in outcome.evidence],
+        "rule": contract.rule,
+        "source": contract.row.source,
+        "reason": outcome.reason if outcome.verdict.value == "error" else "; ".join(result.reasons),
+        "versions": {version: verdict.value for version, verdict in result.versions.items()},
+    }
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "trace": evidence.trace,
+        "seq": list(evidence.seq),
+        "text": evidence.text,
+        "clause": evidence.clause or MAIN_CLAUSE,
+        "scenario": evidence.scenario,
+        "deviation": evidence.deviation or None,
+    }
+
+
+def _unreadable(path: str, line: int | None, problem: str, remedy: str) -> dict[str, Any]:
+    return {"path": path, "line": line, "problem": problem, "remedy": remedy}
+
+
+def _baseline(baseline: Baseline) -> dict[str, Any]:
+    return {"path": baseline.path, "stale": [_deviation(each) for each in baseline.stale()]}
+
+
+def _deviation(deviation: Deviation) -> dict[str, Any]:
+    return {
+        "id": deviation.id,
+        "clause": deviation.clause,
+        "scenario": deviation.scenario,
+        "reason": deviation.reason,
+        "line": deviation.line,
+    }

@@ -1,0 +1,58 @@
+"""What a report says beside the results: how the run was asked for, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.checking import Check, Result
+
+__all__ = ("Exit", "Run", "concluded", "fails")
+
+
+class Exit(IntEnum):
+    """The exit codes of the command."""
+
+    OK = 0
+    FAILED = 1
+    BAD_INPUT = 2
+    INCONCLUSIVE = 3
+    INTERNAL_ERROR = 4
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The options of a check that its report repeats or depends on."""
+
+    kubernetes: str | None = None
+    """The version that stands in for those of the traces."""
+    strict: bool = False
+    require_exercised: bool = False
+    debug: bool = False
+
+
+def concluded(check: Check, run: Run) -> Exit:
+    """How the run ends: the gravest of what happened."""
+    results = check.results.values()
+    if any(result.outcome.verdict is Verdict.ERROR for result in results):
+        return Exit.INTERNAL_ERROR
+    if check.errors:
+        return Exit.BAD_INPUT
+    if check.stale() or any(fails(result, run) for result in results):
+        return Exit.FAILED
+    if check.unexplained() or not any(result.outcome.activations for result in results):
+        return Exit.INCONCLUSIVE
+    return Exit.OK
+
+
+def fails(result: Result, run: Run) -> bool:
+    """The contract's verdict makes the run fail."""
+    if result.outcome.verdict is Verdict.NOT_EXERCISED:
+        return run.require_exercised
+    levels = {"MUST", "SHOULD"} if run.strict else {"MUST"}
+    return result.outcome.verdict is Verdict.BROKEN and result.contract.level in levels

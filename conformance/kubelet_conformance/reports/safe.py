@@ -1,0 +1,46 @@
+"""Text from a trace, made fit for a terminal: nothing in it can move the cursor, colour or turn the line."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import unicodedata
+
+__all__ = ("TEXT_CHARS_MAX", "in_shell", "safe", "short")
+
+TEXT_CHARS_MAX = 400
+"""A longer text is cut in a report for people."""
+_ID_CHARS = 12
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Controls, formats (the marks that turn the direction of writing among them), surrogates, unassigned."""
+
+
+def safe(text: str, limit: int = TEXT_CHARS_MAX) -> str:
+    """The text on one line, with everything that does not print written as an escape, cut at `limit`."""
+    cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    if cut.isascii() and cut.isprintable():
+        return cut
+    return "".join(_shown(char) for char in cut)
+
+
+def _shown(char: str) -> str:
+    if char in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
+    if unicodedata.category(char) in _UNSEEN:
+        code = ord(char)
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return char
+
+
+def short(identity: str) -> str:
+    """An id as people compare it: its first twelve characters."""
+    return safe(identity[:_ID_CHARS])
+
+
+def in_shell(word: str) -> str:
+    """The word as a POSIX shell reads it back; one with characters that do not print, as bash and zsh do."""
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._- ")
+    return "$'" + "".join(chr(b) if b in plain else f"\\x{b:02x}" for b in os.fsencode(word)) + "'"

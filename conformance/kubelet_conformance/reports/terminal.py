@@ -1,0 +1,229 @@
+"""The report to read, in a terminal with colours or in a log without."""
+
+from __future__ import annotations
+
+from collections import Counter
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from kubelet_conformance.contract.baseline import MAIN_CLAUSE, clause_names
+from kubelet_conformance.contract.checking import REPORTED
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.reports.breaks import Break, chosen, lines_of
+from kubelet_conformance.reports.run import Exit, concluded
+from kubelet_conformance.reports.safe import in_shell, safe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kubelet_conformance.contract.checking import Check, Result
+    from kubelet_conformance.reports.run import Run
+
+__all__ = ("TerminalReport",)
+
+WIDTH_MAX = 110
+_STYLES = {
+    Verdict.KEPT: "green",
+    Verdict.BROKEN: "bold red",
+    Verdict.KNOWN_DEVIATION: "yellow",
+    Verdict.NOT_EXERCISED: "",
+    Verdict.NOT_APPLICABLE: "dim",
+    Verdict.ERROR: "bold magenta",
+}
+_CONCLUSIONS = {
+    Exit.OK: ("OK", "bold green"),
+    Exit.FAILED: ("FAILED", "bold red"),
+    Exit.BAD_INPUT: ("BAD INPUT", "bold red"),
+    Exit.INCONCLUSIVE: ("INCONCLUSIVE", "bold yellow"),
+    Exit.INTERNAL_ERROR: ("INTERNAL ERROR", "bold magenta"),
+}
+
+
+class TerminalReport:
+    """Prints one check on a console, part by part."""
+
+    def __init__(self, check: Check, run: Run, console: Console) -> None:
+        self._check = check
+        self._run = run
+        self._console = console
+        self._width = min(console.width, WIDTH_MAX) if console.is_terminal else WIDTH_MAX
+
+    def print(self) -> None:
+        """The whole report."""
+        self._target()
+        self._areas()
+        self._broken()
+        self._errors()
+        self._known()
+        self._stale()
+        self._waits()
+        self._not_exercised()
+        self._not_applicable()
+        self._unreadable()
+        self._summary()
+
+    def _line(self, text: str | Text = "", style: str = "") -> None:
+        # A log has no width: a command or an id that is cut in two can be neither copied nor searched for.
+        self._console.print(Text(text, style) if isinstance(text, str) else text, soft_wrap=True)
+
+    def _wrapped(self, text: str, indent: str, style: str = "") -> None:
+        for line in wrap(text, self._width - len(indent), break_long_words=False, break_on_hyphens=False):
+            self._line(indent + line, style)
+
+    def _heading(self, title: str, count: int, style: str = "bold") -> None:
+        self._line()
+        self._line(f"{title} ({count})", style)
+
+    def _having(self, verdict: Verdict) -> list[Result]:
+        return [result for result in self._check.results.values() if result.outcome.verdict is verdict]
+
+    def _target(self) -> None:
+        traces = self._check.traces
+        versions = sorted({trace.version or "unknown" for trace in traces}, key=_by_number)
+        records = sum(trace.records for trace in traces)
+        judged = f"{_count(len(traces), 'trace')}, {_count(records, 'record')}"
+        contracts = _count(len(self._check.results), "contract")
+        self._line(f"Judged {judged} of Kubernetes {', '.join(versions) or 'unknown'} by {contracts}.")
+        overridden = [trace for trace in traces if trace.overridden]
+        if overridden:
+            told = ", ".join(sorted({safe(trace.told or "") for trace in overridden}, key=_by_number))
+            count = _count(len(overridden), "trace")
+            by = overridden[0].version
+            self._line(f"{count} judged by --kubernetes {by}, although the header says {told}.", "yellow")
+
+    def _areas(self) -> None:
+        counts: dict[str, Counter[Verdict]] = {}
+        for result in self._check.results.values():
+            counts.setdefault(result.contract.row.area, Counter())[result.outcome.verdict] += 1
+        wide = max((len(area) for area in counts), default=0)
+        self._line()
+        self._line(f"{'area':{wide}}  " + "  ".join(verdict.words for verdict in REPORTED), "bold")
+        for area, count in counts.items():
+            line = Text(f"{area:{wide}}")
+            for verdict in REPORTED:
+                number = count[verdict]
+                cell = f"{number or '-':>{len(verdict.words)}}"
+                line.append("  ").append(cell, _STYLES[verdict] if number else "dim")
+            self._line(line)
+
+    def _broken(self) -> None:
+        broken = self._having(Verdict.BROKEN)
+        shown = {result.contract.id: chosen(result.outcome.evidence) for result in broken}
+        lines = lines_of(each for breaks in shown.values() for each in breaks)
+        for result in broken:
+            self._line()
+            self._contract(result, "BROKEN")
+            for each in shown[result.contract.id]:
+                self._break(result, Break(each, lines))
+            more = result.outcome.breaks - len(shown[result.contract.id])
+            if more:
+                self._line(f"    and {_count(more, 'more break')}; --format json lists them", "dim")
+
+    def _contract(self, result: Result, word: str) -> None:
+        contract, verdict = result.contract, result.outcome.verdict
+        line = Text(word, _STYLES[verdict]).append(f"  {contract.id}", "bold").append(f"  {contract.level}")
+        if verdict is Verdict.BROKEN and contract.level != "MUST":
+            line.append("  (fails only with --strict)" if contract.level == "SHOULD" else "  (never fails)")
+        self._line(line)
+        self._wrapped(contract.rule, "    ")
+        self._wrapped(f"source: {contract.row.source}", "    ", "dim")
+
+    def _break(self, result: Result, at: Break) -> None:
+        evidence, contract = at.evidence, result.contract
+        where = [safe(evidence.trace)]
+        if evidence.scenario:
+            where.append(f"scenario {safe(evidence.scenario)}")
+        if len(clause_names(contract)) > 1:
+            where.append(f"clause {evidence.clause or MAIN_CLAUSE}")
+        self._line()
+        self._line(f"    in {', '.join(where)}")
+        for line in at.slice():
+            self._line(f"      {line}")
+        self._line(f"      {safe(evidence.text, WIDTH_MAX * 20)}", _STYLES[Verdict.BROKEN])
+        command = f"kubelet-conformance check {in_shell(evidence.trace)} --contract {contract.id}"
+        if self._run.kubernetes:
+            command += f" --kubernetes {self._run.kubernetes}"
+        self._line(f"      again: {command}", "cyan")
+
+    def _errors(self) -> None:
+        for result in self._having(Verdict.ERROR):
+            self._line()
+            self._contract(result, "ERROR")
+            lines = result.outcome.reason.splitlines() or [""]
+            first, last = lines[0], lines[-1]
+            for line in lines if self._run.debug else dict.fromkeys((first, last)):
+                self._line(f"    {safe(line)}", _STYLES[Verdict.ERROR])
+
+    def _known(self) -> None:
+        known = self._having(Verdict.KNOWN_DEVIATION)
+        if known:
+            self._heading("known deviations", len(known), "yellow")
+        for result in known:
+            reasons = dict.fromkeys(each.deviation for each in result.outcome.evidence if each.deviation)
+            self._wrapped(f"{result.contract.id}  {safe('; '.join(reasons))}", "    ")
+
+    def _stale(self) -> None:
+        baseline, stale = self._check.baseline, self._check.stale()
+        if baseline is None or not stale:
+            return
+        self._heading(
+            "stale in the baseline: exercised and never broken, remove them", len(stale), "bold red"
+        )
+        for each in stale:
+            where = f"{safe(baseline.path)}:{each.line}" if each.line else safe(baseline.path)
+            self._line(f"    {where}: {safe(str(each))}")
+
+    def _waits(self) -> None:
+        waits = self._check.unexplained()
+        if waits:
+            self._heading("waits that ended in vain, explained by no contract", len(waits), "bold yellow")
+        for wait in waits:
+            what = safe(wait.awaited or wait.contract)
+            self._line(f"    {safe(wait.trace)} #{wait.seq}: {what} ({safe(wait.contract)})")
+
+    def _not_exercised(self) -> None:
+        idle = self._having(Verdict.NOT_EXERCISED)
+        if idle:
+            fails = ", and --require-exercised is given" if self._run.require_exercised else ""
+            self._heading(f"not exercised{fails}", len(idle))
+            self._wrapped(" ".join(result.contract.id for result in idle), "    ")
+
+    def _not_applicable(self) -> None:
+        without = self._having(Verdict.NOT_APPLICABLE)
+        by_reason: dict[str, list[str]] = {}
+        for result in without:
+            by_reason.setdefault("; ".join(result.reasons) or "no trace was judged", []).append(
+                result.contract.id
+            )
+        if without:
+            self._heading("not applicable", len(without))
+        for reason, ids in by_reason.items():
+            self._wrapped(f"{safe(reason)}: {' '.join(ids)}", "    ")
+
+    def _unreadable(self) -> None:
+        errors = self._check.errors
+        if errors:
+            self._heading("not judged, bad input", len(errors), "bold red")
+        for error in errors:
+            self._line(f"    {safe(str(error))}")
+
+    def _summary(self) -> None:
+        word, style = _CONCLUSIONS[concluded(self._check, self._run)]
+        counts = ", ".join(f"{number} {verdict.words}" for verdict, number in self._check.totals().items())
+        unread = len(self._check.errors)
+        also = f"; {_count(unread, 'input')} could not be judged" if unread else ""
+        stale = len(self._check.stale())
+        also += f"; {_count(stale, 'entry', 'entries')} of the baseline stale" if stale else ""
+        self._line()
+        said = f" {counts} in {_count(len(self._check.traces), 'trace')}{also}"
+        self._line(Text(f"{word}:", style).append(said, "default"))
+
+
+def _count(number: int, word: str, words: str = "") -> str:
+    return f"{number} {word if number == 1 else words or f'{word}s'}"
+
+
+def _by_number(version: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in version.split(".")]

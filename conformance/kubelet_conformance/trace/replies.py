@@ -1,0 +1,77 @@
+"""The latest full replies, which a later reply may name by `same`; reader and writer forget alike."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.records import Body, Call
+
+__all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "LatestReplies")
+
+REMEMBERED_REPLIES = 16_384
+"""How many (rpc, request) pairs keep their latest full reply for a later `same`."""
+REMEMBERED_REPLY_BYTES = 64 * 1024 * 1024
+"""How many bytes of replies are kept for a later `same`."""
+
+_ONE_FIELD_BYTES = 80
+"""A shorter request has no map whose keys could stand in another order."""
+
+_Key: TypeAlias = tuple[str, bytes]
+
+
+class LatestReplies:
+    """The latest full reply of each (rpc, request), the oldest forgotten first."""
+
+    def __init__(self) -> None:
+        self._id_of: dict[_Key, str] = {}
+        self._kept: dict[str, tuple[_Key, Body, int]] = {}
+        self._bytes = 0
+
+    def remember(self, call: Call, body: Body) -> None:
+        """Keep this full reply in place of the one before it."""
+        key = _key(call)
+        older = self._id_of.get(key)
+        if older is not None:
+            self._drop(older)
+        if call.id in self._kept:
+            self._drop(call.id)
+        size = memoryview(body.raw).nbytes
+        self._id_of[key] = call.id
+        self._kept[call.id] = key, body, size
+        self._bytes += size
+        while len(self._kept) > REMEMBERED_REPLIES or self._bytes > REMEMBERED_REPLY_BYTES:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, call_id: str) -> None:
+        key, _, size = self._kept.pop(call_id)
+        del self._id_of[key]
+        self._bytes -= size
+
+    def find(self, call: Call, same: str) -> Body | None:
+        """The body `same` refers to, if it is the latest full reply of this rpc and request."""
+        kept = self._kept.get(same)
+        if kept is None or kept[0] != _key(call):
+            return None
+        return kept[1]
+
+    def latest(self, call: Call) -> tuple[str, Body] | None:
+        """The latest full reply of this rpc and request, with the id of its call."""
+        call_id = self._id_of.get(_key(call))
+        return None if call_id is None else (call_id, self._kept[call_id][1])
+
+
+def _key(call: Call) -> _Key:
+    raw = bytes(call.request.raw)
+    if len(raw) <= _ONE_FIELD_BYTES:
+        return call.rpc, raw
+    # Real recorders do not sort the keys of maps, so equal requests may differ in their bytes.
+    with suppress(
+        msgspec.MsgspecError, RecursionError, ValueError
+    ):  # What does not parse equals only itself.
+        raw = msgspec.json.encode(call.request.json(), order="deterministic")
+    return call.rpc, blake2b(raw, digest_size=16).digest()

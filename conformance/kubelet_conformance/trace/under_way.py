@@ -1,0 +1,91 @@
+"""What is under way: calls that have no reply yet, hooks and probes inside containers, failing listings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.views import Execution
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.world import World
+
+__all__ = (
+    "LISTS",
+    "WORK",
+    "call_begins",
+    "call_ends",
+    "execution_begins",
+    "execution_ends",
+    "nothing_is_under_way",
+)
+
+LISTS = frozenset({"ListContainers", "ListPodSandbox"})
+"""Listings. One that is like the last one teaches nothing but that the runtime answers."""
+WORK = frozenset(
+    {
+        "RunPodSandbox",
+        "StopPodSandbox",
+        "RemovePodSandbox",
+        "PullImage",
+        "CreateContainer",
+        "StartContainer",
+        "StopContainer",
+        "RemoveContainer",
+        "ExecSync",
+    },
+)
+"""Calls that change a pod, or wait for something inside it."""
+
+
+def call_begins(moment: Moment) -> None:
+    """A call to the runtime begins."""
+    if moment.pod is not None and moment.call.rpc in WORK:
+        moment.pod.calls_open[moment.call.id] = moment.call
+
+
+def call_ends(moment: Moment) -> None:
+    """A call to the runtime was answered, well or by an error."""
+    if moment.pod is not None:
+        moment.pod.calls_open.pop(moment.call.id, None)
+    if moment.call.rpc in LISTS:
+        moment.world.node.listing_failed = moment.reply.error is not None
+
+
+def execution_begins(moment: Moment) -> None:
+    """ExecSync begins: a hook where it has no timeout, else an exec probe."""
+    container = moment.container
+    if container is None:
+        return
+    container.hooks_open[moment.call.id] = moment.call
+    request = moment.request(ExecSyncRequest)
+    execution = Execution(moment.call, request.cmd)
+    if request.timeout == 0:
+        container.hooks.append(execution)
+    else:
+        container.probed = execution
+
+
+def execution_ends(moment: Moment) -> None:
+    """ExecSync was answered."""
+    container = moment.container
+    if container is None:
+        return
+    container.hooks_open.pop(moment.call.id, None)
+    for execution in (*container.hooks, *((container.probed,) if container.probed else ())):
+        if execution.call is moment.call:
+            execution.end_t = moment.t
+            if moment.reply.error is None:
+                execution.exit_code = moment.response(ExecSyncReply).exit_code
+            execution.failed = execution.exit_code != 0
+
+
+def nothing_is_under_way(world: World) -> None:
+    """The kubelet is down: nobody waits for what it has called."""
+    for container in world.containers.values():
+        container.hooks_open.clear()
+        for hook in container.hooks:
+            hook.end_t = world.node.down_t if hook.end_t is None else hook.end_t
+    for pod in (*world.pods.values(), *world.names.values()):
+        pod.calls_open.clear()

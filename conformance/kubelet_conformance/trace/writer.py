@@ -1,0 +1,139 @@
+"""Write a trace of version 1: header first, keys sorted, no spaces, equal replies as `same`.
+
+The same calls give the same bytes. A mistake of the caller (time that falls, a reply to no call) raises
+ValueError before anything of the record is written.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+import msgspec
+
+from kubelet_conformance.trace.header import FORMAT_VERSION
+from kubelet_conformance.trace.reader import LINE_BYTES_MAX, REMEMBERED_IDS
+from kubelet_conformance.trace.records import NAME_CHARS_MAX, Body, Call
+from kubelet_conformance.trace.replies import LatestReplies
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kubelet_conformance.trace.header import Header
+
+__all__ = ("Writer",)
+
+_NOT_BY_NAME = frozenset({"call", "reply", "end"})
+"""Kinds that have a method of their own."""
+
+
+class Writer:
+    """Write records to a binary file, one by one; a context manager that leaves the file open.
+
+    Each method takes `t`, seconds since the start, and returns the `seq` of its record. Bodies are JSON
+    values. The writer remembers what a reader does, so that every reader finds what a `same` refers to.
+    A trace that is left without `end` is truncated for its readers, so that a crash of the writer shows.
+    """
+
+    def __init__(self, file: BinaryIO, header: Header) -> None:
+        if header.trace != FORMAT_VERSION:
+            raise ValueError(f"this writes version {FORMAT_VERSION} of the format, not {header.trace}")
+        self._file = file
+        self._seq = 0
+        self._t = 0.0
+        self._open: dict[str, Call] = {}
+        self._recent: dict[str, None] = {}
+        self._replies = LatestReplies()
+        self._ended = False
+        self._file.write(_line(_header_fields(header)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.flush()
+
+    def call(self, t: float, rpc: str, call_id: str, request: Any = None) -> int:  # noqa: ANN401 - a JSON value
+        """A call begins."""
+        if call_id in self._recent or call_id in self._open:
+            raise ValueError(f"call id {call_id!r} is used twice")
+        if max(len(rpc), len(call_id)) > NAME_CHARS_MAX:
+            raise ValueError(f"an rpc or a call id is longer than {NAME_CHARS_MAX} characters")
+        raw = _encoded({} if request is None else request)
+        seq = self._write(t, "call", rpc=rpc, id=call_id, request=msgspec.Raw(raw))
+        self._open[call_id] = Call(seq, t, rpc, call_id, Body(raw))
+        self._recent[call_id] = None
+        if len(self._recent) > REMEMBERED_IDS:
+            del self._recent[next(iter(self._recent))]
+        return seq
+
+    def reply(self, t: float, call_id: str, response: Any = None) -> int:  # noqa: ANN401 - a JSON value
+        """A call ends well; a response like the latest of this rpc and request is written as `same`."""
+        call = self._opened(call_id)
+        body = Body(_encoded({} if response is None else response))
+        latest = self._replies.latest(call)
+        if latest is not None and latest[1].raw == body.raw:
+            seq = self._write(t, "reply", rpc=call.rpc, id=call_id, same=latest[0])
+        else:
+            seq = self._write(t, "reply", rpc=call.rpc, id=call_id, response=msgspec.Raw(body.raw))
+            self._replies.remember(call, body)
+        del self._open[call_id]
+        return seq
+
+    def failed(self, t: float, call_id: str, code: str, message: str = "", *, effect: bool = True) -> int:
+        """A call ends with an error; `effect` is False where an injected error kept it from taking place."""
+        call = self._opened(call_id)
+        fields: dict[str, Any] = {"error": {"code": code, **({"message": message} if message else {})}}
+        if not effect:
+            fields["effect"] = False
+        seq = self._write(t, "reply", rpc=call.rpc, id=call_id, **fields)
+        del self._open[call_id]
+        return seq
+
+    def record(self, t: float, kind: str, **fields: Any) -> int:  # noqa: ANN401 - fields of any kind
+        """A record of any other kind; a field that is None is left out."""
+        if kind in _NOT_BY_NAME:
+            raise ValueError(f"a {kind} record has a method of its own")
+        return self._write(t, kind, **{name: value for name, value in fields.items() if value is not None})
+
+    def end(self, t: float) -> int:
+        """Observation stops; nothing may follow."""
+        seq = self._write(t, "end")
+        self._ended = True
+        return seq
+
+    def _opened(self, call_id: str) -> Call:
+        call = self._open.get(call_id)
+        if call is None:
+            raise ValueError(f"reply to call {call_id!r}, which is not open")
+        return call
+
+    def _write(self, t: float, kind: str, **fields: Any) -> int:  # noqa: ANN401 - fields of any kind
+        if self._ended:
+            raise ValueError("a record after `end`")
+        if not self._t <= t < math.inf:
+            raise ValueError(f"time goes from {self._t:g} to {t:g} s")
+        seq = self._seq + 1
+        self._file.write(_line({**fields, "kind": kind, "seq": seq, "t": t}))
+        self._seq, self._t = seq, t
+        return seq
+
+
+def _header_fields(header: Header) -> dict[str, Any]:
+    """What the header says; what it leaves at its default is left out, save the clock and the channels."""
+    defaults = type(header)(trace=FORMAT_VERSION)
+    every = msgspec.to_builtins(header)
+    silent = msgspec.to_builtins(defaults)
+    always = {"trace", "clock", "channels"}
+    return {name: value for name, value in every.items() if name in always or value != silent[name]}
+
+
+def _encoded(value: Any) -> bytes:  # noqa: ANN401 - a JSON value has any type
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def _line(fields: Mapping[str, Any]) -> bytes:
+    line = _encoded(fields) + b"\n"
+    if len(line) > LINE_BYTES_MAX:
+        raise ValueError(f"the record is longer than {LINE_BYTES_MAX // 1024 // 1024} MiB")
+    return line

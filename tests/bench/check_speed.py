@@ -1,0 +1,170 @@
+"""How fast a long trace is judged, as ratios to reading it alone, and whether memory grows with its length.
+
+    python tests/bench/check_speed.py [--records N] [--format terminal|json] [--profile]
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import json
+import pstats
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.contract.judge import Judge
+from kubelet_conformance.contract.versions import parse_version
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.trace.reader import Reader
+from kubelet_fixtures import traces
+from stitching import histories, mix, stitch
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Contract
+
+RECORDS = 1_000_000
+KUBERNETES = "1.32"
+HOW_MANY = (1, 10, 40)
+TARGET = 100_000
+"""Records a second with all contracts on one core."""
+SHORTER = 10
+"""Memory is compared with a trace this many times shorter."""
+
+
+def read(path: Path) -> None:
+    """Read the trace and do nothing with it."""
+    with Reader(path) as reader:
+        for _ in reader:
+            pass
+
+
+def judge(path: Path, contracts: list[Contract]) -> Judge:
+    """Judge the trace by these contracts."""
+    with Reader(path) as reader:
+        made = Judge(path.name, reader.header, contracts, parse_version(KUBERNETES))
+        for record in reader:
+            made.feed(record)
+    return made
+
+
+def some(contracts: list[Contract], number: int) -> list[Contract]:
+    """So many of them, taken evenly over all."""
+    return [contracts[place * len(contracts) // number] for place in range(min(number, len(contracts)))]
+
+
+def seconds(work: Any, *arguments: Any) -> float:  # noqa: ANN401 - any work
+    """The processor time it takes."""
+    began = time.process_time()
+    work(*arguments)
+    return time.process_time() - began
+
+
+def measured(path: Path, records: int) -> list[dict[str, Any]]:
+    """One row for reading alone, and one for each number of contracts."""
+    contracts = list(every_contract().values())
+    alone = seconds(read, path)
+    rows = [_row("reading alone", records, alone, alone)]
+    numbers = [number for number in HOW_MANY if number < len(contracts)]
+    for number in (*numbers, len(contracts)):
+        took = seconds(judge, path, some(contracts, number))
+        rows.append(_row(f"{number} contract{'s' if number > 1 else ''}", records, took, alone))
+    rows[-1]["what"] = f"all {len(contracts)} contracts"
+    return rows
+
+
+def _row(what: str, records: int, took: float, alone: float) -> dict[str, Any]:
+    return {"what": what, "records_per_second": round(records / took), "times_reading": round(took / alone, 2)}
+
+
+def peak_mib(path: Path) -> float:
+    """The most memory a process of its own takes to judge the trace by all contracts."""
+    command = [sys.executable, __file__, "--judge", str(path)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603 - ourselves
+
+
+def report_peak(path: Path) -> None:
+    """What `peak_mib` reads."""
+    judge(path, list(every_contract().values()))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def profile(path: Path) -> None:
+    """Where the time goes: the functions that take most themselves, and the judges that take most in all."""
+    profiler = cProfile.Profile()
+    profiler.runcall(judge, path, list(every_contract().values()))
+    stats = pstats.Stats(profiler)
+    stats.sort_stats("tottime").print_stats(30)
+    stats.sort_stats("cumtime").print_stats(r"kubelet_conformance/contracts/", 30)
+
+
+def bench(folder: Path, records: int, *, profiled: bool) -> dict[str, Any]:
+    """Everything, as one JSON value."""
+    source = traces() / f"kubernetes-{KUBERNETES}"
+    parts = histories(source)
+    long, short = folder / "long.jsonl", folder / "short.jsonl"
+    number = stitch(long, parts, records)
+    stitch(short, parts, records // SHORTER)
+    if profiled:
+        profile(short)
+        return {}
+    shares = mix(sorted(source.glob("*.jsonl")))
+    return {
+        "records": number,
+        "bytes_per_record": {"here": round(long.stat().st_size / number), "real": round(shares.pop("bytes"))},
+        "kinds": {"here": _shares(long), "real": {kind: round(share, 4) for kind, share in shares.items()}},
+        "speed": measured(long, number),
+        "peak_mib": {"whole": round(peak_mib(long), 1), "tenth": round(peak_mib(short), 1)},
+    }
+
+
+def _shares(path: Path) -> dict[str, float]:
+    shares = mix([path])
+    del shares["bytes"]
+    return {kind: round(share, 4) for kind, share in shares.items()}
+
+
+def print_report(made: dict[str, Any]) -> None:
+    """The value as tables."""
+    size = made["bytes_per_record"]
+    print(f"{made['records']} records: the histories of kubernetes-{KUBERNETES}, one after another, over and over")
+    print(f"\n{'kind':10} {'here':>8} {'real':>8}")
+    for kind, share in made["kinds"]["real"].items():
+        print(f"{kind:10} {made['kinds']['here'].get(kind, 0):8.2%} {share:8.2%}")
+    print(f"{'bytes each':10} {size['here']:8} {size['real']:8}")
+    print(f"\n{'':20} {'records/s':>12} {'x reading':>10}")
+    for row in made["speed"]:
+        print(f"{row['what']:20} {row['records_per_second']:12,} {row['times_reading']:10.2f}")
+    peak = made["peak_mib"]
+    print(f"\npeak memory: {peak['whole']} MiB, with a tenth of the records {peak['tenth']} MiB")
+    verdict = "met" if made["speed"][-1]["records_per_second"] >= TARGET else "missed"
+    print(f"target of {TARGET:,} records/s with all contracts: {verdict}")
+
+
+def main() -> int:
+    """Bench, print, and return the exit status."""
+    parser = argparse.ArgumentParser(description="How fast is a long trace judged?")
+    parser.add_argument("--records", type=int, default=RECORDS, metavar="N")
+    parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
+    parser.add_argument("--profile", action="store_true", help="tell where the time goes, on a tenth of the records")
+    parser.add_argument("--judge", type=Path, metavar="TRACE", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+
+    if options.judge:
+        report_peak(options.judge)
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        made = bench(Path(folder), options.records, profiled=options.profile)
+    if options.format == "json" and made:
+        print(json.dumps(made, indent=2))
+    elif made:
+        print_report(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
