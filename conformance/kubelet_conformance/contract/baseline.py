@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubelet_conformance.contract.catalogue import UnknownContract, row
 from kubelet_conformance.contract.verdicts import Verdict
@@ -141,8 +141,9 @@ class _Entries:
                 None, "`deviation` is no list of tables", "write [[deviation]] in double brackets"
             )
         found: dict[tuple[str, str | None, str | None], Deviation] = {}
-        for number, table in enumerate(tables):
-            line = self._lines[number] if len(self._lines) == len(tables) else None
+        every = cast("list[object]", tables)
+        for number, table in enumerate(every):
+            line = self._lines[number] if len(self._lines) == len(every) else None
             entry = self._entry(table, line)
             if found.setdefault((entry.id, entry.clause, entry.scenario), entry) is not entry:
                 raise self._bad(line, f"{entry} is listed twice", "keep one of them")
@@ -151,12 +152,13 @@ class _Entries:
     def _entry(self, table: object, line: int | None) -> Deviation:
         if not isinstance(table, dict):
             raise self._bad(line, "an entry is no table", _FORM)
-        fields = {str(key): value for key, value in table.items()}
-        for key, value in fields.items():
+        fields: dict[str, str] = {}
+        for key, value in cast("dict[str, object]", table).items():
             if key not in _KEYS:
                 raise self._bad(line, f"unknown key {key!r}", _nearest(key, _KEYS) or _FORM)
             if not isinstance(value, str) or not value.strip():
                 raise self._bad(line, f"{key} is no text", f"write {key} as text in quotes, and not empty")
+            fields[key] = value
         for key in ("id", "reason"):
             if key not in fields:
                 raise self._bad(line, f"an entry has no {key}", _FORM)

@@ -27,6 +27,7 @@ __all__ = (
     "Broken",
     "Clause",
     "Contract",
+    "Finding",
     "Findings",
     "Kept",
     "answered",

@@ -20,7 +20,7 @@ from kubelet_conformance.contracts.backoffs import (
     restart_bound,
 )
 from kubelet_conformance.contracts.instances import (
-    CALLED_OFF,
+    HELD_UP,
     asked,
     awake,
     failed_run,
@@ -101,7 +101,7 @@ def _(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         text=f"{container.name} is made again at once after its first crash",
     )
 
@@ -119,7 +119,7 @@ def counts_from_the_end(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         text=f"{container.name} is made again after a back-off of {most_delay(m, container.name):g} s",
     )
 
@@ -139,7 +139,7 @@ def long_run_begins_anew(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         text=f"{container.name} is made again at once after a run of {m.t - container.created_t:.0f} s",
     )
 
@@ -167,7 +167,7 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=start_of(new.name),
                 within=REACTION,
-                unless=CALLED_OFF,
+                unless=HELD_UP,
                 text=f"{new.name} is made at once with its new image",
             )
 
@@ -221,7 +221,7 @@ def siblings_are_not_held_up(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         text=f"{container.name} is made at once while another container is held up",
     )
 
@@ -241,7 +241,7 @@ def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
                 yield answered(
                     by=start_of(name).where(of(pod), "of this pod"),
                     within=KUBELET_START,
-                    unless=CALLED_OFF.where(of(pod), "of this pod"),
+                    unless=HELD_UP.where(of(pod), "of this pod"),
                     whole_node=True,
                     text=f"{name} of {pod.name} is made at once by the new kubelet",
                 )
@@ -272,6 +272,6 @@ def failed_creation_is_only_retried(m: Moment) -> Findings:
     return answered(
         by=start_of(name),
         within=RETRY + RETRY_SLACK,
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         text=f"{name} is tried again",
     )

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, happened, pod_set, status
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
+    HELD_UP,
     asked,
     creation_of,
     exit_of,
@@ -48,7 +49,7 @@ def _added(m: Moment) -> list[str]:
 
 def _is_started(name: str, within: float = REACTION) -> Finding:
     return answered(
-        by=start_of(name), within=within, unless=CALLED_OFF, text=f"ephemeral container {name} is made"
+        by=start_of(name), within=within, unless=HELD_UP, text=f"ephemeral container {name} is made"
     )
 
 
@@ -67,7 +68,7 @@ def started_once(m: Moment) -> Findings:
 
 @contract("EPH-02", on=exited(), needs=(CRI, PODS), versions=_ON)
 def ended_one_is_left_alone(m: Moment) -> Findings:
-    """An ephemeral container that exited, failed, or whose state is unknown is neither stopped nor made again."""
+    """An ephemeral container that exited or is in an unknown state is neither stopped nor made again."""
     pod, container = m.pod, m.container
     if pod is None or container is None or m.exit is None or m.exit.commanded:
         return None
@@ -183,7 +184,7 @@ def added_one_is_started(m: Moment) -> Iterator[Finding]:
 
 @contract("EPH-09", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_ON)
 def stopped_with_the_pod(m: Moment) -> Iterator[Finding]:
-    """When its pod goes a running ephemeral container is stopped like an app container, before the sandbox."""
+    """When its pod goes, a running ephemeral container is stopped like an app container."""
     pod = m.pod
     if pod is None or not to_watch(m):
         return

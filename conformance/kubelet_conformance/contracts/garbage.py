@@ -11,7 +11,9 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
@@ -60,7 +62,7 @@ def newest_record_is_kept(m: Moment) -> Findings:
 
 
 @newest_record_is_kept.clause("older-removed", on=exited())
-def older_dead_record_is_removed(m: Moment) -> Findings:
+def older_dead_record_is_removed(m: Moment) -> Iterator[Finding]:
     """The record before the one that died goes."""
     pod, container = m.pod, m.container
     if pod is None or container is None or not pod.born or not _lives_on(pod) or not m.node.kubelet_up:
@@ -79,7 +81,7 @@ def older_dead_record_is_removed(m: Moment) -> Findings:
 
 
 @contract("GC-02", on=deleted().either(pod_unset()), needs=(CRI, PODS))
-def records_of_a_gone_pod_are_removed(m: Moment) -> Findings:
+def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
     """When a pod is gone, all its dead containers are removed within a minute."""
     pod = m.pod
     if pod is None or not pod.born or not m.node.kubelet_up or ("deleted" in m.keys and pod.static):

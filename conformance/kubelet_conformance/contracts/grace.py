@@ -24,7 +24,9 @@ from kubelet_conformance.contracts.timing import API_POLL, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Broken, Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Broken, Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Execution
 
@@ -226,7 +228,7 @@ def grace_of_a_forced_deletion(m: Moment) -> Findings:
 
 
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())
-def grace_of_a_forced_deletion_told_late(m: Moment) -> Findings:
+def grace_of_a_forced_deletion_told_late(m: Moment) -> Iterator[Finding]:
     """The same, where the removal of the object was seen just after the stop that it caused."""
     pod = m.pod
     if pod is None or not pod.born or pod.static or pod.termination is not None:

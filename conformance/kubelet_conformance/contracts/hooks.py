@@ -19,7 +19,9 @@ from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Execution, Pod
 
@@ -211,7 +213,7 @@ def hook_command_is_not_touched(m: Moment) -> Findings:
 
 
 @contract("HOOK-14", on=PRE_STOP, needs=(CRI, PODS))
-def pre_stop_hooks_run_together(m: Moment) -> Findings:
+def pre_stop_hooks_run_together(m: Moment) -> Iterator[Finding]:
     """When a pod is terminated, the preStop hooks of its containers begin at one time."""
     pod, first = m.pod, m.container
     if pod is None or first is None or pod.termination is None or not pod.born or first.kind == "sidecar":

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.words import call, exited, pod_set
 from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
+    HELD_UP,
     asked,
     completed,
     creation_of_kind,
@@ -96,7 +97,7 @@ def _(m: Moment) -> Findings:
     return answered(
         by=start_of(missing),
         within=restart_bound(m, missing),
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         text=f"{missing} is made after {container.name} has completed",
     )
 

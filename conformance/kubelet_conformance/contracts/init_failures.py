@@ -9,7 +9,7 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done, exited, failed, status
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_at, restart_bound
 from kubelet_conformance.contracts.instances import (
-    CALLED_OFF,
+    HELD_UP,
     asked,
     creation_of_kind,
     failed_run,
@@ -51,7 +51,7 @@ def failed_one_is_retried(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         not_before=creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is made again after it failed",
     )
@@ -123,7 +123,7 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
     return answered(
         by=call("StopPodSandbox") if never else start_of(container.name),
         within=REACTION if never else restart_bound(m, container.name),
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         not_before=creation_of_kind("init", "app", besides="" if never else container.name),
         text=f"{container.name} counts as failed",
     )
@@ -167,7 +167,7 @@ def only_newest_dead_instance_is_kept(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=removal_of(older),
                 within=REACTION,
-                unless=CALLED_OFF,
+                unless=HELD_UP,
                 text=f"instance {older.attempt} of {older.name} is removed",
             )
 
@@ -181,7 +181,7 @@ def created_one_is_tried_again(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name) + RETRY + RETRY_SLACK,
-        unless=CALLED_OFF.either(told_otherwise(container)),
+        unless=HELD_UP.either(told_otherwise(container)),
         not_before=creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is made again after its start failed",
     )

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import call, done, exited, sandbox_died, status
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
-from kubelet_conformance.trace.bodies import ContainerStatusReply, CreateContainerRequest, PullImageRequest
+from kubelet_conformance.trace.bodies import (
+    ContainerStatusReply,
+    CreateContainerRequest,
+    ExecSyncRequest,
+    PullImageRequest,
+)
+from kubelet_conformance.trace.records import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "CALLED_OFF",
+    "HELD_UP",
     "asked",
     "awake",
     "completed",
@@ -54,6 +61,26 @@ CALLED_OFF: Pattern = TERMINATION_ASKED.either(
 """What ends the hope for a container soon: the pod is to go, its sandbox died, or an image takes its time."""
 
 
+def _is_hook(m: Moment) -> bool:
+    return m.request(ExecSyncRequest).timeout == 0
+
+
+HELD_UP: Pattern = CALLED_OFF.either(
+    call("StopContainer"), call("ExecSync").where(_is_hook, "it is a lifecycle hook")
+)
+"""What may keep the pod's worker for longer than a reaction takes, too: it does one thing after the other."""
+
+_WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"})
+
+
+def _worker_free(m: Moment, pod: Pod) -> bool:
+    """Nothing of the pod is under way but what is answered here."""
+    own = m.call if isinstance(m.record, Reply) else None
+    open_calls = (c for c in pod.calls_open.values() if c is not own)
+    hooks = (h for one in pod.every_container() for h in one.hooks if h.call.id in one.hooks_open)
+    return not any(c.rpc in _WORK for c in open_calls) and not any(h.call is not own for h in hooks)
+
+
 def awake(m: Moment) -> bool:
     """The kubelet is up and sees the runtime, so that it can notice what happens."""
     node = m.node
@@ -61,8 +88,8 @@ def awake(m: Moment) -> bool:
 
 
 def to_watch(m: Moment) -> bool:
-    """A pod to run, on a node whose kubelet is there to notice."""
-    return to_run(m) and awake(m)
+    """A pod to run, on a node whose kubelet is there to notice and has its hands free."""
+    return to_run(m) and awake(m) and m.pod is not None and _worker_free(m, m.pod)
 
 
 def asked(m: Moment) -> ContainerConfig:

@@ -15,6 +15,7 @@ from kubelet_conformance.contracts.situations import (
     about,
     hook_command,
     known_to_kubelet,
+    of,
     runs_post_start,
     runs_pre_stop,
     will_not_run_again,
@@ -30,7 +31,7 @@ from kubelet_conformance.trace.bodies import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Node, Pod
@@ -126,7 +127,7 @@ def healthy_container_is_not_made_again(m: Moment) -> Findings:
 
 
 @healthy_container_is_not_stopped.clause("lives-on", on=LIFE_ENDS)
-def healthy_containers_live_on(m: Moment) -> Findings:
+def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
     """What ran before the start runs on."""
     for pod in _settled_pods(m):
         for container in pod.every_container():
@@ -153,7 +154,7 @@ def restart_count_is_found_again(m: Moment) -> Findings:
 
 def _died_while_down(container: Container, node: Node) -> bool:
     end, down, up = container.exit, node.down_t, node.started_t
-    return end is not None and down is not None and up is not None and down <= end.t < up
+    return end is not None and down is not None and up is not None and down <= end.t <= up
 
 
 @contract("RESTARTKUBELET-04", on=call("CreateContainer"), needs=(CRI, PODS), clause="policy")
@@ -173,7 +174,7 @@ def policy_decides_on_what_exited_meanwhile(m: Moment) -> Findings:
 
 
 @policy_decides_on_what_exited_meanwhile.clause("restarted", on=kubelet("started"))
-def what_exited_meanwhile_is_restarted(m: Moment) -> Findings:
+def what_exited_meanwhile_is_restarted(m: Moment) -> Iterator[Finding]:
     """It is made again where the policy says so."""
     for pod in list(m.world.pods.values()):
         if not pod.born or not pod.wanted or pod.termination or pod.finished or pod.sandbox is None:
@@ -184,7 +185,7 @@ def what_exited_meanwhile_is_restarted(m: Moment) -> Findings:
             yield answered(
                 by=call("CreateContainer").where(_makes(pod, container.name)),
                 within=KUBELET_START,
-                unless=TERMINATION_ASKED.where(lambda n, pod=pod: n.pod is pod),
+                unless=TERMINATION_ASKED.where(of(pod)),
                 text=f"container {container.name}, which exited while the kubelet was down, is made again",
             )
 
@@ -203,7 +204,7 @@ def _makes(pod: Pod, name: str) -> Predicate:
 
 
 @contract("RESTARTKUBELET-05", on=LIFE_ENDS, needs=(CRI, PODS, STATUS), clause="stays")
-def ended_pods_stay_ended(m: Moment) -> Findings:
+def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
     """A pod that had ended before the kubelet's restart is not started again."""
     node = m.node
     if not _again(node) or node.started_t is None or m.t - node.started_t < _SETTLED:
@@ -228,7 +229,7 @@ def _asked_while_down(pod: Pod, node: Node) -> bool:
 
 
 @contract("RESTARTKUBELET-06", on=kubelet("started"), needs=(CRI, PODS), clause="stopped")
-def pod_deleted_meanwhile_is_stopped(m: Moment) -> Findings:
+def pod_deleted_meanwhile_is_stopped(m: Moment) -> Iterator[Finding]:
     """A pod that was deleted while the kubelet was down is stopped after its start: with its grace while the
     object exists, else with the least and without hooks.
     """  # noqa: D205 - one rule of two lines
@@ -240,7 +241,7 @@ def pod_deleted_meanwhile_is_stopped(m: Moment) -> Findings:
         yield from _stops_due(pod, "deleted")
 
 
-def _stops_due(pod: Pod, how: str) -> Findings:
+def _stops_due(pod: Pod, how: str) -> Iterator[Finding]:
     for container in pod.of_kind("app", "init"):
         if container.state == "running" and container.born:
             yield answered(
@@ -263,7 +264,7 @@ def pod_deleted_meanwhile_has_its_grace(m: Moment) -> Findings:
         end is None
         or not _again(node)
         or node.down_t is None
-        or not node.down_t <= end.t < (node.started_t or 0)
+        or not node.down_t <= end.t <= (node.started_t or 0)
     ):
         return None
     got = m.request(StopContainerRequest).timeout
@@ -281,7 +282,7 @@ def pod_deleted_meanwhile_has_its_grace(m: Moment) -> Findings:
 
 
 @contract("RESTARTKUBELET-07", on=kubelet("started"), needs=(CRI, PODS))
-def pod_removed_meanwhile_is_stopped(m: Moment) -> Findings:
+def pod_removed_meanwhile_is_stopped(m: Moment) -> Iterator[Finding]:
     """A static pod whose manifest was removed while the kubelet was down is stopped after its start."""
     for pod in list(m.world.pods.values()):
         if pod.born and pod.static and not pod.wanted and _asked_while_down(pod, m.node):
@@ -319,14 +320,12 @@ def init_containers_are_not_run_again(m: Moment) -> Findings:
         return None
     if not _was_initialized(pod, m.node):
         return None
-    return broken(
-        f"init container {name} is run again in an initialized pod",
-        pod.sandbox and pod.sandbox.run and pod.sandbox.run.seq,
-    )
+    run = pod.sandbox.run.seq if pod.sandbox and pod.sandbox.run else None
+    return broken(f"init container {name} is run again in an initialized pod", run)
 
 
 @init_containers_are_not_run_again.clause("done", on=LIFE_ENDS)
-def initialized_pods_stay_initialized(m: Moment) -> Findings:
+def initialized_pods_stay_initialized(m: Moment) -> Iterator[Finding]:
     """They stay done."""
     for pod in _settled_pods(m):
         inits = pod.spec.init_containers if pod.spec else None
@@ -335,7 +334,7 @@ def initialized_pods_stay_initialized(m: Moment) -> Findings:
 
 
 @contract("RESTARTKUBELET-13", on=kubelet("started"), needs=(CRI, PODS))
-def dead_sandbox_is_replaced_after_a_reboot(m: Moment) -> Findings:
+def dead_sandbox_is_replaced_after_a_reboot(m: Moment) -> Iterator[Finding]:
     """A pod whose sandbox died while the kubelet was down gets a new one with the next attempt number, unless
     it is to run only once.
     """  # noqa: D205 - one rule of two lines
@@ -374,7 +373,7 @@ def post_start_is_not_run_again(m: Moment) -> Findings:
 
 
 @post_start_is_not_run_again.clause("done", on=LIFE_ENDS)
-def post_start_hooks_stay_done(m: Moment) -> Findings:
+def post_start_hooks_stay_done(m: Moment) -> Iterator[Finding]:
     """It stays done."""
     for pod in _settled_pods(m):
         for container in pod.every_container():

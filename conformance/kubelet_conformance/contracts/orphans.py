@@ -13,7 +13,9 @@ from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START
 from kubelet_conformance.trace.bodies import StopContainerRequest
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Answered, Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Answered, Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
@@ -65,7 +67,7 @@ def faults_are_remembered(m: Moment) -> Findings:
 
 
 @unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers"))
-def unknown_pods_are_killed(m: Moment) -> Findings:
+def unknown_pods_are_killed(m: Moment) -> Iterator[Finding]:
     """It is stopped soon after the kubelet's first listings, where no fault keeps a source silent."""
     node = m.node
     if node.relisted_t is None or node.started_t is None or m.t - node.relisted_t > HOUSEKEEPING:

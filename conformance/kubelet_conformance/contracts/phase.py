@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import status
+from kubelet_conformance.contract.words import done, status
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, to_run
 from kubelet_conformance.contracts.tables import seen
+from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import written
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
     from kubelet_conformance.contracts.written import Written
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
 
 NEEDS = (STATUS, PODS)
 HANDLED = frozenset({"Evicted", "DeadlineExceeded", "Preempting", "NodeShutdown", "Terminated"})
@@ -33,6 +36,27 @@ def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
     expected = " or ".join(sorted(now.allowed))
     row = now.row
     return broken(f"phase is {now.status.phase}, expected {expected}: {row.why} ({row.row})", now.pod.set_seq)
+
+
+def _ended(pod: Pod, *, badly: bool) -> bool:
+    """Every container of the pod has ended for good, and one of them badly or not."""
+    if not at_its_end(pod):
+        return False
+    exits = [c.exit for spec in (pod.spec.containers if pod.spec else ()) if (c := pod.newest(spec.name))]
+    codes = [e.code for e in exits if e is not None]
+    return None not in codes and any(codes) == badly
+
+
+def _owed(m: Moment, phase: str) -> Findings:
+    """The terminal phase is written soon, for a pod that nobody deletes."""
+    if not to_run(m):
+        return None
+    return answered(
+        by=status().where(lambda now: now.status is not None and now.status.phase == phase, f"it is {phase}"),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"phase {phase} is written",
+    )
 
 
 def _apps_seen(now: Written) -> list[str]:
@@ -54,6 +78,12 @@ def unstarted_container_makes_pending(m: Moment) -> Findings:
     return _judged(m, lambda now: "waiting" in _apps_seen(now) and now.row.row == "P4")
 
 
+@unstarted_container_makes_pending.clause("all started", on=status())
+def started_containers_make_running(m: Moment) -> Findings:
+    """A pod whose app containers have all been started, one of which runs, is Running."""
+    return _judged(m, lambda now: now.row.row == "P5")
+
+
 @contract("PHASE-03", on=status(), needs=NEEDS)
 def crash_loop_is_running(m: Moment) -> Findings:
     """A container that waits after having run counts as stopped, so a crash loop under Always is Running."""
@@ -73,7 +103,7 @@ def missing_status_makes_pending(m: Moment) -> Findings:
 
 @contract("PHASE-05", on=status(), needs=NEEDS)
 def always_never_succeeds(m: Moment) -> Findings:
-    """A pod with restart policy Always whose containers have all stopped is Running, unless it is being deleted."""
+    """A pod with policy Always whose containers have all stopped is Running, unless it is being deleted."""
     return _judged(m, lambda now: now.row.row == "P8" and now.pod.termination is None)
 
 
@@ -83,15 +113,27 @@ def all_ended_well_is_succeeded(m: Moment) -> Findings:
     return _judged(m, lambda now: now.counts.policy != "Always" and now.counts.all_succeeded)
 
 
+@all_ended_well_is_succeeded.clause("in the end", on=done("StopPodSandbox"))
+def success_is_written_in_the_end(m: Moment) -> Findings:
+    """Succeeded is written once the sandbox of such a pod is stopped."""
+    return _owed(m, "Succeeded") if m.pod is not None and _ended(m.pod, badly=False) else None
+
+
 @contract("PHASE-07", on=status(), needs=NEEDS)
 def failure_is_final_only_under_never(m: Moment) -> Findings:
-    """With all containers stopped and one of them failed, the pod is Failed under Never, Running under OnFailure."""
+    """With all containers stopped and one failed, a pod is Failed under Never and Running under OnFailure."""
 
     def failed(now: Written) -> bool:
         counts = now.counts
         return counts.policy != "Always" and counts.all_stopped and not counts.all_succeeded
 
     return _judged(m, failed)
+
+
+@failure_is_final_only_under_never.clause("in the end", on=done("StopPodSandbox"))
+def failure_is_written_in_the_end(m: Moment) -> Findings:
+    """Failed is written once the sandbox of such a pod is stopped."""
+    return _owed(m, "Failed") if m.pod is not None and _ended(m.pod, badly=True) else None
 
 
 @contract("PHASE-08", on=status(), needs=NEEDS)
@@ -107,8 +149,18 @@ def no_failure_while_another_runs(m: Moment) -> Findings:
 
 @contract("PHASE-09", on=status(), needs=NEEDS)
 def initialization_decides_first(m: Moment) -> Findings:
-    """A pod is Pending until its init containers are done, and Failed when one failed and the policy is Never."""
+    """A pod is Pending until its init containers are done, and Failed when one failed under Never."""
     return _judged(m, lambda now: now.counts.pending_init > 0 or now.counts.failed_init > 0)
+
+
+@initialization_decides_first.clause("in the end", on=done("StopPodSandbox"))
+def init_failure_is_written_in_the_end(m: Moment) -> Findings:
+    """Failed is written once the sandbox of a pod is stopped whose init container failed under Never."""
+    pod = m.pod
+    if pod is None or pod.restart_policy != "Never":
+        return None
+    exits = [c.exit for c in pod.of_kind("init") if c is pod.newest(c.name)]
+    return _owed(m, "Failed") if any(e is not None and e.code for e in exits) else None
 
 
 @contract("PHASE-10", on=status(), needs=NEEDS)
@@ -144,7 +196,7 @@ def running_may_become_pending(m: Moment) -> Findings:
 
 @contract("PHASE-13", on=status(), needs=NEEDS)
 def handlers_decide_before_containers(m: Moment) -> Findings:
-    """A pod that the kubelet evicted, shut down or ended at its deadline is Failed, whatever its containers say."""
+    """A pod that was evicted, shut down or ended at its deadline is Failed, whatever its containers say."""
     now = m.status
     if m.pod is None or now is None or now.reason not in HANDLED or m.pod.finished:
         return None

@@ -28,7 +28,9 @@ from kubelet_conformance.trace.bodies import (
 from kubelet_conformance.trace.records import RuntimeEvent
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Sandbox
@@ -226,7 +228,7 @@ def exit_is_noticed_within_a_relist(m: Moment) -> Findings:
 
 
 @contract("PLEG-18", on=kubelet("started"))
-def first_relist_inspects_every_pod(m: Moment) -> Findings:
+def first_relist_inspects_every_pod(m: Moment) -> Iterator[Finding]:
     """After a start the kubelet inspects every pod that has records at the runtime."""
     if m.node.lives < 1:
         return

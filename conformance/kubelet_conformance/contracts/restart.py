@@ -10,6 +10,7 @@ from kubelet_conformance.contract.words import call, done, exited, failed, happe
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, restart_at, restart_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
+    HELD_UP,
     asked,
     creation_of,
     recorded,
@@ -78,7 +79,7 @@ def no_record_means_start(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         text=f"{container.name} is made again after its record was lost",
     )
 
@@ -122,7 +123,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=most_delay(m, container.name) + RETRY + RETRY_SLACK,
-        unless=CALLED_OFF.either(told_otherwise(container)),
+        unless=HELD_UP.either(told_otherwise(container)),
         text=f"{container.name} is made again after its start failed",
     )
 
@@ -155,7 +156,7 @@ def _(m: Moment) -> Findings:
     return answered(
         by=stop_of(container),
         within=REACTION,
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         not_before=creation_of(container.name),
         text=f"{container.name}, whose state is unknown, is stopped",
     )
@@ -185,7 +186,7 @@ def policy_and_code_decide(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=CALLED_OFF,
+        unless=HELD_UP,
         text=f"{container.name} is made again after code {m.exit.code} under {m.pod.restart_policy}",
     )
 
@@ -241,7 +242,7 @@ def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=stop_of(newest),
                 within=REACTION,
-                unless=CALLED_OFF.either(exited()),
+                unless=HELD_UP.either(exited()),
                 not_before=creation_of(new.name),
                 text=f"{new.name} is stopped for its new image",
             )
@@ -272,7 +273,7 @@ def _made_again(container: Container, within: float, why: str) -> Finding:
     return answered(
         by=start_of(container.name),
         within=within,
-        unless=CALLED_OFF.either(call("StopPodSandbox")),
+        unless=HELD_UP.either(call("StopPodSandbox")),
         text=f"{container.name} is made again {why}",
     )
 

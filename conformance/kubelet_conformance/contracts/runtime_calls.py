@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Sandbox
 
 __all__ = ("refusal",)
 
@@ -36,12 +37,17 @@ _STRICT_IMAGE_ID = (1, 36)
 
 
 def refusal(m: Moment) -> str | None:
-    """The code of an error of the runtime's own; None where there is none, or it was injected or is the line's."""
+    """The code of an error of the runtime's own, neither injected nor of the connection."""
     error = m.reply.error
     if error is None or error.code in _NO_ANSWER:
         return None
     injected = not m.reply.effect and error.code != "NOT_FOUND"
     return None if injected else error.code
+
+
+def _run(sandbox: Sandbox) -> int | None:
+    """The seq of the call that ran it."""
+    return sandbox.run.seq if sandbox.run else None
 
 
 @contract("CRI-01", on=done("Version"))
@@ -78,7 +84,7 @@ def sandbox_run_is_new_and_ready(m: Moment) -> Findings:
     if not sandbox_id:
         return broken("the sandbox id is empty")
     if m.sandbox is not None:
-        return broken(f"{sandbox_id[:12]} is the id of another sandbox", m.sandbox.run and m.sandbox.run.seq)
+        return broken(f"{sandbox_id[:12]} is the id of another sandbox", _run(m.sandbox))
     return KEPT
 
 
@@ -91,7 +97,7 @@ def new_sandbox_is_ready(m: Moment) -> Iterator[Finding]:
             continue
         if known.ready_t < m.call.t <= known.ready_t + SAME_MOMENT:
             ready = one.record.state == "SANDBOX_READY"
-            because = known.run.seq if known.run else None
+            because = _run(known)
             yield KEPT if ready else broken("the new sandbox is not READY", because)
 
 
@@ -106,13 +112,14 @@ def no_twin_sandbox(m: Moment) -> Findings:
         return None
     if m.reply.error is not None:
         return KEPT
-    return broken(f"attempt {attempt} of this pod is run a second time", twins[0].run and twins[0].run.seq)
+    return broken(f"attempt {attempt} of this pod is run a second time", _run(twins[0]))
 
 
 @contract("CRI-05", on=told("sandbox"))
 def stopped_sandbox_is_notready(m: Moment) -> Iterator[Finding]:
-    """After StopPodSandbox the sandbox is NOTREADY and none of its containers runs; stopping it again, or one
-    that is gone, is no error.
+    """After StopPodSandbox the sandbox is NOTREADY and none of its containers runs.
+
+    Stopping it again, or one that is gone, is no error.
     """
     for one in m.sandboxes_told:
         if one.state == "notready" and one.known is not None:
@@ -179,8 +186,9 @@ def stop_of_unknown_container_is_harmless(m: Moment) -> Findings:
 
 @contract("CRI-11", on=done("CreateContainer"))
 def container_is_created_in_a_ready_sandbox(m: Moment) -> Findings:
-    """CreateContainer needs a READY sandbox and returns the id of a new container, which is CREATED and does
-    not run before it is started.
+    """CreateContainer needs a READY sandbox and returns the id of a new container.
+
+    That is CREATED and does not run before it is started.
     """
     container_id = m.response(CreateContainerReply).container_id
     sandbox = m.sandbox
@@ -206,15 +214,27 @@ def created_container_does_not_run(m: Moment) -> Iterator[Finding]:
     """A container that was not started does not run."""
     for one in m.containers_told:
         if one.state == "created" and one.known is not None:
-            runs = one.record.state == "CONTAINER_RUNNING" or one.record.started_at > 0
+            runs = one.record.state != "CONTAINER_CREATED" or one.record.started_at > 0
             because = one.known.create.seq if one.known.create else None
             yield broken(f"{one.known.name} was never started and runs", because) if runs else KEPT
 
 
+@container_is_created_in_a_ready_sandbox.clause("exit", on=happened("exited"))
+def unstarted_container_does_not_exit(m: Moment) -> Findings:
+    """A container that was never started, nor stopped, does not exit."""
+    container = m.container
+    if container is None or not container.born or container.start is not None or container.stops:
+        return None
+    if container.sandbox is not None and container.sandbox.stops:
+        return None
+    return broken(f"{container.name} exits and was never started", _created(m))
+
+
 @contract("CRI-12", on=done("StartContainer").either(failed("StartContainer")))
 def start_is_for_created_containers_only(m: Moment) -> Findings:
-    """StartContainer succeeds once, for a CREATED container, which then has started_at; from any other state
-    it is an error.
+    """StartContainer succeeds once, for a CREATED container, which then has started_at.
+
+    From any other state it is an error.
     """
     container = m.container
     if container is None:
@@ -241,9 +261,7 @@ def started_container_has_started_at(m: Moment) -> Iterator[Finding]:
 
 @contract("CRI-13", on=done("StopContainer"))
 def stop_returns_within_its_timeout(m: Moment) -> Findings:
-    """StopContainer returns when the container has stopped, at the latest when its timeout is over and the
-    container was killed.
-    """
+    """StopContainer returns when the container has stopped: at the latest when its timeout is over."""
     if m.container is None:
         return None
     timeout, took = m.request(StopContainerRequest).timeout, m.t - m.call.t
@@ -264,9 +282,7 @@ def stop_does_not_return_before_the_exit(m: Moment) -> Findings:
 
 @contract("CRI-23", on=done("ImageStatus").either(failed("ImageStatus")))
 def absent_image_is_no_error(m: Moment) -> Findings:
-    """ImageStatus of an image that is absent succeeds and has no image; an image that is there has an id and a
-    size.
-    """
+    """ImageStatus of an absent image succeeds and has no image; one that is there has an id and a size."""
     if m.reply.error is not None:
         absent = refusal(m) == "NOT_FOUND"
         return broken("ImageStatus of an absent image is answered by NOT_FOUND") if absent else None
@@ -290,8 +306,9 @@ _PULLS_REMEMBERED = 1_000
 
 @contract("CRI-24", on=done("PullImage"))
 def pulled_image_is_known_by_its_ref(m: Moment) -> Findings:
-    """PullImage returns a reference by which the image is then known: its id, or before 1.36 one of its
-    digests.
+    """PullImage returns a reference by which the image is then known.
+
+    That is its id, or before 1.36 one of its digests.
     """
     ref = m.response(PullImageReply).image_ref
     if not ref:
@@ -321,8 +338,9 @@ def inspected_image_has_the_pulled_ref(m: Moment) -> Findings:
 
 @contract("CRI-26", on=done("ExecSync"))
 def exec_keeps_its_timeout(m: Moment) -> Findings:
-    """ExecSync gives the exit code in its answer; one with a timeout is over when that is, then with
-    DEADLINE_EXCEEDED, and one without has no limit.
+    """ExecSync with a timeout answers before that is over, or then with DEADLINE_EXCEEDED.
+
+    One without a timeout has no limit.
     """
     timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
     if timeout > 0 and took > timeout + EXEC_SLACK:
@@ -360,9 +378,7 @@ def exec_needs_a_running_container(m: Moment) -> Findings:
 
 @contract("CRI-37", on=done("CreateContainer"))
 def target_is_in_the_same_sandbox(m: Moment) -> Findings:
-    """A container that shares the process namespace of a target is created only where the target is a container
-    of the same sandbox.
-    """
+    """A container that shares a target's process namespace is created only if that is in the same sandbox."""
     options = m.request(CreateContainerRequest).config.linux.security_context.namespace_options
     if options.pid != "TARGET" or m.sandbox is None or not m.sandbox.born:
         return None
@@ -378,11 +394,11 @@ def sandbox_is_stopped_before_removal(m: Moment) -> Findings:
         return None
     if m.sandbox.stopped:
         return KEPT
-    return broken("the sandbox is removed without having been stopped", m.sandbox.run and m.sandbox.run.seq)
+    return broken("the sandbox is removed without having been stopped", _run(m.sandbox))
 
 
 @contract("CRI-42", on=kubelet("started"), versions=since("1.28"))
-def runtime_config_is_asked(m: Moment) -> Findings:
+def runtime_config_is_asked(_: Moment) -> Findings:
     """A kubelet asks for RuntimeConfig at its start, before it runs any sandbox."""
     return answered(
         by=call("RuntimeConfig"),

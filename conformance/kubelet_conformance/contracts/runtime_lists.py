@@ -15,6 +15,7 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     ListPodSandboxReply,
     ListPodSandboxRequest,
+    SandboxRequest,
 )
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.bodies import ContainerFilter, SandboxFilter, SandboxRecord
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
     from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 OUTSIDE = Pattern(
@@ -31,12 +33,18 @@ OUTSIDE = Pattern(
 """What may take records away, or leave some that no answered call explains."""
 
 _REMOVED_REMEMBERED = 10_000
+_REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 
 
 def _listed(m: Moment) -> Sequence[ContainerRecord | SandboxRecord]:
     if m.call.rpc == "ListContainers":
         return m.response(ListContainersReply).containers
     return m.response(ListPodSandboxReply).items
+
+
+def _news(m: Moment) -> Iterator[ToldContainer | ToldSandbox]:
+    yield from m.containers_told
+    yield from m.sandboxes_told
 
 
 def _request(m: Moment) -> ListContainersRequest | ListPodSandboxRequest:
@@ -68,8 +76,16 @@ def _existed(one: Container | Sandbox, m: Moment) -> bool:
 
 
 def _being_removed(one: Container | Sandbox) -> bool:
-    pod = one.pod
-    return pod is not None and any(c.rpc.startswith("Remove") for c in pod.calls_open.values())
+    """A removal of it, or of its sandbox, has begun and not been answered."""
+    pod, sandbox = one.pod, getattr(one, "sandbox", None)
+    ids = {one.id, sandbox.id if sandbox is not None else one.id}
+    removals = [c for c in pod.calls_open.values() if c.rpc in _REMOVALS] if pod is not None else []
+    return any(
+        call.request.view(ContainerRequest).container_id in ids
+        if call.rpc == "RemoveContainer"
+        else call.request.view(SandboxRequest).pod_sandbox_id in ids
+        for call in removals
+    )
 
 
 def _of_pod(m: Moment, pod: Pod) -> Sequence[Container | Sandbox]:
@@ -120,7 +136,8 @@ def _outside(m: Moment) -> bool:
 
 @filters_are_obeyed.clause("outside", on=OUTSIDE)
 def _filters_after_a_fault(m: Moment) -> Findings:
-    return _remember_outside(m)
+    _remember_outside(m)
+    return None
 
 
 def _remember_outside(m: Moment) -> None:
@@ -131,7 +148,7 @@ def _remember_outside(m: Moment) -> None:
 
 @contract("CRI-17", on=told("list"))
 def records_stay_until_removed(m: Moment) -> Iterator[Finding]:
-    """A list of everything holds every container and sandbox that was made and not removed, dead ones included."""
+    """A list of everything holds all that was made and not removed, what is dead included."""
     if not _request(m).everything:
         return
     outside = m.node.note(_Outside)
@@ -139,13 +156,14 @@ def records_stay_until_removed(m: Moment) -> Iterator[Finding]:
     outside.happened[m.call.rpc] = False
     records = _listed(m)
     containers = m.call.rpc == "ListContainers"
-    views: dict[str, Container] | dict[str, Sandbox] = m.world.containers if containers else m.world.sandboxes
+    world = m.world
+    views: dict[str, Container] | dict[str, Sandbox] = world.containers if containers else world.sandboxes
     missing = views.keys() - {record.id for record in records}
     for one in (views[i] for i in sorted(missing)):
         if not excused and _existed(one, m):
             yield broken(f"{one.id[:12]} was never removed and is not listed any more")
     dead = ("CONTAINER_EXITED", "SANDBOX_NOTREADY")
-    if any(news.record.state in dead for news in (*m.containers_told, *m.sandboxes_told)):
+    if any(news.record.state in dead for news in _news(m)):
         yield KEPT
 
 
@@ -162,7 +180,8 @@ def status_of_what_stands(m: Moment) -> Findings:
 
 @records_stay_until_removed.clause("outside", on=OUTSIDE)
 def _records_after_a_fault(m: Moment) -> Findings:
-    return _remember_outside(m)
+    _remember_outside(m)
+    return None
 
 
 class _Removed:
@@ -184,8 +203,9 @@ class _Removed:
 
 @contract("CRI-15", on=done("RemoveContainer"))
 def removed_container_is_gone(m: Moment) -> Findings:
-    """RemoveContainer succeeds also for what is gone already; a removed container is in no list and has no
-    status.
+    """RemoveContainer succeeds also for what is gone already.
+
+    A removed container is in no list and has no status.
     """
     if m.container is None:
         return KEPT
@@ -211,7 +231,7 @@ def removed_container_is_not_listed(m: Moment) -> Iterator[Finding]:
 
 
 def _reappeared(m: Moment, removed: _Removed) -> Iterator[Finding]:
-    for news in (*m.containers_told, *m.sandboxes_told):
+    for news in _news(m):
         seq = removed.before(news.record.id, m.call.seq)
         if seq is not None:
             yield broken(f"{news.record.id[:12]} was removed and is listed again", seq)
@@ -233,8 +253,9 @@ class _RemovedSandboxes(_Removed):
 
 @contract("CRI-06", on=done("RemovePodSandbox"))
 def removed_sandbox_is_gone(m: Moment) -> Findings:
-    """RemovePodSandbox succeeds also for what is gone already; the sandbox and its containers are in no list
-    afterwards.
+    """RemovePodSandbox succeeds also for what is gone already.
+
+    The sandbox and its containers are in no list afterwards.
     """
     if m.sandbox is None:
         return KEPT
@@ -273,7 +294,7 @@ def nothing_is_listed_that_nobody_made(m: Moment) -> Iterator[Finding]:
     """Nothing is reported that no call has made."""
     if not (m.header.from_start and m.node.listed) or m.node.note(_Outside).ever:
         return
-    for news in (*m.containers_told, *m.sandboxes_told):
+    for news in _news(m):
         record = news.record
         pod = m.world.pods.get(record.labels.get(Label.POD_UID, ""))
         if news.known is not None or (pod is not None and _may_have_been_made(pod)):
@@ -292,3 +313,4 @@ def _may_leave_something(m: Moment) -> Findings:
     """A call that failed may have left a record behind."""
     if m.pod is not None and m.reply.effect:
         m.pod.note(_Attempted).unclear = True
+    return None

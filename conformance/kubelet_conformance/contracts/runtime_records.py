@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
     from kubelet_conformance.trace.views import Container, Sandbox
 
+ID_SCHEME = "sha256:"
 LEAST_NANOSECONDS = 10**17
 """1973: a smaller number is a time in a coarser unit."""
 
@@ -47,8 +48,9 @@ def _elder(known: Container | Sandbox) -> Container | Sandbox | None:
 
 @contract("CRI-10", on=told("container", "sandbox"))
 def created_at_is_nanoseconds_and_orders_attempts(m: Moment) -> Iterator[Finding]:
-    """Every record has created_at in nanoseconds, the same whenever it is read, and a later attempt has a
-    later one.
+    """Every record has created_at in nanoseconds, the same whenever it is read.
+
+    A later attempt has a later one.
     """
     for one in _told(m):
         record, known = one.record, one.known
@@ -105,8 +107,9 @@ def _made(known: Container | Sandbox) -> int | None:
 
 @contract("CRI-34", on=told("container"))
 def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
-    """Every record has an id, the metadata it was made with and created_at, a container also its image and
-    image_ref; a status is of the id that was asked for.
+    """Every record has an id, the metadata it was made with and created_at, a container image and image_ref.
+
+    A status is of the id that was asked for.
     """
     asked = m.container.id if m.container else None
     for one in m.containers_told:
@@ -150,11 +153,23 @@ def sandbox_records_are_whole(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
+@records_are_whole_and_of_what_was_asked.clause("image", on=told("container"))
+def image_ref_is_of_the_image_asked_for(m: Moment) -> Iterator[Finding]:
+    """An image_ref that is an image id is the id that the container was created with."""
+    for one in m.containers_told:
+        config = one.known.config if one.known else None
+        said, asked = one.record.image_ref, config.image.image if config else ""
+        if one.known is None or not (said.startswith(ID_SCHEME) and asked.startswith(ID_SCHEME)):
+            continue
+        if said == asked:
+            yield KEPT
+        else:
+            yield broken(f"{one.known.name} was created from {asked}, image_ref is {said}", _made(one.known))
+
+
 @contract("CRI-19", on=told("container"))
 def container_states_never_go_back(m: Moment) -> Iterator[Finding]:
-    """A container goes from CREATED to RUNNING to EXITED and never back: what has exited stays EXITED, and
-    what was started is not CREATED again.
-    """
+    """A container goes from CREATED to RUNNING to EXITED and never back."""
     for one in m.containers_told:
         known, state = one.known, one.record.state
         if known is None or one.state not in {"running", "exited"}:
@@ -170,7 +185,7 @@ def container_states_never_go_back(m: Moment) -> Iterator[Finding]:
 
 @contract("CRI-14", on=told("container"))
 def stopped_container_has_exited(m: Moment) -> Iterator[Finding]:
-    """Once StopContainer was answered without an error, the container is reported EXITED, with finished_at."""
+    """Once StopContainer was answered without an error, the container is EXITED and has finished_at."""
     for one in m.containers_told:
         known, record = one.known, one.record
         if known is None or not known.started_seq:
@@ -206,8 +221,9 @@ def _wrong_end(one: ToldContainer) -> str | None:
 
 @contract("CRI-16", on=told("container"))
 def exit_data_is_whole_and_true(m: Moment) -> Iterator[Finding]:
-    """The status of an exited container has finished_at and the exit code the process ended with; its reason
-    is OOMKilled after an out-of-memory kill, else Completed goes with 0 and Error with another code.
+    """The status of an exited container has finished_at and the exit code the process ended with.
+
+    Its reason is OOMKilled after an out-of-memory kill; Completed goes with 0 and Error with another code.
     """
     for one in m.containers_told:
         known, record = one.known, one.record
@@ -253,9 +269,7 @@ def notready_is_final(m: Moment) -> Iterator[Finding]:
 
 @contract("CRI-21", on=told("sandbox"))
 def ready_sandbox_has_its_address(m: Moment) -> Iterator[Finding]:
-    """A READY sandbox with a network of its own has an IP if the runtime reports a network at all, and it
-    stays the same.
-    """
+    """A READY sandbox with a network of its own has an IP, if the runtime reports a network, and keeps it."""
     for one in m.sandboxes_told:
         record, known = one.record, one.known
         if not one.whole or known is None or known.config is None or record.state != "SANDBOX_READY":
@@ -296,7 +310,7 @@ def image_id_is_that_of_the_image_asked_for(m: Moment) -> Iterator[Finding]:
     for one in m.containers_told:
         known, record = one.known, one.record
         asked = known.config.image.image if known and known.config else ""
-        if known is None or not asked.startswith("sha256:") or not record.image_id:
+        if known is None or not asked.startswith(ID_SCHEME) or not record.image_id:
             continue
         if record.image_id != asked:
             yield broken(

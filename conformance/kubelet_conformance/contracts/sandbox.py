@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
 @contract("SANDBOX-01", on=call("RunPodSandbox"))
 def first_sandbox_is_attempt_zero(m: Moment) -> Findings:
-    """A new pod without volumes gets one sandbox, within 20 s, and works in no other; its first names the pod
-    (name, namespace, UID) and is attempt 0.
+    """A new pod gets one sandbox, which names it (name, namespace, UID) and is attempt 0.
+
+    Without volumes it comes within 20 s, and the kubelet works in no sandbox that it was not told of.
     """
     pod = m.pod
     if pod is None or not pod.born or pod.sandboxes:
@@ -104,8 +105,10 @@ def sandbox_in_use_was_made_or_found(m: Moment) -> Findings:
 
 @contract("SANDBOX-02", on=call("RunPodSandbox"))
 def sandbox_is_run_only_where_one_is_needed(m: Moment) -> Findings:
-    """A pod gets another sandbox exactly if it has none, the newest is not ready, more than one is ready, the
-    network namespace is another one, or it has no IP; its attempt is that of the newest plus 1, or 0.
+    """Another sandbox is run exactly where one is needed, as the attempt of the newest plus 1, or 0.
+
+    It is needed if the pod has none, the newest is not ready, more than one is ready, the network namespace
+    is another one, or it has no IP.
     """
     pod = m.pod
     if pod is None or not pod.born:
@@ -140,8 +143,9 @@ def dead_sandbox_is_replaced(m: Moment) -> Findings:
 
 @contract("SANDBOX-04", on=call("RunPodSandbox"))
 def old_sandbox_is_stopped_first(m: Moment) -> Findings:
-    """Before a replacement is run, every container of the pod has been stopped and StopPodSandbox has succeeded
-    for every known sandbox of the pod, those that are not ready included.
+    """Before a replacement is run, every container and every known sandbox of the pod was stopped.
+
+    StopPodSandbox has succeeded for sandboxes that are not ready, too.
     """
     pod = m.pod
     if pod is None or not pod.born or not standing(pod):
@@ -165,8 +169,9 @@ class _Kept:
 
 @contract("SANDBOX-05", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def replacement_begins_with_initialization(m: Moment) -> Findings:
-    """Before a replacement is run, all records of init containers, sidecars included, are removed; then the
-    first init container is made again in it, with the next attempt.
+    """Before a replacement is run, all records of init containers, sidecars included, are removed.
+
+    Then the first init container is made again in it, with the next attempt.
     """
     pod = m.pod
     if pod is None or not pod.born or not standing(pod):
@@ -184,6 +189,7 @@ def _removal_was_tried(m: Moment) -> Findings:
     """A removal that fails does not hold the replacement up."""
     if m.container is not None:
         m.container.note(_Kept).tried = True
+    return None
 
 
 @replacement_begins_with_initialization.clause("first", on=call("CreateContainer"))
@@ -212,8 +218,9 @@ def _made_container(pod: Pod) -> Container | None:
 
 @contract("SANDBOX-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def run_once_pod_is_not_run_again(m: Moment) -> Findings:
-    """When the sandbox of a pod with restartPolicy Never dies, it is stopped and not replaced, unless no
-    container was ever made in it.
+    """When the sandbox of a pod with restartPolicy Never dies, it is stopped and not replaced.
+
+    It is replaced if no container was ever made in it.
     """
     pod = m.pod
     if pod is None or not pod.born or pod.spec is None or pod.restart_policy != "Never" or not standing(pod):
@@ -262,7 +269,8 @@ def succeeded_container_is_not_run_again_in_a_replacement(m: Moment) -> Findings
     name = asked(m).metadata.name
     for container in succeeded:
         if container.name == name:
-            return broken(f"{name} had succeeded, and is made again", container.exit and container.exit.seq)
+            ended = container.exit.seq if container.exit else None
+            return broken(f"{name} had succeeded, and is made again", ended)
     return KEPT if succeeded and pod.kind_of(name) == "app" else None
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
+__all__ = ("differing", "never_updated", "of_the_pod", "told_otherwise")
+
 OWN_ANNOTATIONS = "kubernetes.io/config."
 """The kubelet's own annotations: seen, source, hash, mirror."""
 HOSTNAME_MAX = 63
@@ -27,7 +29,7 @@ LOGS = ByVersion({"<=1.31": "/var/log/pods/", ">=1.32": ""})
 """Where pod logs are; from 1.32 on a setting (podLogsDir)."""
 
 
-def _never_updated(pod: Pod) -> bool:
+def never_updated(pod: Pod) -> bool:
     """No sync can hold another manifest than the one that is known."""
     return pod.manifest is not None and pod.changed_t == pod.set_t
 
@@ -36,34 +38,34 @@ def _identity(meta: PodSandboxMetadata) -> dict[str, str]:
     return {Label.POD_NAME: meta.name, Label.POD_NAMESPACE: meta.namespace, Label.POD_UID: meta.uid}
 
 
-def _foreign(annotations: dict[str, str]) -> dict[str, str]:
+def of_the_pod(annotations: dict[str, str]) -> dict[str, str]:
+    """The annotations that are not the kubelet's own."""
     return {key: value for key, value in annotations.items() if not key.startswith(OWN_ANNOTATIONS)}
 
 
-def _differing(expected: dict[str, str], got: dict[str, str]) -> str:
+def differing(expected: dict[str, str], got: dict[str, str]) -> str:
+    """The first key that differs, with both values."""
     key = next(key for key in sorted({*expected, *got}) if expected.get(key) != got.get(key))
     return f"{key} is {got.get(key, 'absent')!r}, expected {expected.get(key, 'absent')!r}"
 
 
 @contract("SANDBOX-11", on=call("RunPodSandbox"))
 def sandbox_is_labelled_as_its_pod(m: Moment) -> Findings:
-    """A sandbox has the pod's labels and the labels of its name, namespace and UID, and the pod's
-    annotations.
-    """
+    """A sandbox has the pod's labels, those of its name, namespace and UID, and its annotations."""
     config, pod = asked_sandbox(m).config, m.pod
     identity = _identity(config.metadata)
     named = {key: config.labels.get(key, "") for key in identity}
     if named != identity:
-        return broken(f"label {_differing(identity, named)}")
-    if pod is None or pod.manifest is None or not _never_updated(pod):
+        return broken(f"label {differing(identity, named)}")
+    if pod is None or pod.manifest is None or not never_updated(pod):
         return KEPT
     meta = pod.manifest.metadata
     labels = {**(meta.labels or {}), **identity}
     if config.labels != labels:
-        return broken(f"label {_differing(labels, config.labels)}", pod.set_seq)
-    annotations, got = _foreign(meta.annotations or {}), _foreign(config.annotations)
+        return broken(f"label {differing(labels, config.labels)}", pod.set_seq)
+    annotations, got = of_the_pod(meta.annotations or {}), of_the_pod(config.annotations)
     if annotations != got:
-        return broken(f"annotation {_differing(annotations, got)}", pod.set_seq)
+        return broken(f"annotation {differing(annotations, got)}", pod.set_seq)
     return KEPT
 
 
@@ -81,8 +83,9 @@ def log_directory_names_the_pod(m: Moment) -> Findings:
 
 @contract("SANDBOX-13", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def hostname_is_the_pods(m: Moment) -> Findings:
-    """The hostname is the pod's, spec.hostname or its name cut to 63 characters, and empty on the host's
-    network.
+    """The hostname is spec.hostname or the pod's name, cut to 63 characters.
+
+    On the host's network it is empty.
     """
     pod, config = m.pod, asked_sandbox(m).config
     if pod is None or pod.spec is None or pod.spec.hostname_override:
@@ -125,8 +128,10 @@ def _modes(spec: PodSpec) -> tuple[str, str, str]:
 
 @contract("SANDBOX-15", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def namespaces_follow_the_spec(m: Moment) -> Findings:
-    """The network is the node's for hostNetwork; PID is per container, the pod's if shared, or the node's for
-    hostPID; IPC is the pod's, or the node's for hostIPC.
+    """The network, PID and IPC namespaces are those that the spec asks for.
+
+    The network is the pod's, or the node's for hostNetwork; PID is per container, the pod's if shared, or the
+    node's for hostPID; IPC is the pod's, or the node's for hostIPC.
     """
     pod = m.pod
     if pod is None or pod.spec is None:
@@ -150,23 +155,25 @@ def handler_comes_from_the_runtime_class(m: Moment) -> Findings:
     return broken(f"handler {handler!r} for a pod without a runtimeClassName") if handler else KEPT
 
 
-def _difference(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> str | None:
+def told_otherwise(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> str | None:
     """What a container is told otherwise than its sandbox; labels may have been updated in between."""
     for name in ("metadata", "hostname", "log_directory", "port_mappings", "linux"):
         if getattr(made, name) != getattr(told, name):
             return f"{name} of its sandbox is {getattr(made, name)}, it is told {getattr(told, name)}"
-    if pod.manifest is not None and not _never_updated(pod):
+    if pod.manifest is not None and not never_updated(pod):
         return None
     if made.labels != told.labels:
-        return f"label {_differing(made.labels, told.labels)}"
-    annotations, got = _foreign(made.annotations), _foreign(told.annotations)
-    return f"annotation {_differing(annotations, got)}" if annotations != got else None
+        return f"label {differing(made.labels, told.labels)}"
+    annotations, got = of_the_pod(made.annotations), of_the_pod(told.annotations)
+    return f"annotation {differing(annotations, got)}" if annotations != got else None
 
 
 @contract("SANDBOX-17", on=call("CreateContainer"))
 def container_is_made_in_the_newest_sandbox(m: Moment) -> Findings:
-    """Every container is made in its pod's newest sandbox, which has not been stopped, and is told the config
-    that the sandbox was run with, its attempt included; only the time the pod was seen may differ.
+    """Every container is made in its pod's newest sandbox, which has not been stopped.
+
+    It is told the config that the sandbox was run with, its attempt included; only the time the pod was seen
+    may differ.
     """
     pod, sandbox = m.pod, m.sandbox
     if pod is None or not pod.born or not standing(pod):
@@ -180,7 +187,7 @@ def container_is_made_in_the_newest_sandbox(m: Moment) -> Findings:
         return broken(f"{name} is made in a sandbox that was stopped", newest.stops[-1].call.seq)
     if newest.config is None:
         return None
-    wrong = _difference(pod, newest.config, request.sandbox_config)
+    wrong = told_otherwise(pod, newest.config, request.sandbox_config)
     return broken(f"{name}: {wrong}", run_seq) if wrong else KEPT
 
 
@@ -200,4 +207,4 @@ def sysctl_names_reach_the_runtime_with_dots(m: Moment) -> Findings:
     got = asked_sandbox(m).config.linux.sysctls
     if not wanted:
         return None
-    return KEPT if got == wanted else broken(f"sysctl {_differing(wanted, got)}", pod.set_seq)
+    return KEPT if got == wanted else broken(f"sysctl {differing(wanted, got)}", pod.set_seq)

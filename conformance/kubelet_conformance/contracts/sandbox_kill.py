@@ -27,7 +27,7 @@ def _stop_of(sandbox: Sandbox) -> Pattern:
 
 @contract("SANDBOX-18", on=call("StopPodSandbox"))
 def containers_are_stopped_before_their_sandbox(m: Moment) -> Findings:
-    """A pod is killed by stopping all its running containers and, when those stops were answered, its sandbox."""
+    """A pod is killed by stopping all its running containers and, when that is answered, its sandbox."""
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born:
         return None
@@ -74,8 +74,9 @@ def sandbox_is_stopped_after_the_last_container(m: Moment) -> Findings:
 
 @contract("SANDBOX-19", on=failed("StopPodSandbox"))
 def failed_sandbox_stop_is_retried(m: Moment) -> Findings:
-    """A StopPodSandbox that fails, but for NotFound, is retried within 16 s, and until then the pod has no
-    terminal phase and no other sandbox.
+    """A StopPodSandbox that fails, but for NotFound, is retried within 16 s.
+
+    Until then the pod has no terminal phase and no other sandbox.
     """
     pod, sandbox, error = m.pod, m.sandbox, m.reply.error
     if pod is None or sandbox is None or not pod.born or error is None or error.code == "NOT_FOUND":
@@ -96,8 +97,9 @@ def failed_sandbox_stop_is_retried(m: Moment) -> Findings:
 
 @contract("SANDBOX-26", on=failed("StopContainer"))
 def failed_container_stop_does_not_end_the_kill(m: Moment) -> Findings:
-    """When a StopContainer of a pod-level kill fails, the sandbox is stopped all the same, and the kill is
-    repeated even if that succeeded.
+    """When a StopContainer of a pod-level kill fails, the sandbox is stopped all the same.
+
+    The kill is repeated even if that succeeded.
     """
     sandbox = _kills_the_pod(m)
     if sandbox is None or (m.reply.error is not None and m.reply.error.code == "NOT_FOUND"):
@@ -130,8 +132,9 @@ class _Address:
 
 @contract("SANDBOX-20", on=status(), needs=(CRI, STATUS))
 def address_outlives_the_sandbox(m: Moment) -> Findings:
-    """A pod's status shows the IP that its sandbox was read with, and keeps it when the sandbox has stopped;
-    only when every record has vanished is it dropped until the next sandbox was read.
+    """A pod's status shows the IP that its sandbox was read with, and keeps it when that has stopped.
+
+    Only when every record has vanished is it dropped until the next sandbox was read.
     """
     pod, new = m.pod, m.status
     if pod is None or new is None or not pod.born or (pod.spec is not None and pod.spec.host_network):

@@ -1,4 +1,4 @@
-"""Sandboxes of a pod: which ones stand, why the newest has to be replaced, and what keeps a kubelet from it."""
+"""Sandboxes of a pod: which ones stand, why the newest is replaced, and what keeps a kubelet from it."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from kubelet_conformance.contract.words import call, done, exited, failed, happe
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, restart_at, restart_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
+    HELD_UP,
     asked,
     creation_of,
     first_missing,
@@ -142,7 +143,7 @@ def _(m: Moment) -> Findings:
     return answered(
         by=start_of(missing),
         within=max(REACTION, restart_bound(m, missing)),
-        unless=CALLED_OFF.either(exited()),
+        unless=HELD_UP.either(exited()),
         text=f"{missing} is made after {container.name} runs",
     )
 
@@ -202,7 +203,7 @@ def _comes_back(m: Moment, container: Container) -> Finding:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=CALLED_OFF.either(exited().where(lambda now: now.container is not container, "another ended")),
+        unless=HELD_UP.either(exited().where(lambda now: now.container is not container, "another ended")),
         text=f"sidecar {container.name} is made again",
     )
 
@@ -218,7 +219,7 @@ def lost_one_is_started(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=CALLED_OFF.either(exited()),
+        unless=HELD_UP.either(exited()),
         text=f"sidecar {container.name} is made again after its record was lost",
     )
 
@@ -251,7 +252,7 @@ def changed_image_restarts(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=stop_of(newest),
                 within=REACTION,
-                unless=CALLED_OFF.either(exited()),
+                unless=HELD_UP.either(exited()),
                 not_before=creation_of(new.name),
                 text=f"sidecar {new.name} is stopped for its new image",
             )
@@ -266,7 +267,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=most_delay(m, container.name) + RETRY + RETRY_SLACK,
-        unless=CALLED_OFF.either(told_otherwise(container)),
+        unless=HELD_UP.either(told_otherwise(container)),
         text=f"sidecar {container.name} is made again after its start failed",
     )
 

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 __all__ = ("COUNTS", "PHASES", "Counts", "PhaseRow", "count", "phase_of", "seen")
 
 Seen: TypeAlias = Literal[
-    "missing", "empty", "running", "starting", "ended well", "ended badly", "waiting", "again after 0", "again"
+    "missing",
+    "empty",
+    "running",
+    "starting",
+    "ended well",
+    "ended badly",
+    "waiting",
+    "again after 0",
+    "again",
 ]
 """What a container's status says.
 
@@ -26,10 +34,13 @@ ended with 0 or otherwise.
 """
 
 
+Counted: TypeAlias = Literal["init", "sidecar", "app"]
+
+
 class CountRow(NamedTuple):
     """A container of `kind` whose status says one of `seen` adds one to each of `counts`."""
 
-    kind: Literal["init", "sidecar", "app"]
+    kind: Counted
     seen: tuple[Seen, ...]
     counts: tuple[str, ...]
     why: str
@@ -85,7 +96,8 @@ class Counts:
         return self.all_stopped and self.stopped == self.succeeded
 
 
-class PhaseRow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
     """Where `when` holds, the phase is `phase`."""
 
     row: str
@@ -151,8 +163,8 @@ def count(spec: PodSpec, status: PodStatus, *, final: bool = False) -> Counts:
     apps = {s.name: s for s in status.container_statuses or ()}
     found: dict[str, int] = {}
 
-    def add(container: ContainerSpec, kind: str, statuses: dict[str, ContainerStatus]) -> None:
-        for name in _COUNTS[kind, seen(statuses.get(container.name))]:  # type: ignore[index]
+    def add(container: ContainerSpec, kind: Counted, statuses: dict[str, ContainerStatus]) -> None:
+        for name in _COUNTS[kind, seen(statuses.get(container.name))]:
             found[name] = found.get(name, 0) + 1
 
     for container in spec.init_containers or ():

@@ -22,7 +22,9 @@ from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, T
 from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod, Sandbox
@@ -96,7 +98,7 @@ def object_goes_after_the_sandbox(m: Moment) -> Findings:
 
 
 @contract("TERM-02", on=call("StopContainer"), needs=(CRI, PODS))
-def containers_are_stopped_together(m: Moment) -> Findings:
+def containers_are_stopped_together(m: Moment) -> Iterator[Finding]:
     """When a pod is terminated, its containers without an order among them are stopped at one time."""
     pod, first = m.pod, m.container
     if pod is None or first is None or pod.termination is None or first.kind == "sidecar":
@@ -223,7 +225,7 @@ def failed_kill_is_told(m: Moment) -> Findings:
 
 
 @contract("TERM-29", on=exited(), needs=(CRI, PODS))
-def exit_in_the_grace_is_final(m: Moment) -> Findings:
+def exit_in_the_grace_is_final(m: Moment) -> Iterator[Finding]:
     """A container that exits in its grace period is not started again, and the others keep their grace."""
     pod, gone = m.pod, m.container
     if pod is None or gone is None or pod.termination is None or not pod.born:
@@ -251,7 +253,7 @@ def _shorter_than(timeout: int | None) -> Predicate:
 
 
 @contract("TERM-20", on=END, needs=(CRI, PODS), clause="stays")
-def finished_pod_keeps_its_object(m: Moment) -> Findings:
+def finished_pod_keeps_its_object(m: Moment) -> Iterator[Finding]:
     """The object of a pod that finished by itself is deleted by nobody but its owner."""
     for pod in m.world.pods.values():
         finished = pod.status if pod.finished else None

@@ -7,6 +7,8 @@ and grace periods are lower bounds.
 from __future__ import annotations
 
 __all__ = (
+    "API_POLL",
+    "CALL_TIMEOUT",
     "EXEC_SLACK",
     "FILE_POLL",
     "GC_PERIOD",
@@ -50,3 +52,5 @@ EXEC_SLACK = 2.0
 """How long a runtime may take to kill and to answer once an ExecSync's timeout is over."""
 FILE_POLL = 20.0
 """How often a manifest folder is read where nothing tells of a change in it (fileCheckFrequency)."""
+CALL_TIMEOUT = 120.0
+"""How long the kubelet waits for an answer (runtimeRequestTimeout); some calls get longer."""

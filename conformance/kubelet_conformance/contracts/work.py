@@ -24,7 +24,9 @@ from kubelet_conformance.trace.bodies import (
 )
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
     from kubelet_conformance.trace.views import Pod
@@ -53,13 +55,6 @@ def steps_of_one_pod_follow_one_another(m: Moment) -> Findings:
 def _stops(one: Call, sandbox_id: str) -> bool:
     """Garbage collection may stop an older sandbox at any time."""
     return one.rpc == "StopPodSandbox" and f'"{sandbox_id}"'.encode() in bytes(one.request.raw)
-
-
-class _Updates:
-    """That a pod was sent again after it had been asked to go."""
-
-    def __init__(self) -> None:
-        self.seq = 0
 
 
 @contract("WORK-03", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
@@ -129,7 +124,7 @@ def steps_are_remembered(m: Moment) -> Findings:
 
 
 @termination_is_irreversible.clause("gone", on=deleted().either(END))
-def pod_went_without_another_start(m: Moment) -> Findings:
+def pod_went_without_another_start(m: Moment) -> Iterator[Finding]:
     """A pod that had something running was asked to go, and went."""
     pods = [m.pod] if m.pod is not None else list(m.world.pods.values()) if "end" in m.keys else []
     for pod in pods:
@@ -146,7 +141,7 @@ _TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended, "its phase is 
 
 
 @contract("WORK-05", on=_TO_GO.either(_ANSWERED), needs=(CRI, PODS), versions=since("1.22"))
-def pod_that_is_to_go_is_stopped(m: Moment) -> Findings:
+def pod_that_is_to_go_is_stopped(m: Moment) -> Iterator[Finding]:
     """A pod that is being deleted, was removed, or was sent with a terminal phase has each of its running
     containers stopped, as soon as its worker is free.
     """  # noqa: D205 - one rule of two lines
@@ -236,7 +231,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment) -> Findings:
 
 
 @records_stay_until_the_pod_is_stopped.clause("exit-codes", on=status())
-def final_status_has_the_exit_codes(m: Moment) -> Findings:
+def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
     """The status that is terminal has the codes."""
     pod, now = m.pod, m.status
     if pod is None or now is None or not now.terminal or not pod.born:
@@ -264,7 +259,7 @@ def finished_pod_is_left_alone(m: Moment) -> Findings:
 
 
 @finished_pod_is_left_alone.clause("stays", on=END)
-def finished_pods_stayed_finished(m: Moment) -> Findings:
+def finished_pods_stayed_finished(m: Moment) -> Iterator[Finding]:
     """What has ended stays so."""
     for pod in m.world.pods.values():
         if pod.finished and pod.born and pod.status_t is not None and m.t - pod.status_t >= 1.0:
@@ -326,7 +321,7 @@ def pod_sent_as_ended_is_not_started(m: Moment) -> Findings:
 
 
 @pod_sent_as_ended_is_not_started.clause("stays", on=END)
-def pods_sent_as_ended_stayed_so(m: Moment) -> Findings:
+def pods_sent_as_ended_stayed_so(m: Moment) -> Iterator[Finding]:
     """It stays as it is."""
     for pod in m.world.pods.values():
         sent = pod.manifest.status if pod.manifest else None

@@ -1,4 +1,4 @@
-"""A written status, joined with the manifest, with the runtime's records, and with the phase it amounts to."""
+"""A written status, joined with the manifest, the runtime's records and the phase it amounts to."""
 
 from __future__ import annotations
 
@@ -64,12 +64,20 @@ class Entry:
 
 
 class _Named:
-    """The containers that statuses have named, which may be removed by now; and the last status' entries."""
+    """The containers that statuses have named, which may be removed by now."""
 
     def __init__(self) -> None:
         self.containers: dict[str, Container] = {}
-        self.seq = 0
+
+
+class _Looked:
+    """What was found in the status of the moment, so that it is looked at once for all contracts."""
+
+    def __init__(self) -> None:
+        self.entries_seq = 0
         self.entries: tuple[Entry, ...] = ()
+        self.written_seq = 0
+        self.written: Written | None = None
 
 
 def record_with(m: Moment, container_id: str) -> Container | None:
@@ -91,11 +99,11 @@ def entries(m: Moment) -> tuple[Entry, ...]:
     """What the status of this moment says of each container."""
     if m.pod is None or m.status is None:
         return ()
-    named = m.pod.note(_Named)
-    if named.seq != m.seq:
-        named.seq = m.seq
-        named.entries = tuple(_entry(m, m.pod, status) for status in _statuses(m.status))
-    return named.entries
+    looked = m.pod.note(_Looked)
+    if looked.entries_seq != m.seq:
+        looked.entries_seq = m.seq
+        looked.entries = tuple(_entry(m, m.pod, status) for status in _statuses(m.status))
+    return looked.entries
 
 
 def _statuses(status: PodStatus) -> list[ContainerStatus]:
@@ -124,7 +132,7 @@ class Written:
     counts: Counts
     row: PhaseRow
     generated: frozenset[str]
-    """The phases that its containers amount to: two where the trace does not tell whether it is the last one."""
+    """The phases that its containers amount to: several where it may or may not be the last status."""
     allowed: frozenset[str]
     """These, and the phase that was held back from the end."""
 
@@ -135,8 +143,17 @@ def written(m: Moment) -> Written | None:
     The API server's first status has no conditions, and a reason tells that a handler (eviction, deadline)
     or admission has set the phase.
     """
-    pod, status = m.pod, m.status
-    if pod is None or status is None or pod.spec is None or not status.conditions or status.reason:
+    if m.pod is None or m.status is None:
+        return None
+    looked = m.pod.note(_Looked)
+    if looked.written_seq != m.seq:
+        looked.written_seq = m.seq
+        looked.written = _written(m, m.pod, m.status)
+    return looked.written
+
+
+def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
+    if pod.spec is None or not status.conditions or status.reason:
         return None
     counts = count(pod.spec, status)
     row = phase_of(counts)
@@ -162,8 +179,9 @@ def _held(pod: Pod, m: Moment) -> set[str]:
     """A terminal phase is held back, at the last one written, until all is stopped."""
     if pod.status is None:
         return {"Pending", "Running"}
-    sampled = m.header.channels.api != "full"
-    return {"Pending", "Running"} if sampled and not pod.status.terminal else {pod.status.phase}
+    last = pod.status.phase
+    missed = last == "Pending" and m.header.channels.api != "full"
+    return {last, "Running"} if missed else {last}
 
 
 def seconds(stamp: str | None) -> int | None:

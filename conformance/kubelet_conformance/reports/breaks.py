@@ -25,11 +25,11 @@ _Lines: TypeAlias = dict[str, dict[int, Line]]
 def chosen(evidence: list[Evidence]) -> list[Evidence]:
     """The breaks to show: those the baseline does not know, one of each clause before a second of any."""
     unknown = [each for each in evidence if not each.deviation]
-    first = {each.clause: each for each in reversed(unknown)}
-    others = [each for each in unknown if first[each.clause] is not each]
-    return [each for each in unknown if first[each.clause] is each][:BREAKS_SHOWN] + others[
-        : max(0, BREAKS_SHOWN - len(first))
-    ]
+    first = {each.clause: number for number, each in reversed(list(enumerate(unknown)))}
+    by_worth = sorted(
+        range(len(unknown)), key=lambda number: (first[unknown[number].clause] != number, number)
+    )
+    return [unknown[number] for number in sorted(by_worth[:BREAKS_SHOWN])]
 
 
 def lines_of(evidence: Iterable[Evidence]) -> _Lines:
@@ -53,7 +53,8 @@ class Break:
         found = {line.seq: line for seq in self.evidence.seq if (line := known.get(seq)) is not None}
         in_order = sorted(found.values(), key=lambda line: line.seq)
         if not in_order:
-            yield f"records {', '.join(f'#{seq}' for seq in self.evidence.seq[:LINES_SHOWN])} (not read again)"
+            records = ", ".join(f"#{seq}" for seq in self.evidence.seq[:LINES_SHOWN])
+            yield f"records {records} (the trace could not be read again)"
             return
         start = in_order[0].t
         wide = max(len(str(line.seq)) for line in in_order) + 1

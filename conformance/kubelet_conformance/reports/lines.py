@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kubelet_conformance.reports.safe import safe, short
 from kubelet_conformance.trace.bodies import (
@@ -26,14 +26,13 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.records import (
     ApiWrite,
-    Call,
     Deleted,
+    End,
     Event,
     Expect,
     Fault,
     Kubelet,
     PodChange,
-    Reply,
     RuntimeEvent,
     Status,
 )
@@ -49,6 +48,7 @@ __all__ = ("asked", "replied", "told")
 
 _Say: TypeAlias = "Callable[[Moment], str]"
 _MESSAGE_CHARS_MAX = 160
+_IMAGE_CHARS_MAX = 40
 
 
 def asked(moment: Moment) -> str:
@@ -71,31 +71,8 @@ def replied(moment: Moment) -> str:
 def told(moment: Moment) -> str:
     """Any record that is no call and no reply."""
     record = moment.record
-    if isinstance(record, (Call, Reply)):
-        raise TypeError("a call and its reply make a line together: see `asked` and `replied`")
-    if isinstance(record, PodChange):
-        return _pod_change(moment, record)
-    if isinstance(record, Status):
-        return _status(moment, record)
-    if isinstance(record, RuntimeEvent):
-        return _runtime(moment, record)
-    if isinstance(record, Event):
-        where = f" {safe(record.container)}" if record.container else ""
-        words = (record.type, record.reason, safe(record.message, _MESSAGE_CHARS_MAX))
-        return f"event{where} of {_pod_name(moment.pod, record.uid)}: {safe(' '.join(filter(None, words)))}"
-    if isinstance(record, Deleted):
-        return f"pod object deleted: {_pod_name(moment.pod, record.uid)}"
-    if isinstance(record, Kubelet):
-        return f"kubelet {record.op}"
-    if isinstance(record, Fault):
-        return f"fault: {safe(record.what)}"
-    if isinstance(record, ApiWrite):
-        words = (record.verb, record.resource, record.subresource, str(record.code or ""))
-        return f"API write {safe(' '.join(filter(None, words)))} of {_pod_name(moment.pod, record.uid)}"
-    if isinstance(record, Expect):
-        met = "came" if record.met else "did not come"
-        return f"wait for {safe(record.awaited or record.contract)}: it {met}"
-    return "end of observation" if record.kind == "end" else safe(record.kind)
+    say = _TOLD.get(type(record))
+    return say(moment, record) if say else safe(record.kind)
 
 
 def _pod_name(pod: Pod | None, uid: str = "") -> str:
@@ -133,7 +110,8 @@ def _create(moment: Moment) -> str:
     request = moment.request(CreateContainerRequest)
     meta = request.config.metadata
     sandbox = _sandbox(moment.sandbox, request.pod_sandbox_id)
-    return f"{safe(meta.name)}#{meta.attempt} in {sandbox}, image {safe(request.config.image.image, 80)}"
+    image = request.config.image.user_specified_image or request.config.image.image
+    return f"{safe(meta.name)}#{meta.attempt} in {sandbox}, image {safe(image, _IMAGE_CHARS_MAX)}"
 
 
 def _named_container(moment: Moment) -> str:
@@ -175,7 +153,7 @@ def _sandbox_state(moment: Moment) -> str:
 
 def _image_found(moment: Moment) -> str:
     image = moment.response(ImageStatusReply).image
-    return "absent" if image is None else f"present, {safe(image.id, 40)}"
+    return "absent" if image is None else f"present, {safe(image.id, _IMAGE_CHARS_MAX)}"
 
 
 _ASKED: dict[str, _Say] = {
@@ -205,7 +183,7 @@ _REPLIED: dict[str, _Say] = {
     "ListPodSandbox": lambda moment: f"{len(moment.response(ListPodSandboxReply).items)} sandboxes",
     "ExecSync": lambda moment: f"exit code {moment.response(ExecSyncReply).exit_code}",
     "ImageStatus": _image_found,
-    "PullImage": lambda moment: safe(moment.response(PullImageReply).image_ref, 40),
+    "PullImage": lambda moment: safe(moment.response(PullImageReply).image_ref, _IMAGE_CHARS_MAX),
 }
 
 
@@ -252,3 +230,34 @@ def _runtime(moment: Moment, record: RuntimeEvent) -> str:
         whom = _sandbox(moment.sandbox, record.sandbox_id) if record.sandbox_id else safe(record.name)
     code = "" if record.exit_code is None else f", code {record.exit_code}"
     return f"the runtime tells: {safe(record.op)} {whom}{code}".rstrip()
+
+
+def _event(moment: Moment, record: Event) -> str:
+    where = f" {safe(record.container)}" if record.container else ""
+    words = (record.type, record.reason, safe(record.message, _MESSAGE_CHARS_MAX))
+    return f"event{where} of {_pod_name(moment.pod, record.uid)}: {safe(' '.join(filter(None, words)))}"
+
+
+def _api_write(moment: Moment, record: ApiWrite) -> str:
+    words = (record.verb, record.resource, record.subresource, str(record.code or ""))
+    return f"API write {safe(' '.join(filter(None, words)))} of {_pod_name(moment.pod, record.uid)}"
+
+
+def _expect(_: Moment, record: Expect) -> str:
+    return (
+        f"wait for {safe(record.awaited or record.contract)}: it {'came' if record.met else 'did not come'}"
+    )
+
+
+_TOLD: dict[type, Callable[[Moment, Any], str]] = {
+    PodChange: _pod_change,
+    Status: _status,
+    RuntimeEvent: _runtime,
+    Event: _event,
+    ApiWrite: _api_write,
+    Expect: _expect,
+    Deleted: lambda moment, record: f"pod object deleted: {_pod_name(moment.pod, record.uid)}",
+    Kubelet: lambda _, record: f"kubelet {record.op}",
+    Fault: lambda _, record: f"fault: {safe(record.what)}",
+    End: lambda _moment, _record: "end of observation",
+}

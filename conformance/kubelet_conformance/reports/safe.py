@@ -25,12 +25,7 @@ def safe(text: str, limit: int = TEXT_CHARS_MAX) -> str:
 
 
 def _shown(char: str) -> str:
-    if char in "\n\r\t":
-        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
-    if unicodedata.category(char) in _UNSEEN:
-        code = ord(char)
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-    return char
+    return char.encode("unicode_escape").decode() if unicodedata.category(char) in _UNSEEN else char
 
 
 def short(identity: str) -> str:

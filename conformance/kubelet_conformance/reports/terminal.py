@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -115,8 +116,10 @@ class TerminalReport:
         for result in broken:
             self._line()
             self._contract(result, "BROKEN")
-            for each in shown[result.contract.id]:
-                self._break(result, Break(each, lines))
+            for trace, breaks in groupby(shown[result.contract.id], key=lambda each: each.trace):
+                for each in breaks:
+                    self._break(result, Break(each, lines))
+                self._again(result, trace)
             more = result.outcome.breaks - len(shown[result.contract.id])
             if more:
                 self._line(f"    and {_count(more, 'more break')}; --format json lists them", "dim")
@@ -142,10 +145,12 @@ class TerminalReport:
         for line in at.slice():
             self._line(f"      {line}")
         self._line(f"      {safe(evidence.text, WIDTH_MAX * 20)}", _STYLES[Verdict.BROKEN])
-        command = f"kubelet-conformance check {in_shell(evidence.trace)} --contract {contract.id}"
+
+    def _again(self, result: Result, trace: str) -> None:
+        command = f"kubelet-conformance check {in_shell(trace)} --contract {result.contract.id}"
         if self._run.kubernetes:
             command += f" --kubernetes {self._run.kubernetes}"
-        self._line(f"      again: {command}", "cyan")
+        self._line(f"    again: {command}", "cyan")
 
     def _errors(self) -> None:
         for result in self._having(Verdict.ERROR):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubelet_conformance.trace.bodies import (
     ImageStatusReply,
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "IMAGES_REMEMBERED",
+    "ImageAnswer",
     "ImageKnown",
     "Pulls",
     "image_asked",
@@ -31,36 +32,44 @@ IMAGES_REMEMBERED = 10_000
 _ANSWERS_KEPT = 8
 
 
+class ImageAnswer(NamedTuple):
+    """One answer to ImageStatus."""
+
+    seq: int
+    present: bool | None
+    """None for an error."""
+
+
 class ImageKnown:
     """One image name as the kubelet asks for it, and what the runtime last said of it."""
 
-    __slots__ = ("answers", "failed", "id", "present", "pulled_ref", "pulled_seq")
+    __slots__ = ("answers", "id", "pulled_ref", "pulled_seq")
 
     def __init__(self) -> None:
-        self.answers: list[int] = []
-        """The latest answers to ImageStatus, errors included, by seq, oldest first."""
-        self.present: bool | None = None
-        """What the last answer said; None where it was an error, or nobody asked."""
-        self.failed = False
-        """The last answer was an error."""
+        self.answers: list[ImageAnswer] = []
+        """The latest answers to ImageStatus, oldest first."""
         self.id = ""
         self.pulled_ref = ""
         """What the last good PullImage returned."""
         self.pulled_seq = 0
 
+    @property
+    def last(self) -> ImageAnswer | None:
+        """The last answer."""
+        return self.answers[-1] if self.answers else None
+
 
 class Pulls:
     """The pulls of one image by one pod, in one life of the kubelet."""
 
-    __slots__ = ("error", "failed_seq", "failed_t", "failures", "life")
+    __slots__ = ("errors", "failed_seq", "failed_t", "life")
 
     def __init__(self, life: int) -> None:
         self.life = life
-        self.failures = 0
         self.failed_t = 0.0
         self.failed_seq = 0
-        self.error: RpcError | None = None
-        """The last failure."""
+        self.errors: list[RpcError] = []
+        """The last two failures, oldest first."""
 
 
 def image_known(world: World, name: str) -> ImageKnown:
@@ -75,13 +84,12 @@ def image_known(world: World, name: str) -> ImageKnown:
 def image_asked(moment: Moment) -> None:
     """ImageStatus was answered, well or by an error."""
     known = image_known(moment.world, moment.request(ImageStatusRequest).image.image)
-    known.answers = [*known.answers[1 - _ANSWERS_KEPT :], moment.seq]
-    known.failed = moment.reply.error is not None
-    known.present = None
-    if not known.failed:
+    present = None
+    if moment.reply.error is None:
         image = moment.response(ImageStatusReply).image
-        known.present = image is not None
+        present = image is not None
         known.id = image.id if image else ""
+    known.answers = [*known.answers[1 - _ANSWERS_KEPT :], ImageAnswer(moment.seq, present)]
 
 
 def image_pulled(moment: Moment) -> None:
@@ -100,5 +108,6 @@ def pull_failed(moment: Moment) -> None:
     pulls = pod.pulls.get(name)
     if pulls is None or pulls.life != life:
         pulls = pod.pulls[name] = Pulls(life)
-    pulls.failures += 1
-    pulls.failed_t, pulls.failed_seq, pulls.error = moment.t, moment.seq, error
+    pulls.failed_t, pulls.failed_seq = moment.t, moment.seq
+    if error is not None:
+        pulls.errors = [*pulls.errors[-1:], error]

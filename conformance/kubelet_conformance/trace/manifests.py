@@ -225,6 +225,12 @@ class PodStatus(_Object, frozen=True):
         return next((c for c in self.conditions or () if c.type == kind), None)
 
     @property
+    def every_container(self) -> tuple[ContainerStatus, ...]:
+        """The statuses of all containers: init, app, ephemeral."""
+        lists = (self.init_container_statuses, self.container_statuses, self.ephemeral_container_statuses)
+        return tuple(one for some in lists for one in some or ())
+
+    @property
     def terminal(self) -> bool:
         """Succeeded and Failed are final."""
         return self.phase in {"Succeeded", "Failed"}

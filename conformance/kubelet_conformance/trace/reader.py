@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, get_args
 
@@ -70,7 +70,7 @@ class Reader:
             raise
         self._open: dict[str, tuple[Call, int]] = {}
         self._open_bytes = 0
-        self._recent: dict[str, None] = {}
+        self._recent = OrderedDict[str, None]()
         self._replies = LatestReplies()
         self._seq = 0
         self._t = 0.0
@@ -109,6 +109,8 @@ class Reader:
         remedy = 'the first line of a trace is {"trace": 1, "channels": {...}, ...}'
         if not raw.strip():
             raise self.bad("the file is empty" if not raw else "there is no trace header", remedy)
+        if raw.startswith(b"\xef\xbb\xbf"):
+            raise self.bad("the file begins with a byte order mark", "save it as plain UTF-8")
         for magic, packer in _PACKERS.items():
             if raw.startswith(magic):
                 raise self.bad(f"the file is compressed ({packer})", "unpack it first")
@@ -159,7 +161,10 @@ class Reader:
 
     def _out_of_order(self, seq: int, t: float) -> TraceError:
         if seq <= self._seq:
-            return self.bad(f"seq falls from {self._seq} to {seq}", "seq counts up from 1 without repeats")
+            word = "repeats" if seq == self._seq else "falls"
+            return self.bad(
+                f"seq {word}: {seq} after {self._seq}", "seq counts up from 1; renumber, or record again"
+            )
         return self.bad(
             f"time falls from {self._t:g} to {t:g} s", "t is seconds since the start and never falls"
         )
@@ -176,7 +181,7 @@ class Reader:
             )
         self._recent[line.id] = None
         if len(self._recent) > REMEMBERED_IDS:
-            del self._recent[next(iter(self._recent))]
+            self._recent.popitem(last=False)
         call = Call(line.seq, line.t, line.rpc, line.id, Body(line.request))
         self._open[line.id] = call, size
         return call
@@ -214,8 +219,12 @@ class Reader:
     def _unknown(self, raw: bytes, error: Exception) -> Unknown:
         """A record of a kind of a later version; anything else that does not decode is bad input."""
         envelope: Unknown | None = None
-        with contextlib.suppress(*_UNREADABLE):
+        try:
             envelope = msgspec.json.decode(raw, type=Unknown)
+        except RecursionError as deeper:
+            error = deeper
+        except _UNREADABLE:
+            pass  # The first error says more.
         if envelope is not None and envelope.kind not in _KNOWN_KINDS:
             if envelope.seq <= self._seq or envelope.t < self._t:
                 raise self._out_of_order(envelope.seq, envelope.t)

@@ -116,7 +116,7 @@ class Readings:
         else:
             sandbox = moment.response(PodSandboxStatusReply).status
             self._sandboxes(moment, [sandbox] if sandbox else [], whole=True)
-        news = ("told:container",) if moment.containers_told else ()
+        news: tuple[str, ...] = ("told:container",) if moment.containers_told else ()
         news += ("told:sandbox",) if moment.sandboxes_told else ()
         return (*news, "told:list") if rpc.startswith("List") else news
 

@@ -73,7 +73,8 @@ class Body:
             except RecursionError:
                 raise BodyError("it is nested too deeply") from None
             except (msgspec.MsgspecError, ValueError) as error:
-                raise BodyError(f"{error}") from None
+                problem = f"{error}" if memoryview(self.raw).nbytes else "what it is about is missing"
+                raise BodyError(problem) from None
             self._type = kind
         value: T = self._value
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeAlias
@@ -29,7 +30,7 @@ class LatestReplies:
 
     def __init__(self) -> None:
         self._id_of: dict[_Key, str] = {}
-        self._kept: dict[str, tuple[_Key, Body, int]] = {}
+        self._kept: OrderedDict[str, tuple[_Key, Body, int]] = OrderedDict()
         self._bytes = 0
 
     def remember(self, call: Call, body: Body) -> None:

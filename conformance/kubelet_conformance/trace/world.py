@@ -6,6 +6,7 @@ length of the trace.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.trace.errors import BodyError
@@ -48,7 +49,7 @@ class World:
         self.readings = Readings()
         self.images: dict[str, ImageKnown] = {}
         """By the name the kubelet asks for."""
-        self._gone: dict[str, str] = {}
+        self._gone = OrderedDict[str, str]()
 
     @property
     def past_known(self) -> bool:
@@ -192,7 +193,7 @@ class World:
             self.pods.pop(pod.uid, None)
             self._gone[pod.uid] = pod.finished
             if len(self._gone) > FINISHED_REMEMBERED:
-                del self._gone[next(iter(self._gone))]
+                self._gone.popitem(last=False)
         if self.names.get((pod.namespace, pod.name)) is pod:
             del self.names[pod.namespace, pod.name]
         if pod.mirror_uid:

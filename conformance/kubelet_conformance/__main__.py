@@ -1,0 +1,10 @@
+"""`python -m kubelet_conformance` is the command `kubelet-conformance`."""
+
+from __future__ import annotations
+
+import sys
+
+from kubelet_conformance.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""`explain`: one contract in full."""
+
+from __future__ import annotations
+
+import click
+
+from kubelet_conformance.cli.options import reported
+from kubelet_conformance.cli.output import check_writable, deliver, drawn
+from kubelet_conformance.contract.catalogue import UnknownContract
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.reports.catalogue import entry, entry_report, print_entry
+from kubelet_conformance.reports.jsonreport import as_json
+
+__all__ = ("explain",)
+
+
+@click.command()
+@click.argument("contract_id", metavar="ID")
+@reported
+def explain(*, contract_id: str, form: str, output: str | None) -> None:
+    """Show one contract: its rule as it is judged, its source, the versions it holds for, its clauses."""
+    check_writable(output)
+    try:
+        found = entry(contract_id, every_contract())
+    except UnknownContract as error:
+        raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
+    if form == "json":
+        deliver(as_json(entry_report(found)), output)
+    else:
+        deliver(drawn(lambda console: print_entry(found, console), to_file=bool(output)), output)

@@ -1,0 +1,62 @@
+"""The commands together, and how each of them may end."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING
+
+import click
+
+from kubelet_conformance.cli.check import check
+from kubelet_conformance.cli.explain import explain
+from kubelet_conformance.cli.list import list_contracts
+from kubelet_conformance.cli.options import Settings
+from kubelet_conformance.cli.output import complain
+from kubelet_conformance.reports.run import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("group", "run")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="kubelet-conformance")
+def group() -> None:
+    """Judge what a kubelet and a container runtime said to each other, by a catalogue of contracts."""
+
+
+group.add_command(check)
+group.add_command(list_contracts)
+group.add_command(explain)
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run one command; whatever happens, the exit code says what and no traceback is shown unasked."""
+    settings = Settings()
+    try:
+        code: object = group.main(arguments, "kubelet-conformance", standalone_mode=False, obj=settings)
+    except click.UsageError as error:
+        error.show()
+        return Exit.BAD_INPUT
+    except click.ClickException as error:
+        complain(error.format_message())
+        return Exit.BAD_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        complain("interrupted")
+        return Exit.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last resort
+        return _failed(error, debug=settings.debug)
+    return code if isinstance(code, int) else Exit.OK
+
+
+def _failed(error: Exception, *, debug: bool) -> int:
+    if debug:
+        complain("".join(traceback.format_exception(error)), plain=True)
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    what = f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
+    complain(
+        f"internal error, {what}; this is a mistake in kubelet-conformance: "
+        "please report it with the trace and with what --debug prints"
+    )
+    return Exit.INTERNAL_ERROR

@@ -1,0 +1,124 @@
+"""Where output goes: reports to standard output or a file, messages to standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from kubelet_conformance.reports.safe import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ("check_writable", "complain", "deliver", "drawn")
+
+_MESSAGE_CHARS_MAX = 2000
+
+
+def complain(text: str, *, plain: bool = False) -> None:
+    """A message on standard error, on one line and without what a terminal would obey."""
+    lines = text.splitlines() if plain else [f"error: {text}"]
+    with contextlib.suppress(OSError, ValueError):
+        for line in lines:
+            click.echo(safe(line, _MESSAGE_CHARS_MAX), err=True)
+
+
+def drawn(draw: Callable[[Console], None], *, to_file: bool) -> str:
+    """What is drawn on a console, with the colours and the width that standard output has."""
+    is_terminal = not to_file and sys.stdout is not None and sys.stdout.isatty()
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        force_terminal=True if is_terminal else False if to_file else None,
+        color_system="auto",
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+    draw(console)
+    return text.getvalue()
+
+
+def check_writable(output: str | None, *inputs: str) -> None:
+    """Refuse a file for the report that cannot be one, before the work and not after it."""
+    if output is None:
+        return
+    path = Path(output)
+    if path.is_dir():
+        raise click.ClickException(f"{output}: is a folder; name a file for the report")
+    if not path.parent.is_dir():
+        raise click.ClickException(f"{output}: its folder does not exist; make it first")
+    for each in inputs:
+        with contextlib.suppress(OSError):
+            if path.samefile(each):
+                raise click.ClickException(f"{output}: is an input too; name another file for the report")
+
+
+def deliver(text: str, output: str | None) -> None:
+    """Print the report, or write it to a file, whole or not at all; a report is never lost.
+
+    A reader of standard output that has gone away, such as `head`, is no fault.
+    """
+    if output is None:
+        _print(text)
+        return
+    try:
+        _write(Path(output), text)
+    except OSError as error:
+        _print(text)
+        reason = error.strerror or str(error)
+        raise click.ClickException(
+            f"{output}: cannot be written: {reason}; the report went to standard output"
+        ) from None
+
+
+def _print(text: str) -> None:
+    stream = sys.stdout
+    try:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _silence()
+    except (OSError, AttributeError) as error:
+        _silence()
+        reason = getattr(error, "strerror", None) or "it is closed"
+        raise click.ClickException(f"standard output: cannot be written: {reason}") from None
+
+
+def _silence() -> None:
+    """Let what is still buffered go nowhere, or Python would complain of it at its own end."""
+    with contextlib.suppress(OSError, AttributeError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write beside the file and rename; what is no regular file, such as a pipe, is written to directly."""
+    data = text.encode("utf-8", "backslashreplace")
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+        return
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with beside.open("xb") as file:
+            if target.exists():
+                os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise

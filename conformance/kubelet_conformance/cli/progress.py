@@ -1,0 +1,61 @@
+"""How far a long judging has come, on standard error: one changing line, or now and then a line in a log."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+import click
+
+from kubelet_conformance.reports.safe import safe
+
+__all__ = ("LOGGED_RECORDS", "Progress")
+
+LOGGED_RECORDS = 2_000_000
+"""How many records pass between two lines in a log."""
+_PATH_CHARS = 60
+
+
+class Progress:
+    """Told of each trace and of records within it; clears its line at the end."""
+
+    def __init__(self, traces: int) -> None:
+        self._traces = traces
+        self._number = 0
+        self._path = ""
+        self._before = 0
+        self._count = 0
+        self._logged = 0
+        self._live = sys.stderr is not None and sys.stderr.isatty()
+
+    def begin(self, path: str) -> None:
+        """The next trace."""
+        self._number += 1
+        self._path = path
+        self._before += self._count
+        self._count = 0
+        self._show()
+
+    def records(self, count: int) -> None:
+        """So many records of this trace have been judged."""
+        self._count = count
+        self._show()
+
+    def clear(self) -> None:
+        """Leave no line behind, for a message or for the end."""
+        if self._live:
+            self._write("\r\x1b[2K", newline=False)
+
+    def _show(self) -> None:
+        every = self._before + self._count
+        path = self._path if len(self._path) <= _PATH_CHARS else f"…{self._path[1 - _PATH_CHARS :]}"
+        text = f"judging {safe(path)} ({self._number} of {self._traces}), {every:,} records so far"
+        if self._live:
+            self._write(f"\r\x1b[2K{text}", newline=False)
+        elif every - self._logged >= LOGGED_RECORDS:
+            self._logged = every
+            self._write(text, newline=True)
+
+    def _write(self, text: str, *, newline: bool) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            click.echo(text, err=True, nl=newline)

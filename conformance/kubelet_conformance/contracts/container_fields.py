@@ -1,0 +1,182 @@
+"""CSTAT, the other fields of a container status: counts, images, readiness and reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import STATUS
+from kubelet_conformance.contract.versions import ByVersion
+from kubelet_conformance.contract.words import status
+from kubelet_conformance.contracts.container_status import NEEDS, kubelets_entries
+from kubelet_conformance.contracts.written import record_with
+from kubelet_conformance.trace.bodies import Annotation
+from kubelet_conformance.trace.records import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contracts.written import Entry
+    from kubelet_conformance.trace.moment import Moment
+
+STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
+"""Whether init containers carry `started`."""
+
+
+class _Counted:
+    """The restart counts of the last status, by name, and its seq."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.seq = 0
+
+
+@contract("CSTAT-07", on=status(), needs=NEEDS)
+def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
+    """RestartCount is the number that the newest record carries in its annotation, and never falls."""
+    pod = m.pod
+    if pod is None:
+        return
+    counted = pod.note(_Counted)
+    for entry in kubelets_entries(m):
+        said, container = entry.status, entry.container
+        before, seq = counted.counts.get(said.name, 0), counted.seq
+        counted.counts[said.name] = said.restart_count
+        if said.restart_count < before:
+            yield broken(f"restartCount of {said.name} falls from {before} to {said.restart_count}", seq)
+            continue
+        config = container.config or container.record if container else None
+        noted = config.annotations.get(Annotation.RESTART_COUNT) if config else None
+        if container is None or noted is None or not noted.isdecimal():
+            continue
+        if said.restart_count != int(noted):
+            made = container.create.seq if container.create else None
+            yield broken(
+                f"restartCount of {said.name} is {said.restart_count}, its record says {noted}", made
+            )
+        else:
+            yield KEPT
+    counted.seq = m.seq
+
+
+@contract("CSTAT-08", on=status(), needs=NEEDS)
+def image_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
+    """The image, imageID and containerID are the runtime's: image name, image_ref, and id after a scheme.
+
+    A container without a record has the image of its spec and neither id.
+    """
+    for entry in kubelets_entries(m):
+        said, container = entry.status, entry.container
+        record = container.record if container else None
+        if record is not None:
+            scheme = said.container_id.partition("://")[0]
+            right = said.image == record.image.image and said.image_id.endswith(record.image_ref)
+            yield (
+                KEPT
+                if right and scheme
+                else broken(
+                    f"{said.name} has image {said.image} ({said.image_id}), the runtime says "
+                    f"{record.image.image} ({record.image_ref})"
+                )
+            )
+        elif not said.container_id and said.state.waiting and entry.spec and _never_made(m, said.name):
+            right = said.image == entry.spec.image and not said.image_id
+            yield (
+                KEPT
+                if right
+                else broken(f"{said.name} has no record and image {said.image}, expected {entry.spec.image}")
+            )
+
+
+def _never_made(m: Moment, name: str) -> bool:
+    return m.pod is not None and m.pod.born and m.pod.newest(name) is None
+
+
+def _no_probes(entry: Entry) -> bool:
+    spec = entry.spec
+    return spec is not None and spec.startup_probe is None and spec.readiness_probe is None
+
+
+@contract("CSTAT-09", on=status(), needs=NEEDS, versions=STARTED_OF_INITS)
+def started_is_running_past_its_startup_probe(m: Moment) -> Iterator[Finding]:
+    """A running container without a startup probe is started, one that does not run is not.
+
+    Init containers carry it from 1.28 on, ephemeral ones never.
+    """
+    lacking = {"ephemeral"} if STARTED_OF_INITS.at(m.kubernetes) else {"ephemeral", "init", "sidecar"}
+    for entry in kubelets_entries(m):
+        said = entry.status
+        if entry.kind in lacking:
+            absent = said.started is None
+            yield KEPT if absent else broken(f"{entry.kind} container {said.name} has started")
+        elif said.started is None:
+            yield broken(f"started of {said.name} is missing")
+        elif said.state.running is None:
+            yield broken(f"{said.name} does not run and is started") if said.started else KEPT
+        elif entry.spec is not None and entry.spec.startup_probe is None:
+            yield KEPT if said.started else broken(f"{said.name} runs and is not started")
+
+
+@contract("CSTAT-10", on=status(), needs=NEEDS)
+def ready_follows_the_state(m: Moment) -> Iterator[Finding]:
+    """A container that does not run is not ready; an init container is ready exactly when it ended with 0.
+
+    A running container without readiness and startup probes is ready.
+    """
+    for entry in kubelets_entries(m):
+        said, state = entry.status, entry.status.state
+        if entry.kind == "init":
+            right = state.terminated is not None and state.terminated.exit_code == 0
+        elif entry.kind == "ephemeral" or state.running is None:
+            right = False
+        elif _no_probes(entry):
+            right = True
+        else:
+            continue
+        yield KEPT if said.ready == right else broken(f"ready of {said.name} is {said.ready}")
+
+
+@contract("CSTAT-11", on=status(), needs=NEEDS)
+def end_reason_is_the_runtimes(m: Moment) -> Iterator[Finding]:
+    """The reason of a terminated state is the one the runtime gave."""
+    for entry in kubelets_entries(m):
+        for said in (entry.status.state.terminated, entry.status.last_state.terminated):
+            container = record_with(m, said.container_id.rpartition("://")[2]) if said else None
+            record = container.record if container else None
+            if said is None or record is None or record.state != "CONTAINER_EXITED":
+                continue
+            if said.reason == record.reason:
+                yield KEPT
+            else:
+                yield broken(f"{entry.status.name} ended with reason {said.reason!r}, not {record.reason!r}")
+
+
+@contract("CSTAT-12", on=status(), needs=(STATUS,), versions=ByVersion({"<=1.32": True}))
+def resources_need_the_resize_feature(m: Moment) -> Findings:
+    """Without in-place resize no container status has resources or allocatedResources."""
+    if m.header.feature_gates.get("InPlacePodVerticalScaling", False) or not isinstance(m.record, Status):
+        return None
+    raw = m.record.status
+    found = [name for name in (b'"allocatedResources":', b'"resources":') if name in bytes(raw)]
+    return broken(f"a container status has {found[0].decode()}") if found else KEPT
+
+
+@contract("CSTAT-13", on=status(), needs=NEEDS)
+def only_containers_of_the_spec_have_a_status(m: Moment) -> Findings:
+    """A status names the containers of the spec, each in its list and once, and no others."""
+    now, spec = m.status, m.pod.spec if m.pod else None
+    if now is None or spec is None or not kubelets_entries(m):
+        return None
+    for statuses, containers in (
+        (now.init_container_statuses, spec.init_containers),
+        (now.container_statuses, spec.containers),
+        (now.ephemeral_container_statuses, spec.ephemeral_containers),
+    ):
+        named = [s.name for s in statuses or ()]
+        extra = sorted(set(named) - {c.name for c in containers or ()})
+        if extra:
+            return broken(f"{extra[0]} has a status and is not in the spec")
+        if len(set(named)) != len(named):
+            return broken("a container has two statuses")
+    return KEPT

@@ -1,0 +1,284 @@
+"""IMAGE: an image is looked for or pulled before each container, and what was found is what is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import ByVersion
+from kubelet_conformance.contract.words import call, status
+from kubelet_conformance.contracts.instances import asked
+from kubelet_conformance.contracts.sandbox_config import differing, never_updated, of_the_pod, told_otherwise
+from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.trace.bodies import PullImageRequest
+from kubelet_conformance.trace.images import ImageKnown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.images import ImageAnswer
+    from kubelet_conformance.trace.manifests import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+__all__ = ("containers_of", "pulled_image", "reference")
+
+USER_IMAGE = ByVersion({"<=1.26": False, ">=1.32": True})
+"""CreateContainer carries the manifest's image beside the one that was found."""
+ASKS_BEFORE_ALWAYS = ByVersion({"1.23..1.26": True})
+"""With the policy Always the image is looked for before it is pulled."""
+CHECKS_CREDENTIALS_SINCE = (1, 33)
+"""From here on a present image may be pulled to prove the pod's right to it (KEP-2535)."""
+
+
+def reference(image: str) -> str:
+    """The image as the kubelet asks for it: with the tag latest where it has neither tag nor digest."""
+    last = image.rpartition("/")[2]
+    return image if "@" in last or ":" in last else f"{image}:latest"
+
+
+def pulled_image(m: Moment) -> str:
+    """The image that a PullImage names."""
+    return m.request(PullImageRequest).image.image
+
+
+def every_spec(pod: Pod) -> list[ContainerSpec]:
+    """All containers of the manifest."""
+    spec = pod.spec
+    if spec is None:
+        return []
+    return [*(spec.init_containers or ()), *spec.containers, *(spec.ephemeral_containers or ())]
+
+
+def containers_of(pod: Pod, image: str) -> list[ContainerSpec]:
+    """The containers of the manifest that use an image."""
+    return [spec for spec in every_spec(pod) if reference(spec.image) == image]
+
+
+class _Use:
+    """The image of a container that is made: how it was looked for since the pod's last creation."""
+
+    def __init__(self, m: Moment, pod: Pod, spec: ContainerSpec) -> None:
+        self.name = spec.name
+        self.policy = spec.pull_policy
+        self.image = reference(asked(m).image.user_specified_image or spec.image)
+        self.since = pod.create.seq if pod.create is not None else 0
+        self.known = m.world.images.get(self.image, ImageKnown())
+        self.pulled = self.known.pulled_seq > self.since
+
+    @property
+    def answers(self) -> list[ImageAnswer]:
+        """The answers to ImageStatus since then."""
+        return [answer for answer in self.known.answers if answer.seq > self.since]
+
+
+def _use(m: Moment) -> _Use | None:
+    """None where the trace does not tell which image it is."""
+    pod = m.pod
+    spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
+    if pod is None or spec is None or not pod.born or not m.node.born:
+        return None
+    unsure = not never_updated(pod) and pod.changed_t is not None and m.t - pod.changed_t < REACTION
+    return None if unsure and not asked(m).image.user_specified_image else _Use(m, pod, spec)
+
+
+@contract("IMAGE-01", on=call("CreateContainer"), needs=(CRI, PODS))
+def image_is_ensured_before_each_container(m: Moment) -> Findings:
+    """Before each container is made, each time, its image was asked for by ImageStatus or pulled."""
+    use = _use(m)
+    if use is None:
+        return None
+    if not use.answers and not use.pulled:
+        return broken(
+            f"{use.name} is made, and nobody looked for {use.image} since the last creation", use.since
+        )
+    return KEPT
+
+
+@contract("IMAGE-02", on=call("PullImage"), needs=(CRI, PODS, STATUS))
+def pull_policy_decides(m: Moment) -> Findings:
+    """The pull policy decides between pulling an image and using what is there.
+
+    With IfNotPresent it is pulled only where ImageStatus says that it is absent, with Always for each
+    container, with Never not at all.
+    """
+    pod, image = m.pod, pulled_image(m)
+    specs = containers_of(pod, image) if pod is not None and pod.born else []
+    if not specs or not m.node.born:
+        return None
+    policies = {spec.pull_policy for spec in specs}
+    if policies == {"Never"}:
+        return broken(f"{image} is pulled for a container whose policy is Never", pod.set_seq if pod else 0)
+    if "Always" in policies:
+        return KEPT
+    known = m.world.images.get(image)
+    last = known.last if known is not None else None
+    if last is None:
+        return broken(f"{image} is pulled before anybody looked for it")
+    checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
+    if last.present and not checks:
+        return broken(f"{image} is pulled, which is present, with the policy IfNotPresent", last.seq)
+    return KEPT
+
+
+@pull_policy_decides.clause("used", on=call("CreateContainer"))
+def used_image_was_pulled_or_present(m: Moment) -> Findings:
+    """A container is made from an image that was pulled or found."""
+    use = _use(m)
+    if use is None:
+        return None
+    if use.pulled:
+        return KEPT
+    if use.policy == "Always":
+        return broken(
+            f"{use.name} is made, and {use.image} was not pulled, with the policy Always", use.since
+        )
+    absent = next((answer for answer in use.answers[-2:] if not answer.present), None)
+    if absent is not None:
+        return broken(f"{use.name} is made, and {use.image} was absent and not pulled", absent.seq)
+    return KEPT if use.answers else None
+
+
+@pull_policy_decides.clause("never", on=status())
+def never_pull_is_the_policys(m: Moment) -> Iterator[Finding]:
+    """ErrImageNeverPull is for an absent image with the policy Never."""
+    for spec, known in _waiting(m, "ErrImageNeverPull"):
+        last = known.last
+        if spec.pull_policy != "Never":
+            yield broken(f"{spec.name} waits for ErrImageNeverPull, its policy is {spec.pull_policy}")
+        elif last is None or all(answer.present for answer in known.answers):
+            yield broken(f"{spec.name} waits for ErrImageNeverPull, and its image was never absent")
+        else:
+            yield KEPT
+
+
+def _waiting(m: Moment, reason: str) -> Iterator[tuple[ContainerSpec, ImageKnown]]:
+    """The containers that wait for this reason, and what is known of their images."""
+    pod = m.pod
+    if pod is None or m.status is None or not pod.born or not m.node.born:
+        return
+    for one in m.status.every_container:
+        spec = pod.container_spec(one.name)
+        if spec is not None and one.state.waiting is not None and one.state.waiting.reason == reason:
+            yield spec, m.world.images.get(reference(spec.image), ImageKnown())
+
+
+@contract("IMAGE-03", on=call("PullImage"), needs=(CRI, PODS), versions=ASKS_BEFORE_ALWAYS)
+def always_asks_first(m: Moment) -> Findings:
+    """With the policy Always, up to 1.26, the image is looked for before each pull all the same."""
+    pod, image = m.pod, pulled_image(m)
+    if (
+        pod is None
+        or not pod.born
+        or "Always" not in {spec.pull_policy for spec in containers_of(pod, image)}
+    ):
+        return None
+    pulls, known = pod.pulls.get(image), m.world.images.get(image)
+    since = max(pod.create.seq if pod.create else 0, pulls.failed_seq if pulls else 0)
+    last = known.last if known is not None else None
+    if last is None or last.seq < since:
+        return broken(f"{image} is pulled, and nobody looked for it before", since)
+    return KEPT
+
+
+@contract("IMAGE-04", on=call("PullImage"), needs=(CRI, PODS))
+def pulled_image_is_the_manifests(m: Moment) -> Findings:
+    """PullImage names an image of the manifest, with the tag latest where it has no tag or digest."""
+    pod, image = m.pod, pulled_image(m)
+    if pod is None or pod.spec is None:
+        return None
+    if containers_of(pod, image):
+        return KEPT
+    if pod.spec.volumes or not never_updated(pod):
+        return None
+    wanted = ", ".join(sorted({reference(spec.image) for spec in every_spec(pod)}))
+    return broken(f"{image} is pulled, the pod's images are {wanted}", pod.set_seq)
+
+
+@contract("IMAGE-06", on=call("PullImage"), needs=(CRI, PODS, STATUS))
+def failed_inspection_is_no_absence(m: Moment) -> Findings:
+    """Where ImageStatus fails, the image is not pulled with the policy IfNotPresent.
+
+    A container waits for ImageInspectError only after such a failure.
+    """
+    pod, image = m.pod, pulled_image(m)
+    policies = {spec.pull_policy for spec in containers_of(pod, image)} if pod is not None else set[str]()
+    known = m.world.images.get(image, ImageKnown())
+    if "Always" in policies or not policies or known.last is None:
+        return None
+    if known.last.present is None:
+        return broken(f"{image} is pulled after ImageStatus of it had failed", known.last.seq)
+    return KEPT if any(answer.present is None for answer in known.answers) else None
+
+
+@failed_inspection_is_no_absence.clause("told", on=status())
+def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
+    """ImageInspectError needs a failed ImageStatus."""
+    for spec, known in _waiting(m, "ImageInspectError"):
+        failed = any(answer.present is None for answer in known.answers)
+        yield (
+            KEPT if failed else broken(f"{spec.name} waits for ImageInspectError, and no ImageStatus failed")
+        )
+
+
+@contract("IMAGE-15", on=call("PullImage"))
+def pull_is_told_the_sandbox(m: Moment) -> Findings:
+    """PullImage carries the config of the pod's sandbox, and the pod's annotations with the image."""
+    pod, request = m.pod, m.request(PullImageRequest)
+    if not request.sandbox_config.metadata.uid:
+        return broken(f"{request.image.image} is pulled without a sandbox config")
+    sandbox = pod.sandbox if pod is not None else None
+    if pod is None or sandbox is None or sandbox.config is None:
+        return None
+    wrong = told_otherwise(pod, sandbox.config, request.sandbox_config)
+    if wrong:
+        return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run.seq if sandbox.run else None)
+    given, told = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
+    return KEPT if given == told else broken(f"image annotation {differing(given, told)}")
+
+
+@contract("IMAGE-16", on=call("CreateContainer"), needs=(CRI, PODS))
+def container_is_made_from_what_was_found(m: Moment) -> Findings:
+    """CreateContainer names the image by the reference that the pull or the inspection just gave.
+
+    From 1.32 on the manifest's image goes with it.
+    """
+    use, given = _use(m), asked(m).image
+    if use is None or not (use.answers or use.pulled):
+        return None
+    found = {use.known.id, use.known.pulled_ref} if use.pulled else {use.known.id}
+    if given.image not in found - {""}:
+        return broken(
+            f"{use.name} is made from {given.image}, found was {' or '.join(sorted(found))}", use.since
+        )
+    spec = m.pod.container_spec(use.name) if m.pod is not None else None
+    if USER_IMAGE.get(m.kubernetes) and spec is not None and m.pod is not None and never_updated(m.pod):
+        named = given.user_specified_image
+        return (
+            KEPT if named == spec.image else broken(f"{use.name} is said to want {named!r}, not {spec.image}")
+        )
+    return KEPT
+
+
+@contract("IMAGE-24", on=call("CreateContainer"), needs=(CRI, PODS))
+def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
+    """Once the image is ensured, ImageStatus is asked once more.
+
+    Only if it finds the image is the container made.
+    """
+    use = _use(m)
+    if use is None or not (use.answers or use.pulled):
+        return None
+    by_id = m.world.images.get(use.known.id, ImageKnown()) if use.known.id != use.image else ImageKnown()
+    later = [answer for answer in (*use.answers, *by_id.answers) if answer.seq > use.since]
+    after = (
+        [answer for answer in later if answer.seq > use.known.pulled_seq] if use.pulled else sorted(later)[1:]
+    )
+    if not after:
+        return broken(f"{use.name} is made, and {use.image} was not asked for once more", use.since)
+    last = max(after)
+    return (
+        KEPT if last.present else broken(f"{use.name} is made, though ImageStatus did not find it", last.seq)
+    )

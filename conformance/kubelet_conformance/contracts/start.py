@@ -1,0 +1,266 @@
+"""START: how one container is made and started, and what it is told of itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import call, done, event, status
+from kubelet_conformance.contracts.instances import asked
+from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.trace.bodies import (
+    Annotation,
+    ContainerRequest,
+    CreateContainerReply,
+    CreateContainerRequest,
+    Label,
+)
+from kubelet_conformance.trace.manifests import Handler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord
+    from kubelet_conformance.trace.manifests import ContainerSpec, ContainerStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+NANOSECONDS = 1_000_000_000
+
+
+@contract("START-01", on=call("StartContainer"))
+def created_container_is_started(m: Moment) -> Findings:
+    """A container is made, then started before anything else is done for its pod.
+
+    Only what CreateContainer gave is started.
+    """
+    container = m.container
+    if container is not None and container.born:
+        return KEPT
+    if not m.node.born:
+        return None
+    return broken(
+        f"no CreateContainer gave {m.request(ContainerRequest).container_id[:12]}, which is started"
+    )
+
+
+@created_container_is_started.clause("at once", on=done("CreateContainer"))
+def start_follows_creation(m: Moment) -> Findings:
+    """StartContainer is the next step."""
+    pod, made = m.pod, m.response(CreateContainerReply).container_id
+    if pod is None:
+        return None
+    this = call("StartContainer").where(lambda n: n.request(ContainerRequest).container_id == made)
+    return answered(
+        by=this,
+        not_before=call("CreateContainer", "RunPodSandbox", "StopPodSandbox"),
+        within=REACTION,
+        unless=event("FailedPreStartHook"),
+        text=f"{asked(m).metadata.name} is started",
+    )
+
+
+def _without_cause(pod: Pod, name: str, reason: str) -> str | None:
+    """What must have come before this waiting reason, and has not."""
+    records, spec = pod.containers.get(name, []), pod.container_spec(name)
+    if reason == "CreateContainerError" and name not in pod.create_failed:
+        return "no CreateContainer of it failed"
+    if reason == "RunContainerError" and not any(one.start_failed for one in records):
+        return "no StartContainer of it failed"
+    if reason == "PostStartHookError" and spec is not None and spec.lifecycle.post_start is None:
+        return "it has no postStart hook"
+    return None
+
+
+STEP_REASONS = frozenset({"CreateContainerError", "RunContainerError", "PostStartHookError"})
+
+
+@contract("START-02", on=status(), needs=(CRI, PODS, STATUS))
+def waiting_reason_names_the_step_that_failed(m: Moment) -> Iterator[Finding]:
+    """A container's waiting reason names the step that failed, and that step has failed.
+
+    CreateContainerError needs a failed CreateContainer of it, RunContainerError a failed StartContainer, and
+    PostStartHookError a postStart hook.
+    """
+    pod = m.pod
+    if pod is None or m.status is None or not pod.born:
+        return
+    for one in m.status.every_container:
+        waiting = one.state.waiting
+        if waiting is not None and waiting.reason in STEP_REASONS:
+            wrong = _without_cause(pod, one.name, waiting.reason)
+            yield broken(f"{one.name} waits for {waiting.reason}, and {wrong}") if wrong else KEPT
+
+
+@contract("START-04", on=call("StartContainer"))
+def container_is_started_once(m: Moment) -> Findings:
+    """A container is started once: one that was created but could not be started is never used again."""
+    container = m.container
+    if container is None or not container.born:
+        return None
+    if container.start is None:
+        return KEPT
+    outcome = "failed" if container.start_failed else "was asked for"
+    return broken(f"{container.name} is started again, its start {outcome} before", container.start.seq)
+
+
+def _identity(m: Moment) -> dict[str, str]:
+    meta = m.request(CreateContainerRequest).sandbox_config.metadata
+    pod = m.pod
+    name, namespace = (pod.name, pod.namespace) if pod is not None else (meta.name, meta.namespace)
+    uid = pod.uid if pod is not None and pod.uid else meta.uid
+    return {
+        Label.POD_NAME: name,
+        Label.POD_NAMESPACE: namespace,
+        Label.POD_UID: uid,
+        Label.CONTAINER_NAME: asked(m).metadata.name,
+    }
+
+
+def _is_hex(text: str) -> bool:
+    return bool(text) and all(char in "0123456789abcdef" for char in text)
+
+
+def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod) -> str | None:
+    if not _is_hex(annotations.get(Annotation.HASH, "")):
+        return f"the hash is {annotations.get(Annotation.HASH, 'absent')!r}, no hexadecimal number"
+    if not annotations.get(Annotation.RESTART_COUNT, "").isdigit():
+        return f"the restart count is {annotations.get(Annotation.RESTART_COUNT, 'absent')!r}"
+    expected = {
+        Annotation.TERMINATION_MESSAGE_PATH: spec.termination_message_path,
+        Annotation.TERMINATION_MESSAGE_POLICY: spec.termination_message_policy,
+    }
+    if pod.spec is not None:
+        expected[Annotation.POD_GRACE] = str(pod.spec.grace_seconds)
+    for key, value in expected.items():
+        if annotations.get(key) != value:
+            return f"{key} is {annotations.get(key, 'absent')!r}, expected {value!r}"
+    if bool(spec.ports) != (Annotation.PORTS in annotations):
+        return f"{Annotation.PORTS} is {annotations.get(Annotation.PORTS, 'absent')!r}"
+    return _wrong_hook(annotations.get(Annotation.PRE_STOP_HANDLER), spec.lifecycle.pre_stop)
+
+
+def _wrong_hook(told: str | None, hook: Handler | None) -> str | None:
+    if told is None or hook is None:
+        return None if told is None and hook is None else f"the preStop handler is {told or 'absent'}"
+    try:
+        handler = msgspec.json.decode(told, type=Handler)
+    except msgspec.MsgspecError:
+        return f"the preStop handler is {told!r}, no JSON"
+    return None if handler.exec == hook.exec else f"the preStop handler is {told}"
+
+
+@contract("START-05", on=call("CreateContainer"), needs=(CRI, PODS))
+def container_is_labelled_and_annotated(m: Moment) -> Findings:
+    """A container has the labels of its pod's name, namespace and UID and of its own name.
+
+    Its annotations hold its hash, restart count, termination message settings, the pod's grace, and its
+    preStop hook and ports if it has any.
+    """
+    config, pod, expected = asked(m), m.pod, _identity(m)
+    for key, value in expected.items():
+        if config.labels.get(key) != value:
+            return broken(f"label {key} is {config.labels.get(key, 'absent')!r}, expected {value!r}")
+    if others := sorted(config.labels.keys() - expected.keys()):
+        return broken(f"label {others[0]} is none of a container's")
+    spec = pod.container_spec(config.metadata.name) if pod is not None else None
+    if pod is None or spec is None:
+        return None
+    wrong = _wrong_annotation(config.annotations, spec, pod)
+    return broken(f"{spec.name}: {wrong}", pod.set_seq) if wrong else KEPT
+
+
+@contract("START-07", on=call("CreateContainer"))
+def log_path_names_container_and_attempt(m: Moment) -> Findings:
+    """The log of a container is <name>/<restart count>.log below the sandbox's log directory."""
+    config = asked(m)
+    expected = f"{config.metadata.name}/{config.annotations.get(Annotation.RESTART_COUNT, '')}.log"
+    return (
+        KEPT
+        if config.log_path == expected
+        else broken(f"log_path is {config.log_path!r}, expected {expected}")
+    )
+
+
+def _message_files(config: ContainerConfig) -> set[str]:
+    """The host files that the termination message path is mounted from."""
+    path = config.annotations.get(Annotation.TERMINATION_MESSAGE_PATH)
+    return {mount.host_path for mount in config.mounts if mount.container_path == path}
+
+
+@contract("START-08", on=call("CreateContainer"))
+def termination_message_has_a_fresh_file(m: Moment) -> Findings:
+    """Each instance of a container has a file of its own mounted at its termination message path."""
+    config, pod = asked(m), m.pod
+    if not config.annotations.get(Annotation.TERMINATION_MESSAGE_PATH):
+        return None
+    name, files = config.metadata.name, _message_files(config)
+    if len(files) != 1:
+        return broken(f"{name} has {len(files)} files mounted at its termination message path, expected one")
+    for old in pod.containers.get(name, []) if pod is not None else []:
+        if old.config is not None and files & _message_files(old.config):
+            seq = old.create.seq if old.create else None
+            return broken(f"{name} has the termination message file of an earlier instance", seq)
+    return KEPT
+
+
+def _seconds(text: str | None) -> int | None:
+    return None if text is None else int(datetime.fromisoformat(text).timestamp())
+
+
+def _told_times(one: ContainerStatus) -> Iterator[tuple[str, str, str | None, str | None]]:
+    """Container id, what of it, started and finished as the status shows them."""
+    if one.state.running is not None:
+        yield one.runtime_id, "running", one.state.running.started_at, None
+    for word, state in (("terminated", one.state), ("last terminated", one.last_state)):
+        ended = state.terminated
+        if ended is not None:
+            yield ended.container_id.rpartition("://")[2], word, ended.started_at, ended.finished_at
+
+
+def _wrong_time(record: ContainerRecord, started: str | None, finished: str | None) -> str | None:
+    if record.started_at and started is not None and _seconds(started) != record.started_at // NANOSECONDS:
+        return f"startedAt is {started}, the runtime says {record.started_at} ns"
+    if (
+        record.finished_at
+        and finished is not None
+        and _seconds(finished) != record.finished_at // NANOSECONDS
+    ):
+        return f"finishedAt is {finished}, the runtime says {record.finished_at} ns"
+    return None
+
+
+@contract("START-12", on=status(), needs=(CRI, STATUS))
+def container_times_are_the_runtimes(m: Moment) -> Iterator[Finding]:
+    """A status shows when a container started and finished as the runtime tells it in nanoseconds.
+
+    The API cuts it to seconds.
+    """
+    if m.status is None:
+        return
+    for one in m.status.every_container:
+        for container_id, word, started, finished in _told_times(one):
+            container = m.world.containers.get(container_id)
+            record = container.record if container is not None else None
+            if record is None or not record.started_at:
+                continue
+            wrong = _wrong_time(record, started, finished)
+            yield broken(f"{one.name}, {word}: {wrong}") if wrong else KEPT
+
+
+@contract("START-14", on=call("CreateContainer"))
+def attempt_restart_count_and_log_are_one_number(m: Moment) -> Findings:
+    """The attempt of a container, its restart count annotation and the number of its log are the same."""
+    config = asked(m)
+    count = config.annotations.get(Annotation.RESTART_COUNT, "absent")
+    log = config.log_path.rpartition("/")[2].removesuffix(".log")
+    if not str(config.metadata.attempt) == count == log:
+        return broken(
+            f"{config.metadata.name}: attempt {config.metadata.attempt}, restart count {count}, log {log}"
+        )
+    return KEPT

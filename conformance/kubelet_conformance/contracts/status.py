@@ -1,0 +1,237 @@
+"""STATUS: what a status keeps from the one before, and what every status has."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import done, status
+from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.trace.bodies import PodSandboxStatusReply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+OWNED = frozenset(
+    {
+        "PodScheduled",
+        "Initialized",
+        "ContainersReady",
+        "Ready",
+        "PodReadyToStartContainers",
+        "PodHasNetwork",
+        "PodResizePending",
+        "PodResizeInProgress",
+        "AllContainersRestarting",
+        "DisruptionTarget",
+    },
+)
+"""Conditions that the kubelet sets itself; the last it shares with others."""
+MESSAGE_BYTES_MAX = 12 * 1024
+"""Of all termination messages of a pod together (status_manager.go)."""
+
+_FRACTION = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d')
+
+
+def _pair(m: Moment) -> tuple[Pod, PodStatus, PodStatus] | None:
+    """The pod, the status before and the status now; None for the first one and what no kubelet wrote."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or pod.status is None or not now.conditions:
+        return None
+    return pod, pod.status, now
+
+
+@contract("STATUS-06", on=status(), needs=(STATUS,))
+def conditions_of_others_are_kept(m: Moment) -> Iterator[Finding]:
+    """A condition that the kubelet does not own stays as it is when the kubelet writes a status."""
+    pair = _pair(m)
+    if pair is None:
+        return
+    pod, before, now = pair
+    rest = [c for c in before.conditions or () if c.type in OWNED] != [
+        c for c in now.conditions or () if c.type in OWNED
+    ]
+    if not rest and before.container_statuses == now.container_statuses and before.phase == now.phase:
+        return  # Somebody else's write: nothing of the kubelet's has changed.
+    for condition in before.conditions or ():
+        if condition.type not in OWNED:
+            kept = now.condition(condition.type)
+            yield KEPT if kept else broken(f"condition {condition.type} is gone", pod.status_seq)
+
+
+@contract("STATUS-07", on=status(), needs=(STATUS,), versions=since("1.26"))
+def disruption_comes_with_the_end(m: Moment) -> Findings:
+    """The kubelet sets DisruptionTarget only together with the terminal phase."""
+    target = m.status.condition("DisruptionTarget") if m.status is not None else None
+    if m.status is None or target is None or target.reason != "TerminationByKubelet":
+        return None
+    return (
+        KEPT if m.status.terminal else broken(f"DisruptionTarget is there and the phase is {m.status.phase}")
+    )
+
+
+@contract("STATUS-08", on=status(), needs=(STATUS,))
+def start_time_never_changes(m: Moment) -> Findings:
+    """The startTime is set with the first status of a pod and never changes."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or not now.conditions:
+        return None
+    if not now.start_time:
+        return broken("startTime is missing")
+    before = pod.status.start_time if pod.status is not None else None
+    if before is not None and before != now.start_time:
+        return broken(f"startTime goes from {before} to {now.start_time}", pod.status_seq)
+    return KEPT
+
+
+@contract("STATUS-09", on=status(), needs=(STATUS,))
+def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
+    """The lastTransitionTime of a condition changes only when its status does."""
+    pair = _pair(m)
+    if pair is None:
+        return
+    pod, before, now = pair
+    for old in before.conditions or ():
+        new = now.condition(old.type)
+        if new is None or new.status != old.status:
+            continue
+        if new.last_transition_time == old.last_transition_time:
+            yield KEPT
+        else:
+            yield broken(
+                f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
+                f"{new.last_transition_time}",
+                pod.status_seq,
+            )
+
+
+def _may_come_again(status: ContainerStatus, policy: str) -> bool:
+    ended = status.state.terminated
+    return policy == "Always" or (policy == "OnFailure" and ended is not None and ended.exit_code != 0)
+
+
+@contract("STATUS-10", on=status(), needs=(STATUS, PODS))
+def ended_container_stays_ended(m: Moment) -> Iterator[Finding]:
+    """A container that the policy never restarts stays terminated once it was shown so.
+
+    That is every one under Never, and one that ended with 0 under OnFailure; sidecars are exempt.
+    """
+    pair = _pair(m)
+    if pair is None or pair[0].spec is None:
+        return
+    pod, before, now = pair
+    after = {s.name: s for s in (*(now.init_container_statuses or ()), *(now.container_statuses or ()))}
+    for old in (*(before.init_container_statuses or ()), *(before.container_statuses or ())):
+        new = after.get(old.name)
+        if old.state.terminated is None or new is None or pod.kind_of(old.name) == "sidecar":
+            continue
+        if _may_come_again(old, pod.restart_policy):
+            continue
+        if new.state.terminated is not None:
+            yield KEPT
+        else:
+            yield broken(f"{old.name} had ended for good and is not terminated any more", pod.status_seq)
+
+
+@contract("STATUS-11", on=status(), needs=(STATUS,))
+def times_are_whole_seconds(m: Moment) -> Findings:
+    """Every time in a status is a whole second."""
+    raw: object = getattr(m.record, "status", b"")
+    if m.status is None or not m.status.start_time:
+        return None
+    found = _FRACTION.search(bytes(raw))  # type: ignore[call-overload]
+    return broken(f"a time has a fraction of a second: {found[0].decode()}...") if found else KEPT
+
+
+@contract("STATUS-12", on=status(), needs=(STATUS,))
+def messages_share_their_limit(m: Moment) -> Iterator[Finding]:
+    """Termination messages have 12 KiB a pod, evenly shared by all its containers."""
+    now = m.status
+    if now is None:
+        return
+    every = (
+        *(now.init_container_statuses or ()),
+        *(now.container_statuses or ()),
+        *(now.ephemeral_container_statuses or ()),
+    )
+    for one in every:
+        for ended in (one.state.terminated, one.last_state.terminated):
+            size = len(ended.message.encode()) if ended else 0
+            if size > MESSAGE_BYTES_MAX // len(every):
+                yield broken(
+                    f"the message of {one.name} has {size} bytes, {len(every)} containers share 12 KiB"
+                )
+            elif size:
+                yield KEPT
+
+
+class _Addresses:
+    """The IPs that the runtime gave for the pod's sandboxes, with when each was first seen."""
+
+    def __init__(self) -> None:
+        self.first_t: dict[str, float] = {}
+
+
+@contract("STATUS-16", on=status(), needs=(STATUS, PODS, CRI))
+def addresses_are_those_of_the_sandbox(m: Moment) -> Findings:
+    """Every status has qosClass and hostIP; podIP is an IP that the runtime gave for a sandbox of the pod.
+
+    It is there once the sandbox has had one for a while, and podIPs begins with it. A pod on the host's
+    network has the host's.
+    """
+    pod, now = m.pod, m.status
+    if pod is None or now is None or pod.spec is None or not now.conditions or now.reason:
+        return None
+    if not now.qos_class or not now.host_ip:
+        return broken("qosClass is missing" if not now.qos_class else "hostIP is missing")
+    if pod.spec.host_network:
+        return KEPT if now.pod_ip in {"", now.host_ip} else broken(f"podIP is {now.pod_ip}, not the host's")
+    return _wrong_address(m, pod, now) or KEPT
+
+
+def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
+    given, newest = pod.note(_Addresses).first_t, pod.sandbox
+    if now.pod_ip != (now.pod_ips[0].ip if now.pod_ips else ""):
+        return broken(f"podIP is {now.pod_ip!r}, podIPs begins otherwise")
+    if now.pod_ip and pod.born and now.pod_ip not in given:
+        return broken(f"podIP {now.pod_ip} is of no sandbox of the pod")
+    if now.pod_ip or newest is None or not newest.ip or newest.state != "ready":
+        return None
+    if m.t - given.get(newest.ip, m.t) <= REACTION:
+        return None
+    return broken(f"podIP is absent, the sandbox has {newest.ip}", newest.run.seq if newest.run else None)
+
+
+@addresses_are_those_of_the_sandbox.clause("given", on=done("PodSandboxStatus"))
+def _addresses_given(m: Moment) -> Findings:
+    record = m.response(PodSandboxStatusReply).status
+    if m.pod is not None and record is not None and record.network is not None and record.network.ip:
+        m.pod.note(_Addresses).first_t.setdefault(record.network.ip, m.t)
+    return None
+
+
+@addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())
+def address_follows_the_sandbox(m: Moment) -> Findings:
+    """With a new sandbox the podIP is the new one's, once that has been known for a while."""
+    pod, now = m.pod, m.status
+    newest = pod.sandbox if pod is not None else None
+    if pod is None or now is None or newest is None or not now.pod_ip:
+        return None
+    given = pod.note(_Addresses).first_t
+    replaced = newest.state == "ready" and any(ip != newest.ip for ip in given) and newest.ip in given
+    if not replaced:
+        return None
+    if now.pod_ip == newest.ip:
+        return KEPT
+    if m.t - given[newest.ip] <= REACTION:
+        return None
+    because = newest.run.seq if newest.run else None
+    return broken(f"podIP is {now.pod_ip}, the new sandbox has {newest.ip}", because)

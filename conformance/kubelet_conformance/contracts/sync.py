@@ -1,0 +1,313 @@
+"""SYNC: the order of one pod sync, as its calls and its statuses show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import call, done, failed, sandbox_died, status
+from kubelet_conformance.contracts.instances import asked, creation_of, creation_of_kind, regular_inits
+from kubelet_conformance.contracts.sandboxes import FINISHED, GONE, standing
+from kubelet_conformance.contracts.situations import at_its_end, starts_or_creates, to_run
+from kubelet_conformance.contracts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import PullImageRequest, StatusReply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.manifests import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Waiting reasons that tell of no failed attempt."""
+
+
+def _failing(m: Moment) -> bool:
+    waiting = [one.state.waiting for one in m.status.every_container] if m.status is not None else []
+    return any(one is not None and one.reason not in UNTRIED for one in waiting)
+
+
+OBSTACLE: Pattern = status().where(_failing, "a container waits after a failed attempt")
+"""A container could not be made for a reason that shows in no call: its config, or an absent image."""
+
+
+@contract("SYNC-01", on=status(), needs=(CRI, STATUS))
+def status_is_older_than_what_the_sync_does(m: Moment) -> Iterator[Finding]:
+    """A status is computed from what was read before the sync acts.
+
+    It shows a container as running only after the runtime has reported it so, and a new pod's first status
+    shows all its containers waiting.
+    """
+    if m.status is None:
+        return
+    for one in m.status.every_container:
+        container = m.world.containers.get(one.runtime_id)
+        if one.state.running is None or container is None or not container.born:
+            continue
+        if container.seen_running or container.ended:
+            yield KEPT
+        else:
+            seq = container.start.seq if container.start else None
+            yield broken(f"{one.name} is shown running, and no ContainerStatus has said so", seq)
+
+
+class _First:
+    """Whether a status with a start time was seen."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+
+@status_is_older_than_what_the_sync_does.clause("first", on=status())
+def first_status_shows_nothing_done(m: Moment) -> Findings:
+    """The first status is Pending, with a start time and every container waiting."""
+    pod, new = m.pod, m.status
+    if pod is None or new is None or not pod.born or m.header.channels.api != "full":
+        return None
+    memory = pod.note(_First)
+    if memory.seen or (new.start_time is None and not new.conditions):
+        return None
+    memory.seen = True
+    if new.terminal or pod.static:
+        return None
+    acting = next((one.name for one in new.every_container if one.state.waiting is None), None)
+    if new.phase != "Pending" or acting is not None:
+        return broken(f"the first status is {new.phase}, {acting or 'nothing'} being more than waiting")
+    return broken("the first status has no startTime") if new.start_time is None else KEPT
+
+
+_STEPS = frozenset(
+    {"RunPodSandbox", "StopPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"}
+)
+
+
+@contract("SYNC-03", on=starts_or_creates(), needs=(CRI, PODS, STATUS))
+def steps_of_a_sync_follow_one_another(m: Moment) -> Findings:
+    """One step of a pod's sync begins when the one before was answered.
+
+    After a new sandbox was read its first container is pulled for or made.
+    """
+    pod = m.pod
+    if pod is None or not pod.born:
+        return None
+    for one in pod.calls_open.values():
+        if one.rpc in _STEPS and m.t - one.t < CALL_TIMEOUT:
+            return broken(f"{m.call.rpc} begins while {one.rpc} has not been answered", one.seq)
+    return KEPT
+
+
+@steps_of_a_sync_follow_one_another.clause("goes on", on=done("PodSandboxStatus"))
+def first_container_follows_the_sandbox(m: Moment) -> Findings:
+    """A new sandbox is followed by its first container."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not to_run(m) or not sandbox.born or pod.spec is None:
+        return None
+    if sandbox.status_t is not None or sandbox.stops or sandbox.containers or sandbox.state != "ready":
+        return None
+    return answered(
+        by=call("PullImage", "CreateContainer"),
+        within=RETRY + RETRY_SLACK,
+        unless=GONE.either(OBSTACLE, sandbox_died(), failed("PodSandboxStatus"), call("RunPodSandbox")),
+        text="the first container follows its new sandbox",
+    )
+
+
+def _tried(pod: Pod, name: str) -> bool:
+    return pod.newest(name) is not None or name in pod.create_failed
+
+
+def _app_names(pod: Pod) -> list[str]:
+    return [spec.name for spec in pod.spec.containers] if pod.spec is not None else []
+
+
+@contract("SYNC-04", on=call("CreateContainer"), needs=(CRI, PODS, STATUS))
+def containers_come_in_spec_order(m: Moment) -> Findings:
+    """In one sync a pod's app containers are started one after another in spec order.
+
+    A failure of one does not keep the next from being tried.
+    """
+    pod, sandbox, names = m.pod, m.sandbox, []
+    if pod is None or sandbox is None or not pod.born:
+        return None
+    names, name = _app_names(pod), asked(m).metadata.name
+    if name not in names or _tried(pod, name) or sandbox.status_t is None:
+        return None
+    place = names.index(name)
+    for later in names[place + 1 :]:
+        made = pod.newest(later)
+        if made is not None and made.created_t is not None and made.created_t > sandbox.status_t:
+            seq = made.create.seq if made.create else None
+            return broken(f"{later} was made before {name} in the same sync", seq)
+    return KEPT if place and all(_tried(pod, earlier) for earlier in names[:place]) else None
+
+
+def _next_untried(pod: Pod, name: str) -> ContainerSpec | None:
+    """The app container after this one, if it was never tried."""
+    names = _app_names(pod)
+    if pod.spec is None or name not in names or names[-1] == name:
+        return None
+    following = pod.spec.containers[names.index(name) + 1]
+    return None if _tried(pod, following.name) else following
+
+
+_OUTCOMES = done("StartContainer").either(failed("StartContainer", "CreateContainer", "PullImage"))
+
+
+@containers_come_in_spec_order.clause("next", on=_OUTCOMES)
+def next_container_is_tried(m: Moment) -> Findings:
+    """Whatever became of one container, the next is tried."""
+    pod = m.pod
+    if pod is None or not to_run(m) or pod.spec is None:
+        return None
+    following = _next_untried(pod, _name_at(m, pod))
+    if following is None or (m.call.rpc == "PullImage" and _image(m) == following.image):
+        return None
+    container = m.container
+    if (
+        container is not None
+        and container.spec is not None
+        and container.spec.lifecycle.post_start is not None
+    ):
+        return None
+    return answered(
+        by=creation_of(following.name).either(call("PullImage")),
+        within=RETRY + RETRY_SLACK,
+        unless=GONE.either(OBSTACLE, sandbox_died()),
+        text=f"the next container, {following.name}, is tried",
+    )
+
+
+def _image(m: Moment) -> str:
+    return m.request(PullImageRequest).image.image
+
+
+def _name_at(m: Moment, pod: Pod) -> str:
+    """The container that an outcome is about; for a pull the first untried one of that image."""
+    if m.call.rpc == "StartContainer":
+        return m.container.name if m.container is not None else ""
+    if m.call.rpc == "CreateContainer":
+        return asked(m).metadata.name
+    specs = pod.spec.containers if pod.spec is not None else []
+    return next((spec.name for spec in specs if spec.image == _image(m) and not _tried(pod, spec.name)), "")
+
+
+@contract("SYNC-05", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS))
+def failed_init_start_ends_the_sync(m: Moment) -> Findings:
+    """An init container that cannot be started is tried again before any app container is made."""
+    pod = m.pod
+    if pod is None or not to_run(m):
+        return None
+    name = _name_at(m, pod)
+    if name not in [spec.name for spec in regular_inits(pod)]:
+        return None
+    return answered(
+        by=creation_of(name),
+        not_before=creation_of_kind("app"),
+        unless=GONE.either(sandbox_died()),
+        text=f"init container {name}, which could not be started, is tried again",
+    )
+
+
+@contract("SYNC-07", on=call("CreateContainer"))
+def sandbox_is_read_before_its_containers(m: Moment) -> Findings:
+    """No container is made before its sandbox was run, and PodSandboxStatus of it has succeeded."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or not pod.born:
+        return None
+    name = asked(m).metadata.name
+    if sandbox is None:
+        return None if standing(pod) else broken(f"{name} is made, and the pod has no sandbox", pod.set_seq)
+    if not sandbox.born:
+        return None
+    if sandbox.status_t is None:
+        run_seq = sandbox.run.seq if sandbox.run else None
+        return broken(f"{name} is made in a sandbox whose status was never read", run_seq)
+    return KEPT
+
+
+@contract("SYNC-20", on=failed("PodSandboxStatus"), needs=(CRI, PODS))
+def unread_sandbox_is_read_again(m: Moment) -> Findings:
+    """When PodSandboxStatus fails right after RunPodSandbox, the sandbox is read again.
+
+    Until then no container is made and no second sandbox is run.
+    """
+    sandbox = m.sandbox
+    if sandbox is None or not to_run(m) or not sandbox.born or sandbox.status_t is not None or sandbox.stops:
+        return None
+    if m.reply.error is not None and m.reply.error.code == "NOT_FOUND":
+        return None
+    return answered(
+        by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox, "it is of this sandbox"),
+        not_before=call("CreateContainer", "RunPodSandbox"),
+        within=RETRY + RETRY_SLACK,
+        unless=GONE.either(sandbox_died(), failed("PodSandboxStatus")),
+        text="the new sandbox is read again",
+    )
+
+
+@contract("SYNC-08", on=FINISHED, needs=(CRI, PODS, STATUS))
+def nothing_is_started_for_a_finished_pod(m: Moment) -> Findings:
+    """A pod that has come to its end is only reported and terminated.
+
+    After the last of its containers ended no sandbox is run, no image pulled and no container made or
+    started.
+    """
+    pod = m.pod
+    if pod is None or not pod.born or pod.finished or pod.termination is not None or not at_its_end(pod):
+        return None
+    ends = [one.exit for name in _app_names(pod) if (one := pod.newest(name)) is not None]
+    last = max(one.seq for one in ends if one is not None)
+    run = pod.sandbox.run if pod.sandbox is not None else None
+    for made in (pod.create, run):
+        if made is not None and made.seq > last:
+            return broken(f"{made.rpc} after the last container of the pod had ended", last, made.seq)
+    return KEPT
+
+
+@nothing_is_started_for_a_finished_pod.clause("after", on=starts_or_creates())
+def nothing_follows_the_terminal_phase(m: Moment) -> Findings:
+    """Nor after its terminal phase was written."""
+    pod = m.pod
+    if pod is None or not pod.born or not pod.finished:
+        return None
+    return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)
+
+
+class _Network:
+    """Since when the runtime says that the pod network is not ready, and until when it did."""
+
+    def __init__(self) -> None:
+        self.down_t: float | None = None
+        self.up_t: float | None = None
+
+
+@contract("SYNC-09", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def pod_waits_for_the_network(m: Moment) -> Findings:
+    """A pod that comes while the pod network is not ready gets its sandbox only when it is.
+
+    A pod on the host's network does not wait.
+    """
+    pod, memory = m.pod, m.node.note(_Network)
+    if pod is None or not pod.born or pod.set_t is None or memory.down_t is None or pod.set_t < memory.down_t:
+        return None
+    if memory.up_t is None:
+        host = pod.spec is not None and pod.spec.host_network
+        return KEPT if host else broken("a sandbox is run while the network is not ready")
+    return KEPT if pod.set_t < memory.up_t else None
+
+
+@pod_waits_for_the_network.clause("told", on=done("Status"))
+def _network_is_told(m: Moment) -> Findings:
+    """The runtime tells whether its network is ready."""
+    memory, reply = m.node.note(_Network), m.response(StatusReply).status
+    conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}
+    ready, was_down = conditions.get("NetworkReady"), memory.down_t is not None and memory.up_t is None
+    if ready is False and not was_down:
+        memory.down_t, memory.up_t = m.t, None
+    elif ready and was_down:
+        memory.up_t = m.t
+    return None

@@ -1,0 +1,166 @@
+"""SYNC: a healthy pod is left alone, and a kill that fails ends the sync."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
+from kubelet_conformance.contract.words import call, event, exited, failed
+from kubelet_conformance.contracts.instances import asked, creation_of, regular_inits
+from kubelet_conformance.contracts.kills import reasons
+from kubelet_conformance.contracts.sandboxes import GONE, why_replaced
+from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
+from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import PullImageRequest
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Answered, Findings
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.manifests import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+TOLD_LATE = 1.0
+"""How long after a kill its reason may be told: a force delete or an eviction, as polls show them."""
+TOLD = GONE.either(event("Evicted", "Preempting", "TerminationByKubelet", "DeadlineExceeded"))
+"""Reasons for a kill that a trace may tell late."""
+
+
+def _explained_late(text: str) -> Answered:
+    return answered(by=TOLD, within=TOLD_LATE, unless=NOBODY, text=text)
+
+
+def _unseen_probe(spec: ContainerSpec) -> bool:
+    """A probe that no call shows, or that cannot be told from another, may be the reason."""
+    probes = (spec.liveness_probe, spec.startup_probe)
+    if any(probe is not None and probe.exec is None for probe in probes):
+        return True
+    every = [probe for probe in (*probes, spec.readiness_probe) if probe is not None and probe.exec]
+    return any(probe is not None for probe in probes) and len(every) > 1
+
+
+def _pod_is_over(pod: Pod) -> bool:
+    """Nothing of the pod is left to run, or its end was set beforehand."""
+    if pod.spec is None or pod.spec.active_deadline_seconds is not None or at_its_end(pod):
+        return True
+    if pod.restart_policy != "Never":
+        return False
+    inits = (pod.newest(spec.name) for spec in regular_inits(pod))
+    return any(one is not None and one.exit is not None and one.exit.code != 0 for one in inits)
+
+
+def _may_be_stopped(m: Moment, container: Container) -> bool:
+    """The trace shows a reason for the stop, or cannot show one that there may be."""
+    pod, spec, hooks = container.pod, container.spec, container.spec.lifecycle if container.spec else None
+    if pod is None or spec is None or container.create is None:
+        return True
+    if reasons(m) or _pod_is_over(pod) or why_replaced(pod) is not None or _unseen_probe(spec):
+        return True
+    if container.sandbox is not pod.sandbox:
+        return True
+    if hooks is not None and hooks.post_start is not None and hooks.post_start.exec is None:
+        return True
+    return pod.changed_t is not None and pod.changed_t > container.create.t
+
+
+@contract("SYNC-13", on=call("StopContainer"), needs=(CRI, PODS, STATUS, EVENTS))
+def running_container_is_stopped_for_a_reason(m: Moment) -> Findings:
+    """Where nothing is to be done nothing is done.
+
+    A running container or a ready sandbox of a pod that is to run is stopped, a container made and an image
+    pulled only for a reason.
+    """
+    container = m.container
+    if container is None or not container.born or container.state != "running":
+        return None
+    if not to_run(m) or _may_be_stopped(m, container):
+        return KEPT
+    return _explained_late(f"{container.name}, which runs, is stopped for a reason that is told")
+
+
+@running_container_is_stopped_for_a_reason.clause("sandbox", on=call("StopPodSandbox"))
+def ready_sandbox_is_stopped_for_a_reason(m: Moment) -> Findings:
+    """A ready sandbox is stopped only with its pod."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not sandbox.born or sandbox.state != "ready":
+        return None
+    if not to_run(m) or _pod_is_over(pod) or why_replaced(pod) is not None or sandbox is not pod.sandbox:
+        return KEPT
+    return _explained_late("the ready sandbox is stopped for a reason that is told")
+
+
+@running_container_is_stopped_for_a_reason.clause("container", on=call("CreateContainer"))
+def running_container_is_not_made_again(m: Moment) -> Findings:
+    """A container that runs is not made a second time."""
+    name, pod = asked(m).metadata.name, m.pod
+    newest = pod.newest(name) if pod is not None else None
+    if pod is None or newest is None or not newest.born:
+        return None
+    if newest.state == "running":
+        return broken(f"{name} runs, and is made again", newest.start.seq if newest.start else None)
+    return KEPT
+
+
+@running_container_is_stopped_for_a_reason.clause("image", on=call("PullImage"))
+def image_of_running_containers_is_not_pulled(m: Moment) -> Findings:
+    """An image is pulled only for a container that does not run."""
+    pod, image = m.pod, m.request(PullImageRequest).image.image
+    if pod is None or not pod.born or pod.spec is None:
+        return None
+    spec = pod.spec
+    every = (*spec.containers, *(spec.init_containers or ()), *(spec.ephemeral_containers or ()))
+    users = [pod.newest(one.name) for one in every if one.image == image]
+    if not users:
+        return None
+    waiting = any(one is None or one.state != "running" for one in users)
+    return KEPT if waiting else broken(f"{image} is pulled, and all its containers run")
+
+
+def _failed_kill(m: Moment) -> Container | None:
+    """The running container of which a kill has failed in a sync that goes on to restart it."""
+    container, error = m.container, m.reply.error
+    if container is None or container.sandbox is None or not to_run(m) or container.state != "running":
+        return None
+    if error is None or error.code == "NOT_FOUND" or container.sandbox.state != "ready":
+        return None
+    spec = container.spec
+    return None if spec is None or spec.lifecycle.post_start is not None else container
+
+
+def _again(container: Container) -> Pattern:
+    """The kill is tried again, or the container ends without it."""
+    stop = call("StopContainer").either(exited()).where(lambda m: m.container is container)
+    return stop.either(call("StopPodSandbox"))
+
+
+@contract("SYNC-06", on=failed("StopContainer"), needs=(CRI, PODS))
+def container_is_not_replaced_after_a_failed_kill(m: Moment) -> Findings:
+    """When the kill of a container fails, it is tried again within 16 s.
+
+    Before that, or before it has ended, the container is not made again.
+    """
+    container = _failed_kill(m)
+    if container is None:
+        return None
+    return answered(
+        by=_again(container),
+        not_before=creation_of(container.name),
+        within=RETRY + RETRY_SLACK,
+        unless=GONE,
+        text=f"the failed kill of {container.name} is tried again",
+    )
+
+
+@contract("SYNC-24", on=failed("StopContainer"), needs=(CRI, PODS))
+def nothing_is_made_after_a_failed_kill(m: Moment) -> Findings:
+    """When a kill fails, nothing of the pod is made in that sync: no sandbox and no container."""
+    container = _failed_kill(m)
+    if container is None:
+        return None
+    return answered(
+        by=_again(container),
+        not_before=call("RunPodSandbox", "CreateContainer"),
+        unless=GONE,
+        text="the failed kill is tried again",
+    )

@@ -1,0 +1,162 @@
+"""The catalogue as the suite has it: every contract with its fate, and one contract in full."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.contract.baseline import clause_names
+from kubelet_conformance.contract.catalogue import row, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from rich.console import Console
+
+    from kubelet_conformance.contract.catalogue import Row
+    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.contract.needs import Need
+
+__all__ = ("Entry", "Fate", "entries", "entry", "entry_report", "list_report", "print_entry", "print_list")
+
+_WIDTH_MAX = 110
+_RULE_CHARS = 70
+
+
+class Fate(StrEnum):
+    """What has become of a contract so far."""
+
+    IMPLEMENTED = "implemented"
+    PLANNED = "planned"
+    EXCLUDED = "excluded"
+
+
+_STYLES = {Fate.IMPLEMENTED: "green", Fate.PLANNED: "", Fate.EXCLUDED: "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the catalogue, and the contract that judges it where there is one."""
+
+    row: Row
+    contract: Contract | None
+
+    @property
+    def fate(self) -> Fate:
+        """What is judged is implemented, whatever the catalogue says."""
+        return Fate(self.row.fate.state) if self.contract is None else Fate.IMPLEMENTED
+
+    @property
+    def reason(self) -> str:
+        """Why it is left out."""
+        return self.row.fate.reason if self.fate is Fate.EXCLUDED else ""
+
+
+def entries(contracts: Mapping[str, Contract]) -> list[Entry]:
+    """Every row of the catalogue, in its order."""
+    return [Entry(each, contracts.get(each.id)) for each in rows().values()]
+
+
+def entry(name: str, contracts: Mapping[str, Contract]) -> Entry:
+    """The row with this id; UnknownContract where there is none."""
+    found = row(name)
+    return Entry(found, contracts.get(found.id))
+
+
+def list_report(listed: Iterable[Entry]) -> dict[str, Any]:
+    """The list for programs."""
+    every = list(listed)
+    count = Counter(each.fate for each in every)
+    return {
+        "schema": 1,
+        "totals": {fate.value: count[fate] for fate in Fate},
+        "contracts": [_listed(each) for each in every],
+    }
+
+
+def _listed(each: Entry) -> dict[str, Any]:
+    return {
+        "id": each.row.id,
+        "area": each.row.area,
+        "level": each.row.level.value,
+        "fate": each.fate.value,
+        "reason": each.reason,
+        "rule": each.contract.rule if each.contract else each.row.rule,
+        "versions": each.row.versions,
+        "source": each.row.source,
+    }
+
+
+def entry_report(each: Entry) -> dict[str, Any]:
+    """One contract for programs."""
+    judged = each.contract
+    return {
+        "schema": 1,
+        **_listed(each),
+        "catalogue_rule": each.row.rule,
+        "binds": each.row.addressee,
+        "stimulus": each.row.stimulus,
+        "observation": each.row.observation,
+        "typical_wrong_implementation": each.row.mutant,
+        "versions_judged": judged.versions.text if judged else None,
+        "gate": judged.gate if judged else None,
+        "needs": {need.channel: list(need.enough) for need in judged.needs} if judged else {},
+        "clauses": list(clause_names(judged)) if judged else [],
+    }
+
+
+def print_list(listed: Iterable[Entry], console: Console) -> None:
+    """The list for people: one line a contract, then how many have which fate."""
+    every = list(listed)
+    wide = max((len(each.row.id) for each in every), default=0)
+    for each in every:
+        said = f"left out: {each.reason}" if each.reason else _first_words(each)
+        head = f"{each.row.id:{wide}}  {each.row.level:6}  {each.fate:11}"
+        console.print(f"{head}  {said}", style=_STYLES[each.fate], soft_wrap=True)
+    count = Counter(each.fate for each in every)
+    totals = ", ".join(f"{count[fate]} {fate}" for fate in Fate)
+    console.print(f"\n{len(every)} contracts: {totals}", style="bold", soft_wrap=True)
+
+
+def _first_words(each: Entry) -> str:
+    rule = each.contract.rule if each.contract else each.row.rule
+    return rule if len(rule) <= _RULE_CHARS else f"{rule[:_RULE_CHARS].rsplit(' ', 1)[0]} …"
+
+
+def print_entry(each: Entry, console: Console) -> None:
+    """One contract in full, for people."""
+    width = min(console.width, _WIDTH_MAX) if console.is_terminal else _WIDTH_MAX
+    head = f"{each.row.id}  {each.row.level}  {each.fate}"
+    console.print(head, style=f"bold {_STYLES[each.fate]}".strip(), soft_wrap=True)
+    for title, text in explained(each):
+        console.print(f"\n{title}", style="bold", soft_wrap=True)
+        for line in wrap(text, width - 4, break_long_words=False, break_on_hyphens=False):
+            console.print(f"    {line}", soft_wrap=True)
+
+
+def explained(each: Entry) -> Iterator[tuple[str, str]]:
+    """What is known of a contract, as titles and texts."""
+    if each.contract is not None:
+        yield "rule, as it is judged", each.contract.rule
+    if each.reason:
+        yield "why it is left out", each.reason
+    yield "rule in the catalogue", each.row.rule
+    yield "binds", f"the {each.row.addressee}"
+    yield "source", each.row.source
+    yield "versions", each.row.versions
+    if each.contract is not None:
+        yield "versions judged", each.contract.versions.text
+        if each.contract.gate is not None:
+            yield "feature gate", each.contract.gate
+        yield "needs", "; ".join(_needed(need) for need in each.contract.needs)
+        yield "clauses", ", ".join(clause_names(each.contract))
+    yield "stimulus", each.row.stimulus
+    yield "observation", each.row.observation
+    yield "typical wrong implementation", each.row.mutant
+
+
+def _needed(need: Need) -> str:
+    return f"channel {need.channel}, {' or '.join(need.enough)}"

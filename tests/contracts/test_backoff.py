@@ -1,0 +1,241 @@
+"""BACKOFF contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import PodHandle, SandboxHandle
+
+SERIES = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0)
+NOTICED = 0.5
+"""How long after an end a story's kubelet reads it."""
+
+
+def pod(s: Story, **more: Any) -> tuple[PodHandle, SandboxHandle]:
+    """A pod of one container and its sandbox."""
+    web = s.pod(**more)
+    return web, s.run_sandbox(web)
+
+
+def crashes(
+    s: Story, web: PodHandle, sandbox: SandboxHandle, times: int, *, name: str = "c1", code: int = 1
+) -> int:
+    """The container crashes at once, again and again, and is made again when it may be; its next attempt."""
+    for attempt in range(times):
+        s.wait(SERIES[attempt - 1] if attempt else 0)
+        s.exited(s.run_container(web, sandbox, name, attempt), code)
+    return times
+
+
+@pytest.mark.parametrize("crash", [2, 3, 4, 5, 6, 7, 8])
+def test_delay_doubles_up_to_300_seconds(crash: int) -> None:
+    """BACKOFF-01 breaks when any restart of the series comes 2 s early."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        attempt = crashes(s, web, sandbox, crash)
+        s.wait(SERIES[crash - 1] - NOTICED - (0 if right else 2)).run_container(web, sandbox, attempt=attempt)
+
+    assert_bites("BACKOFF-01", tell)
+
+
+def test_first_restart_is_immediate() -> None:
+    """BACKOFF-01 breaks when the first restart waits 10 s."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        crashes(s, web, sandbox, 1)
+        s.wait(1 if right else 10).run_container(web, sandbox, attempt=1)
+
+    assert_bites("BACKOFF-01", tell)
+
+
+@pytest.mark.parametrize("gate", ["ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMax"])
+def test_other_figures_are_not_judged(gate: str) -> None:
+    """Under a gate that changes the figures no delay is required."""
+    s = Story("1.33", featureGates={gate: True})
+    web, sandbox = pod(s)
+    attempt = crashes(s, web, sandbox, 2)
+    s.wait(1).run_container(web, sandbox, attempt=attempt)
+
+    assert s.judge("BACKOFF-01").verdict is Verdict.KEPT
+
+
+def test_delay_counts_from_the_end() -> None:
+    """BACKOFF-02 breaks when the restart has not come with the first retry after the delay."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        attempt = crashes(s, web, sandbox, 2)
+        s.wait(24 if right else 40).run_container(web, sandbox, attempt=attempt)
+
+    assert_bites("BACKOFF-02", tell)
+
+
+def test_failed_pull_may_have_counted() -> None:
+    """BACKOFF-02 allows for an attempt that ended with a failed pull: the delay may have doubled."""
+    s = Story()
+    web, sandbox = pod(s)
+    attempt = crashes(s, web, sandbox, 2)
+    s.wait(12).call(
+        "PullImage", {"image": {"image": "img:1"}, "sandbox_config": sandbox.config}, error="UNKNOWN"
+    )
+    s.wait(20).exited(s.run_container(web, sandbox, attempt=attempt), 1)
+    s.wait(55).run_container(web, sandbox, attempt=attempt + 1)
+
+    assert s.judge("BACKOFF-02").verdict is Verdict.KEPT
+
+
+def test_long_run_begins_anew() -> None:
+    """BACKOFF-03 breaks when a container that ran for over 600 s still waits."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        attempt = crashes(s, web, sandbox, 3)
+        last = s.wait(20).run_container(web, sandbox, attempt=attempt)
+        s.wait(601).exited(last, 1)
+        s.wait(1 if right else 40).run_container(web, sandbox, attempt=attempt + 1)
+
+    assert_bites("BACKOFF-03", tell)
+
+
+def test_shorter_run_does_not_begin_anew() -> None:
+    """BACKOFF-03 breaks when a run of 400 s resets the series."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        attempt = crashes(s, web, sandbox, 3)
+        last = s.wait(20).run_container(web, sandbox, attempt=attempt)
+        s.wait(400).exited(last, 1)
+        s.wait(40 if right else 1).run_container(web, sandbox, attempt=attempt + 1)
+
+    assert_bites("BACKOFF-03", tell)
+
+
+def test_success_is_held_up_too() -> None:
+    """BACKOFF-04 breaks when ends with code 0 under Always are followed by a restart at once."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        attempt = crashes(s, web, sandbox, 2, code=0)
+        s.wait(10 if right else 1).run_container(web, sandbox, attempt=attempt)
+
+    assert_bites("BACKOFF-04", tell)
+
+
+def test_new_image_begins_anew() -> None:
+    """BACKOFF-05 breaks when a corrected image waits for the old one's back-off."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        attempt = crashes(s, web, sandbox, 4)
+        web.manifest["spec"]["containers"][0]["image"] = "img:2"
+        s.set(web)
+        s.wait(1 if right else 40).run_container(web, sandbox, attempt=attempt)
+
+    assert_bites("BACKOFF-05", tell)
+
+
+def test_new_image_owes_no_delay() -> None:
+    """BACKOFF-01 does not hold a changed definition to the delay of the old one."""
+    s = Story()
+    web, sandbox = pod(s)
+    attempt = crashes(s, web, sandbox, 3)
+    web.manifest["spec"]["containers"][0]["image"] = "img:2"
+    s.set(web)
+    s.wait(1).run_container(web, sandbox, attempt=attempt)
+
+    assert s.judge("BACKOFF-01").verdict is Verdict.KEPT
+
+
+@pytest.mark.parametrize("wrong", ["lastState", "restartCount", "name", "delay"])
+def test_refusal_is_told(wrong: str) -> None:
+    """BACKOFF-06 breaks when the status of a held up container tells another end, count, name or delay."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        ended = s.run_container(web, sandbox)
+        s.exited(ended, 1)
+        bad = "" if right else wrong
+        told = f"back-off {'15s' if bad == 'delay' else '10s'} restarting failed container="
+        told += f"{'c2' if bad == 'name' else 'c1'} pod={web.name}_{web.namespace}({web.uid})"
+        last = {"terminated": {"exitCode": 1, "containerID": f"fake://{ended.id}"}}
+        one = {
+            "name": "c1",
+            "state": {"waiting": {"reason": "CrashLoopBackOff", "message": told}},
+            "lastState": {} if bad == "lastState" else last,
+            "restartCount": 1 if bad == "restartCount" else 0,
+        }
+        s.status(web, containerStatuses=[one])
+
+    assert_bites("BACKOFF-06", tell)
+
+
+def test_siblings_are_not_held_up() -> None:
+    """BACKOFF-07 breaks when the back-off of one container delays the other."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        names = ("c1", "c2")
+        web, sandbox = pod(s, containers=[{"name": name, "image": "img:1"} for name in names])
+        sibling = s.run_container(web, sandbox, "c2")
+        crashes(s, web, sandbox, 4, name="c1")
+        s.exited(sibling, 1)
+        s.wait(0.5 if right else 30).run_container(web, sandbox, "c2", attempt=1)
+
+    assert_bites("BACKOFF-07", tell)
+
+
+def test_kubelet_forgets_back_offs() -> None:
+    """BACKOFF-08 breaks when the delay survives a restart of the kubelet."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        attempt = crashes(s, web, sandbox, 6)
+        s.record("kubelet", op="killed")
+        s.wait(1).record("kubelet", op="started")
+        s.wait(2 if right else 130).run_container(web, sandbox, attempt=attempt)
+
+    assert_bites("BACKOFF-08", tell)
+
+
+def test_new_kubelet_owes_no_delay() -> None:
+    """BACKOFF-01 does not hold a kubelet to the delays of the one before."""
+    s = Story()
+    web, sandbox = pod(s)
+    attempt = crashes(s, web, sandbox, 3)
+    s.record("kubelet", op="killed")
+    s.wait(1).record("kubelet", op="started")
+    s.wait(1).run_container(web, sandbox, attempt=attempt)
+
+    assert s.judge("BACKOFF-01").verdict is Verdict.KEPT
+
+
+@pytest.mark.parametrize("policy", [None, "Always"])
+def test_init_containers_and_sidecars_are_held_up(policy: str | None) -> None:
+    """BACKOFF-10 breaks when an init container or a sidecar is run in a tight loop."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        init = {"name": "i1", "image": "img:1", **({"restartPolicy": policy} if policy else {})}
+        web, sandbox = pod(s, initContainers=[init])
+        attempt = crashes(s, web, sandbox, 2, name="i1")
+        s.wait(10 if right else 1).run_container(web, sandbox, "i1", attempt)
+
+    assert_bites("BACKOFF-10", tell)
+
+
+def test_failed_creation_is_only_retried() -> None:
+    """BACKOFF-13 breaks when a container that could not be made waits longer than a retry."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s)
+        s.create(web, sandbox, error="INTERNAL")
+        s.wait(15 if right else 40).run_container(web, sandbox)
+
+    assert_bites("BACKOFF-13", tell)

@@ -1,0 +1,123 @@
+"""TERM contracts on the last statuses of a pod: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from running import BROKEN, KEPT, running
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+def shown(code: int | None, **status: Any) -> dict[str, Any]:
+    """The containerStatuses for c1, which ended with `code`, or runs."""
+    state: dict[str, Any] = {"running": {}} if code is None else {"terminated": {"exitCode": code}}
+    return {"containerStatuses": [{"name": "c1", "state": state, **status}]}
+
+
+@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_terminal_phase_waits_for_containers(*, early: bool, verdict: Verdict) -> None:
+    """TERM-15: no terminal phase while a container is being stopped."""
+    s, web, _, c1 = running()
+    s.delete(web)
+    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    if early:
+        s.status(web, "Failed")
+    s.wait(3).exited(c1, seen=False)
+    s.end("StopContainer", stop)
+    s.status(web, "Failed")
+
+    assert s.judge("TERM-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_terminal_phase_waits_for_the_sandbox(*, early: bool, verdict: Verdict) -> None:
+    """TERM-32: no terminal phase before StopPodSandbox returned."""
+    s, web, sandbox, c1 = running(policy="Never")
+    s.exited(c1, 1)
+    if early:
+        s.status(web, "Failed")
+    s.stop_sandbox(sandbox)
+    s.status(web, "Failed")
+
+    assert s.judge("TERM-32").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("code", "phase", "verdict"),
+    [(0, "Succeeded", KEPT), (137, "Failed", KEPT), (137, "Succeeded", BROKEN), (0, "Running", BROKEN)],
+)
+def test_deleted_pod_ends_in_a_phase(code: int, phase: str, verdict: Verdict) -> None:
+    """TERM-16: a deleted pod ends Succeeded or Failed, by its exit codes, before it is gone."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.stop(c1, code=code)
+    s.stop_sandbox(sandbox)
+    s.status(web, phase, **shown(code))
+    s.deleted(web)
+
+    assert s.judge("TERM-16").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("asked", "phase", "verdict"),
+    [(True, "Failed", KEPT), (False, "Failed", BROKEN), (True, "Running", BROKEN)],
+)
+def test_object_is_deleted_at_the_end(*, asked: bool, phase: str, verdict: Verdict) -> None:
+    """TERM-18: DELETE only for a pod that is being deleted and whose phase is terminal."""
+    s, web, *_ = running()
+    if asked:
+        s.delete(web)
+    s.status(web, phase)
+    s.record("api", verb="delete", resource="pods", uid=web.uid, grace=0, precondition=web.uid)
+
+    assert s.judge("TERM-18").verdict is verdict
+
+
+@pytest.mark.parametrize(("grace", "uid", "verdict"), [(0, None, KEPT), (30, None, BROKEN), (0, "", BROKEN)])
+def test_last_delete_names_the_uid(grace: int, uid: str | None, verdict: Verdict) -> None:
+    """TERM-19: the final DELETE has grace 0 and the UID as precondition."""
+    s, web, *_ = running()
+    named = web.uid if uid is None else uid
+    s.record("api", verb="delete", resource="pods", uid=web.uid, grace=grace, precondition=named)
+
+    assert s.judge("TERM-19").verdict is verdict
+
+
+PAST = {"startTime": "2026-01-01T00:00:00Z", "podIP": "10.88.0.2"}
+COUNTED = shown(0, restartCount=2, lastState={"terminated": {"exitCode": 1}})
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, KEPT),
+        ({"startTime": None}, BROKEN),
+        ({"podIP": ""}, BROKEN),
+        (shown(0), BROKEN),
+        (shown(None, restartCount=2), BROKEN),
+    ],
+)
+def test_final_status_keeps_the_past(changed: dict[str, Any], verdict: Verdict) -> None:
+    """TERM-30: startTime, podIP, restart counts and last states are there to the end."""
+    s, web, *_ = running()
+    s.status(web, **PAST, **COUNTED)
+    s.delete(web)
+    s.status(web, "Failed", **(PAST | COUNTED | changed))
+
+    assert s.judge("TERM-30").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("ready", "reason", "verdict"),
+    [("False", "PodCompleted", KEPT), ("True", "", BROKEN), ("False", "PodFailed", BROKEN)],
+)
+def test_ended_pod_is_not_ready(ready: str, reason: str, verdict: Verdict) -> None:
+    """TERM-31: Ready and ContainersReady are False in a terminal phase."""
+    s, web, *_ = running()
+    kinds = ("Ready", "ContainersReady")
+    s.status(web, "Succeeded", conditions=[{"type": k, "status": ready, "reason": reason} for k in kinds])
+
+    assert s.judge("TERM-31").verdict is verdict

@@ -1,0 +1,105 @@
+"""GC contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from running import BROKEN, KEPT, running
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle, Story
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+def died_three_times() -> tuple[Story, PodHandle, SandboxHandle, list[ContainerHandle]]:
+    """A container of which three instances ended, and a fourth runs."""
+    s, web, sandbox, c1 = running()
+    every = [c1]
+    for attempt in range(1, 4):
+        s.exited(every[-1], 1)
+        every.append(s.run_container(web, sandbox, "c1", attempt))
+    return s, web, sandbox, every
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(0, KEPT), (1, BROKEN), (2, BROKEN)])
+def test_oldest_goes_first(first: int, verdict: Verdict) -> None:
+    """GC-01: of three dead instances the oldest goes first."""
+    s, _, _, every = died_three_times()
+    s.remove(every[first])
+
+    assert s.judge("GC-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("older", KEPT), ("newest", BROKEN), ("none", BROKEN)])
+def test_newest_is_kept(how: str, verdict: Verdict) -> None:
+    """GC-10: after the second death the first instance goes, and the second stays."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1)
+    second = s.run_container(web, sandbox, "c1", 1)
+    s.wait(20).exited(second, 1)
+    if how == "older":
+        s.remove(c1)
+    elif how == "newest":
+        s.remove(second)
+
+    assert s.judge("GC-10").verdict is verdict
+
+
+@pytest.mark.parametrize(("removed", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_records_of_a_gone_pod(*, removed: bool, verdict: Verdict) -> None:
+    """GC-02: the dead containers of a pod that is gone are removed within a minute."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    s.deleted(web)
+    if removed:
+        s.wait(50).remove(c1)
+
+    assert s.judge("GC-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("stopped", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_unknown_container_is_stopped_first(*, stopped: bool, verdict: Verdict) -> None:
+    """GC-04: a container in an unknown state is stopped before it is removed."""
+    s, _, _, c1 = running()
+    s.container_status(c1, state="CONTAINER_UNKNOWN")
+    if stopped:
+        s.stop(c1)
+    s.remove(c1)
+
+    assert s.judge("GC-04").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("how", "verdict"),
+    [("right", KEPT), ("standing", BROKEN), ("full", BROKEN), ("wanted", BROKEN)],
+)
+def test_sandbox_goes_at_the_end(how: str, verdict: Verdict) -> None:
+    """GC-05: a sandbox goes when it was stopped, is empty, and its pod is gone."""
+    s, web, sandbox, c1 = running()
+    if how != "wanted":
+        s.delete(web)
+    s.stop(c1)
+    if how != "standing":
+        s.stop_sandbox(sandbox)
+    if how != "full":
+        s.remove(c1)
+    if how != "wanted":
+        s.deleted(web)
+    s.wait(40).call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+
+    assert s.judge("GC-05").verdict is verdict
+
+
+@pytest.mark.parametrize(("ended", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_running_container_is_not_removed(*, ended: bool, verdict: Verdict) -> None:
+    """GC-09: only a container that has ended is removed."""
+    s, _, _, c1 = running()
+    if ended:
+        s.exited(c1)
+    s.remove(c1)
+
+    assert s.judge("GC-09").verdict is verdict

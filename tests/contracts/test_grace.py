@@ -1,0 +1,164 @@
+"""StopContainer timeouts: each contract is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from running import BROKEN, KEPT, PRE_STOP, hook, probe, running
+from story import Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+LIVENESS = {"exec": {"command": ["alive"]}, "terminationGracePeriodSeconds": 7}
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "grace", "timeout", "verdict"),
+    [
+        ("1.32", 5, 5, KEPT),
+        ("1.32", 5, 30, BROKEN),
+        ("1.32", 1, 2, KEPT),
+        ("1.32", 1, 1, BROKEN),
+        ("1.26", 1, 1, KEPT),
+        ("1.26", 1, 2, BROKEN),
+    ],
+)
+def test_deletion_gives_its_grace(kubernetes: str, grace: int, timeout: int, verdict: Verdict) -> None:
+    """TERM-03: the timeout is the deletion's grace, at least 2 s but in 1.22 to 1.26."""
+    s, web, _, c1 = running(kubernetes)
+    s.delete(web, grace)
+    s.wait(0.1).stop(c1, timeout)
+
+    assert s.judge("TERM-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(7, KEPT), (30, BROKEN)])
+def test_failing_probe_gives_its_own_grace(timeout: int, verdict: Verdict) -> None:
+    """TERM-03: after a failing probe the timeout is the probe's own grace."""
+    s, _, _, c1 = running(livenessProbe=LIVENESS)
+    probe(s, c1, code=1)
+    s.stop(c1, timeout)
+
+    assert s.judge("TERM-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(5, KEPT), (7, BROKEN)])
+def test_deletion_wins_over_the_probe(timeout: int, verdict: Verdict) -> None:
+    """TERM-04: a failing probe does not lengthen the grace of a deletion."""
+    s, web, _, c1 = running(livenessProbe=LIVENESS)
+    probe(s, c1, code=1)
+    s.delete(web, 5)
+    s.wait(2).stop(c1, timeout)
+
+    assert s.judge("TERM-04").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(23, KEPT), (30, BROKEN), (17, BROKEN)])
+def test_hook_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
+    """TERM-05: 7 s of a preStop hook leave 23 of 30."""
+    s, web, _, c1 = running(lifecycle=PRE_STOP)
+    s.delete(web, 30)
+    hook(s, c1, "drain", takes=7)
+    s.stop(c1, timeout)
+
+    assert s.judge("TERM-05").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(28, KEPT), (30, BROKEN)])
+def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
+    """TERM-05: a sidecar that waited 2 s for its turn has 28 of 30 left."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    s.delete(web, 30)
+    s.stop(c1, 30, takes=2)
+    s.stop(sc, timeout)
+
+    assert s.judge("TERM-05").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "after", "timeout", "verdict"),
+    [
+        ("1.32", 5, 2, KEPT),
+        ("1.32", 5, 5, BROKEN),
+        ("1.26", 5, 5, KEPT),
+        ("1.26", 5, 2, BROKEN),
+        ("1.32", 2, 2, BROKEN),
+        ("1.32", 30, 2, BROKEN),
+    ],
+)
+def test_hook_that_outlasts_the_grace(kubernetes: str, after: float, timeout: int, verdict: Verdict) -> None:
+    """TERM-06: the hook is left when the grace of 5 s is over, neither before nor much later."""
+    s, web, _, c1 = running(kubernetes, lifecycle=PRE_STOP)
+    s.delete(web, 5)
+    s.begin("ExecSync", {"container_id": c1.id, "cmd": ["drain"]})
+    s.wait(after).stop(c1, timeout)
+
+    assert s.judge("TERM-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_no_hook_without_grace(*, runs: bool, verdict: Verdict) -> None:
+    """TERM-07: with a grace of 0 a killed container gets no preStop hook."""
+    s, web, _, c1 = running(grace=0, lifecycle=PRE_STOP)
+    web.manifest["spec"]["containers"][0]["image"] = "img:2"
+    s.set(web)
+    if runs:
+        hook(s, c1, "drain", takes=1)
+    s.stop(c1, 2)
+
+    assert s.judge("TERM-07").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (23, BROKEN)])
+def test_whole_grace_after_the_hook(timeout: int, verdict: Verdict) -> None:
+    """TERM-11: 1.22 to 1.26 give the whole grace once more."""
+    s, web, _, c1 = running("1.26", lifecycle=PRE_STOP)
+    s.delete(web, 30)
+    hook(s, c1, "drain", takes=7)
+    s.stop(c1, timeout)
+
+    assert s.judge("TERM-11").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(5, KEPT), (30, BROKEN), (60, BROKEN)])
+def test_grace_only_shrinks(timeout: int, verdict: Verdict) -> None:
+    """WORK-07: of 60, 5 and 30 s the 5 hold."""
+    s, web, _, c1 = running()
+    for grace in (60, 5, 30):
+        s.delete(web, grace)
+    s.stop(c1, timeout)
+
+    assert s.judge("WORK-07").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "timeout", "verdict"),
+    [("1.26", 9, KEPT), ("1.26", 2, BROKEN), ("1.32", 2, KEPT), ("1.32", 9, BROKEN)],
+)
+@pytest.mark.parametrize("told_late", [False, True])
+def test_forced_deletion(*, kubernetes: str, timeout: int, verdict: Verdict, told_late: bool) -> None:
+    """WORK-08: the pod's own grace up to 1.26, the least from 1.31; also if the removal is seen late."""
+    s, web, _, c1 = running(kubernetes, grace=9)
+    if not told_late:
+        s.deleted(web)
+    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": str(timeout)})
+    if told_late:
+        s.wait(0.05).deleted(web)
+    s.wait(1).end("StopContainer", stop)
+
+    assert s.judge("WORK-08").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(9, KEPT), (2, BROKEN)])
+def test_removed_manifest(timeout: int, verdict: Verdict) -> None:
+    """WORK-33: a pod whose manifest is removed keeps its grace."""
+    s, web, _, c1 = running(grace=9, source="file")
+    s.unset(web)
+    s.stop(c1, timeout)
+
+    assert s.judge("WORK-33").verdict is verdict

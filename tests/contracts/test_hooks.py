@@ -1,0 +1,134 @@
+"""HOOK contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running, two_running
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+def starting(*names: str) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+    """A pod whose first container has just been started and has a postStart hook."""
+    s = Story()
+    others = [{"name": name, "image": "img:1"} for name in names]
+    web = s.pod(containers=[{"name": "c1", "image": "img:1", "lifecycle": POST_START | PRE_STOP}, *others])
+    sandbox = s.run_sandbox(web)
+    c1 = s.create(web, sandbox)
+    s.start(c1)
+    return s, web, sandbox, c1
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(1, KEPT), (0, BROKEN), (2, BROKEN)])
+def test_post_start_runs_once(times: int, verdict: Verdict) -> None:
+    """HOOK-01: once after the start, neither left out nor repeated."""
+    s, _, _, c1 = starting()
+    for _ in range(times):
+        hook(s, c1, "warm")
+
+    assert s.judge("HOOK-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("awaited", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_next_container_waits(*, awaited: bool, verdict: Verdict) -> None:
+    """HOOK-02: the next container is created after the hook returned."""
+    s, web, sandbox, c1 = starting("c2")
+    running_hook = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
+    s.wait(2)
+    if not awaited:
+        s.create(web, sandbox, "c2")
+    s.end("ExecSync", running_hook, {})
+    if awaited:
+        s.create(web, sandbox, "c2")
+
+    assert s.judge("HOOK-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [("0", KEPT), ("30", BROKEN)])
+def test_hook_has_no_timeout(timeout: str, verdict: Verdict) -> None:
+    """HOOK-02: ExecSync for a hook has the timeout 0."""
+    s, _, _, c1 = starting()
+    s.call("ExecSync", {"container_id": c1.id, "cmd": ["warm"], "timeout": timeout}, {})
+
+    assert s.judge("HOOK-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("stops", "told", "verdict"), [(1, 1, KEPT), (0, 1, BROKEN), (1, 0, BROKEN)])
+def test_failed_post_start_kills(stops: int, told: int, verdict: Verdict) -> None:
+    """HOOK-03: a container whose postStart hook failed is killed, and an event tells it."""
+    s, web, _, c1 = starting()
+    hook(s, c1, "warm", code=1)
+    if stops:
+        hook(s, c1, "drain")
+        s.stop(c1)
+    if told:
+        s.record("event", uid=web.uid, type="Warning", reason="FailedPostStartHook", message="failed")
+
+    assert s.judge("HOOK-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("state", "verdict"), [("waiting", KEPT), ("running", BROKEN)])
+def test_not_published_running_in_its_hook(state: str, verdict: Verdict) -> None:
+    """HOOK-04: while the hook runs, the container is not shown as running."""
+    s, web, _, c1 = starting()
+    s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
+    c1_status: dict[str, Any] = {"name": "c1", "state": {state: {}}, "containerID": f"fake://{c1.id}"}
+    s.wait(1).status(web, "Pending", containerStatuses=[c1_status])
+
+    assert s.judge("HOOK-04").verdict is verdict
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("hook stop", KEPT), ("stop", BROKEN), ("hook", BROKEN)])
+def test_hook_before_every_stop(how: str, verdict: Verdict) -> None:
+    """HOOK-05: the hook comes before the stop, and the stop after the hook."""
+    s, web, _, c1 = running(lifecycle=PRE_STOP)
+    s.delete(web)
+    for step in how.split():
+        if step == "hook":
+            hook(s, c1, "drain")
+        else:
+            s.stop(c1)
+
+    assert s.judge("HOOK-05").verdict is verdict
+
+
+@pytest.mark.parametrize(("stops", "told", "verdict"), [(1, 1, KEPT), (0, 1, BROKEN), (1, 0, BROKEN)])
+def test_failed_pre_stop(stops: int, told: int, verdict: Verdict) -> None:
+    """HOOK-06: the stop follows a failed hook, and an event tells it."""
+    s, web, _, c1 = running(lifecycle=PRE_STOP)
+    s.delete(web)
+    hook(s, c1, "drain", code=1)
+    if stops:
+        s.stop(c1)
+    if told:
+        s.record("event", uid=web.uid, type="Warning", reason="FailedPreStopHook", message="failed")
+
+    assert s.judge("HOOK-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("cmd", "verdict"), [(["drain"], KEPT), (["/bin/sh", "-c", "drain"], BROKEN)])
+def test_hook_command_is_not_touched(cmd: list[str], verdict: Verdict) -> None:
+    """HOOK-07: no shell around the command."""
+    s, web, _, c1 = running(lifecycle=PRE_STOP)
+    s.delete(web)
+    s.call("ExecSync", {"container_id": c1.id, "cmd": cmd}, {})
+
+    assert s.judge("HOOK-07").verdict is verdict
+
+
+@pytest.mark.parametrize(("serial", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_hooks_run_together(*, serial: bool, verdict: Verdict) -> None:
+    """HOOK-14: the hooks of two containers begin at one time."""
+    s, web, _, c1, c2 = two_running(lifecycle=PRE_STOP)
+    s.delete(web)
+    calls = [s.begin("ExecSync", {"container_id": c1.id, "cmd": ["drain"]})]
+    s.wait(5 if serial else 0.01)
+    calls.append(s.begin("ExecSync", {"container_id": c2.id, "cmd": ["drain"]}))
+    for one in calls:
+        s.end("ExecSync", one, {})
+
+    assert s.judge("HOOK-14").verdict is verdict

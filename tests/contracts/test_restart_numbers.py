@@ -1,0 +1,103 @@
+"""RESTART contracts on the numbers and hashes of instances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from twice import assert_bites
+
+if TYPE_CHECKING:
+    from story import Story
+
+
+@pytest.mark.parametrize("attempt", [0, 2])
+def test_instances_are_numbered_without_gaps(attempt: int) -> None:
+    """RESTART-13 breaks when the number of a new instance is not the newest one's plus 1."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        s.exited(s.run_container(web, sandbox), 1)
+        s.run_container(web, sandbox, attempt=1 if right else attempt)
+
+    assert_bites("RESTART-13", tell)
+
+
+@pytest.mark.parametrize("wrong", ["annotations", "log_path"])
+def test_number_is_told_alike(wrong: str) -> None:
+    """RESTART-13 breaks when annotation or log path tell another number than the metadata."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        other = s.container_config(web, "c1", attempt=3)[wrong]
+        config = s.container_config(web, "c1", **({} if right else {wrong: other}))
+        s.create(web, s.run_sandbox(web), config=config)
+
+    assert_bites("RESTART-13", tell)
+
+
+@pytest.mark.parametrize("had", [False, True])
+def test_number_comes_from_the_logs(*, had: bool) -> None:
+    """RESTART-14 breaks when a first instance is not 0, and when the count is lost with the records."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        if had:
+            c1 = s.run_container(web, sandbox)
+            s.record("runtime", op="removed", container_id=c1.id, sandbox_id=sandbox.id, name="c1")
+        s.run_container(web, sandbox, attempt=int(had == right))
+
+    assert_bites("RESTART-14", tell)
+
+
+def test_new_sandbox_goes_on_counting() -> None:
+    """RESTART-16 breaks when a container begins at 0 again in a new sandbox."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        s.run_container(web, sandbox)
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox)
+        s.run_container(web, s.run_sandbox(web, attempt=1), attempt=1 if right else 0)
+
+    assert_bites("RESTART-16", tell)
+
+
+@pytest.mark.parametrize("step", ["create", "start", "sandbox"])
+def test_tries_do_not_count(step: str) -> None:
+    """RESTART-24 breaks when a failed creation is counted, a failed start is not, or moves the sandbox."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        if step == "create":
+            s.create(web, sandbox, error="INTERNAL")
+        else:
+            s.start(s.create(web, sandbox), error="INTERNAL")
+        other = s.run_sandbox(web, attempt=1) if step == "sandbox" and not right else sandbox
+        s.wait(1).create(web, other, attempt=int((step == "create") != right or step == "sandbox"))
+
+    assert_bites("RESTART-24", tell)
+
+
+@pytest.mark.parametrize("image", ["img:1", "img:2"])
+def test_hash_is_that_of_name_and_image(image: str) -> None:
+    """RESTART-08 breaks when the hash changes with the same image, or stays with another."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        s.exited(s.run_container(web, sandbox), 1)
+        old = s.container_config(web, "c1", 1)["annotations"]
+        web.manifest["spec"]["containers"][0]["image"] = image
+        config = s.container_config(web, "c1", 1)
+        if not right and image == "img:2":
+            config["annotations"] = old
+        elif not right:
+            config["annotations"] |= {"io.kubernetes.container.hash": "1234"}
+        s.create(web, sandbox, config=config)
+
+    assert_bites("RESTART-08", tell)

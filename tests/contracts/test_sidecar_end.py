@@ -1,0 +1,175 @@
+"""SIDECAR contracts on the end of a pod and on its status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from twice import assert_bites
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle, Story
+
+RUNNING: dict[str, Any] = {"running": {}}
+WAITING: dict[str, Any] = {"waiting": {"reason": "PodInitializing"}}
+ENDED: dict[str, Any] = {"terminated": {"exitCode": 0}}
+
+
+def served(
+    s: Story, *, policy: str = "Never", **more: Any
+) -> tuple[PodHandle, SandboxHandle, dict[str, ContainerHandle]]:
+    """A pod whose sidecars s1 and s2 and app container c1 run; its sandbox, and the three by name."""
+    inits = [{"name": name, "image": "img:1", "restartPolicy": "Always", **more} for name in ("s1", "s2")]
+    web = s.pod(initContainers=inits, restartPolicy=policy, terminationGracePeriodSeconds=10)
+    sandbox = s.run_sandbox(web)
+    return web, sandbox, {name: s.run_container(web, sandbox, name) for name in ("s1", "s2", "c1")}
+
+
+def told(name: str, state: dict[str, Any], *, up: bool = False) -> dict[str, Any]:
+    """A container status; `up` is for ready and started."""
+    return {"name": name, "state": state, "ready": up, "started": up, "restartCount": 0}
+
+
+def write(s: Story, phase: str, sidecar: dict[str, Any], app: dict[str, Any], **conditions: bool) -> None:
+    """The status of a pod with one sidecar and one app container."""
+    web = s.pod(
+        initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}], restartPolicy="Never"
+    )
+    listed = [{"type": kind, "status": str(value)} for kind, value in conditions.items()]
+    s.status(web, phase, initContainerStatuses=[sidecar], containerStatuses=[app], conditions=listed)
+
+
+def test_sidecars_do_not_keep_the_pod() -> None:
+    """SIDECAR-11 breaks when a job waits for its sidecars."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        _, _, c = served(s)
+        s.exited(c["c1"], 0)
+        s.wait(1 if right else 60).stop(c["s2"])
+
+    assert_bites("SIDECAR-11", tell)
+
+
+def test_exit_code_of_a_sidecar_does_not_count() -> None:
+    """SIDECAR-11 breaks when a pod is Failed for the code of its sidecar."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        sidecar = told("sc", {"terminated": {"exitCode": 137}})
+        write(s, "Succeeded" if right else "Failed", sidecar, told("c1", ENDED))
+
+    assert_bites("SIDECAR-11", tell)
+
+
+@pytest.mark.parametrize("order", [("s2", "s1", "c1"), ("c1", "s1", "s2"), ("s1", "c1", "s2")])
+def test_sidecars_are_stopped_in_reverse(order: tuple[str, ...]) -> None:
+    """SIDECAR-12 breaks when a sidecar is stopped before an app container or a later sidecar has ended."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _, c = served(s)
+        s.delete(web, 10)
+        for name in ("c1", "s2", "s1") if right else order:
+            s.stop(c[name], 10)
+
+    assert_bites("SIDECAR-12", tell)
+
+
+@pytest.mark.parametrize("last", ["s2", "s1"])
+def test_every_sidecar_has_its_turn(last: str) -> None:
+    """SIDECAR-12 breaks when a sidecar whose turn has come is not stopped."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c = served(s)
+        s.delete(web, 10)
+        order = ("c1", "s2", "s1")
+        for name in order if right else order[: order.index(last)]:
+            s.stop(c[name], 10)
+        s.wait(1).stop_sandbox(sandbox)
+
+    assert_bites("SIDECAR-12", tell)
+
+
+def test_hooks_of_sidecars_do_not_wait() -> None:
+    """SIDECAR-13 breaks when a sidecar's preStop hook waits for the app container to end."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _, c = served(s, lifecycle={"preStop": {"exec": {"command": ["bye"]}}})
+        s.delete(web, 10)
+        stop = s.begin("StopContainer", {"container_id": c["c1"].id, "timeout": "10"})
+        s.wait(0 if right else 8)
+        for name in ("s1", "s2"):
+            s.call("ExecSync", {"container_id": c[name].id, "cmd": ["bye"]})
+        s.end("StopContainer", stop)
+
+    assert_bites("SIDECAR-13", tell)
+
+
+@pytest.mark.parametrize(("takes", "timeout"), [(4, 6), (9.5, 2)])
+def test_waiting_uses_up_the_grace(takes: float, timeout: int) -> None:
+    """SIDECAR-14 breaks when a sidecar gets the whole grace after it has waited."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _, c = served(s)
+        s.delete(web, 10)
+        s.stop(c["c1"], 10, takes=takes)
+        s.stop(c["s2"], timeout if right else 10)
+
+    assert_bites("SIDECAR-14", tell)
+
+
+def test_ended_containers_hold_up_nobody() -> None:
+    """SIDECAR-16 breaks when a sidecar waits for an app container that has ended before."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _, c = served(s, policy="Always")
+        s.exited(c["c1"], 1)
+        s.delete(web, 10)
+        s.wait(0.1 if right else 10).stop(c["s2"], 10)
+
+    assert_bites("SIDECAR-16", tell)
+
+
+@pytest.mark.parametrize("condition", ["ContainersReady", "Initialized"])
+def test_sidecars_count_for_readiness(condition: str) -> None:
+    """SIDECAR-17 breaks when ContainersReady or Initialized is True without the sidecar."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        write(s, "Pending", told("sc", RUNNING), told("c1", WAITING), **{condition: not right})
+
+    assert_bites("SIDECAR-17", tell)
+
+
+def test_initialized_stays_true() -> None:
+    """SIDECAR-18 breaks when Initialized falls back while a sidecar is made again."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        write(s, "Running", told("sc", ENDED), told("c1", RUNNING, up=True), Initialized=right)
+
+    assert_bites("SIDECAR-18", tell)
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_sidecars_keep_a_pod_pending_only_before_it_ran(*, ran: bool) -> None:
+    """SIDECAR-19 breaks when a pod is Running before its sidecars, or Pending after its app ran."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        phase = "Running" if ran == right else "Pending"
+        write(s, phase, told("sc", RUNNING), told("c1", RUNNING, up=True) if ran else told("c1", WAITING))
+
+    assert_bites("SIDECAR-19", tell)
+
+
+def test_sidecar_is_not_restarted_in_termination() -> None:
+    """SIDECAR-24 breaks when a sidecar that ends in termination is made again."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c = served(s)
+        s.delete(web, 10)
+        stop = s.begin("StopContainer", {"container_id": c["c1"].id, "timeout": "10"})
+        s.wait(3).exited(c["s2"], 1)
+        if not right:
+            s.run_container(web, sandbox, "s2", attempt=1)
+        s.end("StopContainer", stop)
+        s.stop(c["s1"], 5)
+        s.stop_sandbox(sandbox)
+
+    assert_bites("SIDECAR-24", tell)

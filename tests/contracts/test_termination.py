@@ -1,0 +1,201 @@
+"""TERM contracts on the order of a termination: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from running import BROKEN, KEPT, PRE_STOP, hook, running, two_running
+from story import Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+@pytest.mark.parametrize(("order", "verdict"), [("cs", KEPT), ("sc", BROKEN), ("s", BROKEN), ("c", BROKEN)])
+def test_containers_before_sandbox(order: str, verdict: Verdict) -> None:
+    """TERM-01: first the container (c), then the sandbox (s), and neither is left out."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    for step in order:
+        if step == "c":
+            s.stop(c1)
+        else:
+            s.stop_sandbox(sandbox)
+
+    assert s.judge("TERM-01").verdict is verdict
+
+
+def test_sandbox_waits_for_the_reply() -> None:
+    """TERM-01: StopPodSandbox while StopContainer is not answered breaks it."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    s.stop_sandbox(sandbox)
+
+    assert s.judge("TERM-01").verdict is BROKEN
+
+
+@pytest.mark.parametrize(("stopped", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_object_goes_last(*, stopped: bool, verdict: Verdict) -> None:
+    """TERM-01: the object goes after the sandbox was stopped."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1)
+    s.delete(web)
+    if stopped:
+        s.stop_sandbox(sandbox)
+    s.deleted(web)
+
+    assert s.judge("TERM-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("serial", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_containers_stop_together(*, serial: bool, verdict: Verdict) -> None:
+    """TERM-02: the second container is not kept waiting for the end of the first."""
+    s, web, _, c1, c2 = two_running()
+    s.delete(web)
+    first = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    if not serial:
+        s.stop(c2)
+    s.wait(8).end("StopContainer", first)
+    if serial:
+        s.stop(c2)
+
+    assert s.judge("TERM-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("exited", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_hook_for_running_containers_only(*, exited: bool, verdict: Verdict) -> None:
+    """TERM-08: no preStop hook in a container that is known to have exited."""
+    s, web, _, c1 = running(lifecycle=PRE_STOP)
+    if exited:
+        s.exited(c1)
+    s.wait(10).delete(web)
+    hook(s, c1, "drain")
+
+    assert s.judge("TERM-08").verdict is verdict
+
+
+@pytest.mark.parametrize(("goes_on", "verdict"), [(True, KEPT), (False, BROKEN)])
+@pytest.mark.parametrize("rpc", ["StopContainer", "StopPodSandbox"])
+def test_not_found_is_success(*, rpc: str, goes_on: bool, verdict: Verdict) -> None:
+    """TERM-10: what the runtime does not know is stopped: no second try, and the pod goes."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.stop(c1, error="NOT_FOUND" if rpc == "StopContainer" else None)
+    if rpc == "StopPodSandbox":
+        s.stop_sandbox(sandbox, error="NOT_FOUND")
+    if not goes_on:
+        s.wait(12).stop(c1)
+    if goes_on and rpc == "StopContainer":
+        s.stop_sandbox(sandbox)
+    if goes_on:
+        s.wait(1).deleted(web)
+
+    assert s.judge("TERM-10").verdict is verdict
+
+
+@pytest.mark.parametrize(("deletes", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_finished_pod_keeps_its_object(*, deletes: bool, verdict: Verdict) -> None:
+    """TERM-20: the kubelet deletes no pod that finished by itself."""
+    s, web, sandbox, c1 = running(policy="Never")
+    s.exited(c1)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Succeeded")
+    if deletes:
+        s.record("api", verb="delete", resource="pods", uid=web.uid, grace=0, precondition=web.uid)
+        s.deleted(web)
+
+    assert s.judge("TERM-20").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "waits", "verdict"),
+    [
+        ("Never", 1, 1, KEPT),
+        ("OnFailure", 0, 1, KEPT),
+        ("Never", 0, 60, BROKEN),
+        ("OnFailure", 0, 60, BROKEN),
+    ],
+)
+def test_finished_pod_gives_up_its_sandbox(policy: str, code: int, waits: float, verdict: Verdict) -> None:
+    """TERM-21: the sandbox of a finished pod is stopped soon."""
+    s, _, sandbox, c1 = running(policy=policy)
+    s.exited(c1, code)
+    s.wait(waits).stop_sandbox(sandbox)
+
+    assert s.judge("TERM-21").verdict is verdict
+
+
+def test_failed_init_container_ends_a_pod() -> None:
+    """TERM-21: the sandbox of a pod whose init container failed for good is stopped, too."""
+    for stops, verdict in ((True, KEPT), (False, BROKEN)):
+        s = Story()
+        web = s.pod(restartPolicy="Never", initContainers=[{"name": "i1", "image": "img:1"}])
+        sandbox = s.run_sandbox(web)
+        s.exited(s.run_container(web, sandbox, "i1"), 1)
+        if stops:
+            s.stop_sandbox(sandbox)
+
+        assert s.judge("TERM-21").verdict is verdict
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("is stopped", BROKEN), ("stays", BROKEN)])
+def test_finished_pod_goes_quickly(how: str, verdict: Verdict) -> None:
+    """TERM-22: deleting a finished pod needs no stop, and is soon done."""
+    s, web, sandbox, c1 = running(policy="Never")
+    s.exited(c1)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Succeeded")
+    s.wait(10).delete(web)
+    if how == "is stopped":
+        s.stop(c1)
+    if how != "stays":
+        s.wait(1).deleted(web)
+
+    assert s.judge("TERM-22").verdict is verdict
+
+
+@pytest.mark.parametrize(("goes", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_pod_that_never_started_goes(*, goes: bool, verdict: Verdict) -> None:
+    """TERM-24: a pod of which nothing was made goes without a stop."""
+    s = Story()
+    web = s.pod()
+    s.wait(1).delete(web)
+    if goes:
+        s.wait(1).deleted(web)
+
+    assert s.judge("TERM-24").verdict is verdict
+
+
+@pytest.mark.parametrize(("told", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_failed_kill_is_told(*, told: bool, verdict: Verdict) -> None:
+    """TERM-25: a failed StopPodSandbox gives an event."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.stop(c1)
+    s.stop_sandbox(sandbox, error="INTERNAL")
+    if told:
+        s.record("event", uid=web.uid, type="Warning", reason="FailedKillPod", message="error killing pod")
+
+    assert s.judge("TERM-25").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "restart", "cut", "sandbox"])
+def test_exit_in_the_grace_is_final(wrong: str) -> None:
+    """TERM-29: one container's exit neither restarts it nor shortens the grace of the other."""
+    s, web, sandbox, c1, c2 = two_running()
+    s.delete(web)
+    calls = [s.begin("StopContainer", {"container_id": c.id, "timeout": "30"}) for c in (c1, c2)]
+    s.exited(c1, seen=False)
+    s.end("StopContainer", calls[0])
+    if wrong == "restart":
+        s.create(web, sandbox, "c1", 1)
+    elif wrong == "cut":
+        s.stop(c2, 2)
+    elif wrong == "sandbox":
+        s.stop_sandbox(sandbox)
+    s.wait(9).exited(c2, seen=False)
+    s.end("StopContainer", calls[1])
+
+    assert s.judge("TERM-29").verdict is (BROKEN if wrong else KEPT)

@@ -1,0 +1,251 @@
+"""WORK contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from running import BROKEN, KEPT, running
+from story import Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+@pytest.mark.parametrize(("overlaps", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_steps_follow_one_another(*, overlaps: bool, verdict: Verdict) -> None:
+    """WORK-01: a container is not created while another one is being stopped."""
+    s, web, sandbox, c1 = running()
+    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    if overlaps:
+        s.create(web, sandbox, "c1", 1)
+    s.end("StopContainer", stop)
+    s.create(web, sandbox, "c1", 1)
+
+    assert s.judge("WORK-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("is run anew", BROKEN)])
+def test_update_does_not_undo_a_kill(how: str, verdict: Verdict) -> None:
+    """WORK-03: a pod deleted and then updated during an image pull goes when the pull has ended."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    pull = s.begin("PullImage", {"image": {"image": "img:1"}, "sandbox_config": sandbox.config})
+    s.wait(1).delete(web)
+    web.manifest["metadata"]["labels"] = {"a": "b"}
+    s.wait(1).set(web)
+    s.wait(20).end("PullImage", pull, {"image_ref": "img"})
+    if how == "is run anew":
+        s.run_sandbox(web, attempt=1)
+    s.stop_sandbox(sandbox)
+
+    assert s.judge("WORK-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("starts", BROKEN), ("starts late", BROKEN)])
+def test_termination_is_irreversible(how: str, verdict: Verdict) -> None:
+    """WORK-04: nothing of a deleted pod is started after its kill began, or long after the deletion."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    if how == "starts late":
+        s.wait(20).create(web, sandbox, "c1", 1)
+    s.stop(c1)
+    if how == "starts":
+        s.create(web, sandbox, "c1", 1)
+    s.stop_sandbox(sandbox)
+    s.wait(1).deleted(web)
+
+    assert s.judge("WORK-04").verdict is verdict
+
+
+def test_sync_under_way_may_end() -> None:
+    """WORK-04: what is left of the sync under way, here after a pull, may still be done (TERM-26)."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    pull = s.begin("PullImage", {"image": {"image": "img:1"}, "sandbox_config": sandbox.config})
+    s.wait(1).delete(web)
+    s.wait(20).end("PullImage", pull, {"image_ref": "img"})
+    c1 = s.create(web, sandbox)
+    s.start(c1)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    s.wait(1).deleted(web)
+
+    assert s.judge("WORK-04").verdict is KEPT
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (20, BROKEN)])
+@pytest.mark.parametrize("cause", ["deleted", "removed", "ended"])
+def test_every_cause_stops_the_pod(cause: str, waits: float, verdict: Verdict) -> None:
+    """WORK-05: a deletion, a removal and a terminal phase in the API each lead to a stop."""
+    s, web, _, c1 = running(source="file" if cause == "removed" else "api")
+    if cause == "deleted":
+        s.delete(web)
+    elif cause == "removed":
+        s.unset(web)
+    else:
+        web.manifest["status"] = {"phase": "Failed"}
+        s.set(web)
+    s.wait(waits).stop(c1)
+
+    assert s.judge("WORK-05").verdict is verdict
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("again", KEPT), ("given up", BROKEN), ("deleted", BROKEN)])
+def test_failed_kill_is_tried_again(how: str, verdict: Verdict) -> None:
+    """WORK-10: a failed kill is repeated, and the object stays until it succeeds."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.stop(c1, error="INTERNAL")
+    s.stop_sandbox(sandbox, error="INTERNAL")
+    if how == "deleted":
+        s.deleted(web)
+    if how == "again":
+        s.wait(12).stop_sandbox(sandbox)
+
+    assert s.judge("WORK-10").verdict is verdict
+
+
+@pytest.mark.parametrize(("again", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_stop_is_not_believed_blindly(*, again: bool, verdict: Verdict) -> None:
+    """WORK-11: a container that is read as running after its stop is stopped again before the pod ends."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.call("StopContainer", {"container_id": c1.id, "timeout": "30"}, {})
+    s.stop_sandbox(sandbox)
+    s.container_status(c1, state="CONTAINER_RUNNING")
+    if again:
+        s.wait(12).stop(c1)
+    s.status(web, "Failed")
+
+    assert s.judge("WORK-11").verdict is verdict
+
+
+@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_records_stay_until_the_stop(*, early: bool, verdict: Verdict) -> None:
+    """WORK-13: the newest record is not removed before the pod was stopped."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.stop(c1)
+    if not early:
+        s.stop_sandbox(sandbox)
+    s.remove(c1)
+
+    assert s.judge("WORK-13").verdict is verdict
+
+
+@pytest.mark.parametrize(("told", "verdict"), [(3, KEPT), (137, BROKEN)])
+def test_final_status_has_the_exit_codes(told: int, verdict: Verdict) -> None:
+    """WORK-13: the final status tells the code that the runtime gave."""
+    s, web, sandbox, c1 = running(policy="Never")
+    s.exited(c1, 3)
+    s.stop_sandbox(sandbox)
+    ended = {"terminated": {"exitCode": told}}
+    c1_status = {"name": "c1", "state": ended, "containerID": f"fake://{c1.id}"}
+    s.status(web, "Failed", containerStatuses=[c1_status])
+
+    assert s.judge("WORK-13").verdict is verdict
+
+
+@pytest.mark.parametrize(("restarts", "verdict"), [(False, KEPT), (True, BROKEN)])
+@pytest.mark.parametrize("contract_id", ["WORK-14", "WORK-29"])
+def test_finished_pod_is_left_alone(contract_id: str, *, restarts: bool, verdict: Verdict) -> None:
+    """WORK-14 and WORK-29: a pod that has ended, here or before it was first seen, is not started again."""
+    if contract_id == "WORK-14":
+        s, web, sandbox, c1 = running(policy="Never")
+        s.exited(c1, 1)
+        s.stop_sandbox(sandbox)
+        s.status(web, "Failed")
+    else:
+        s = Story()
+        web = s.pod()
+        web.manifest["status"] = {"phase": "Succeeded"}
+        s.set(web)
+    if restarts:
+        s.wait(5).run_sandbox(web)
+
+    assert s.judge(contract_id).verdict is verdict
+
+
+@pytest.mark.parametrize(("exits", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_container_is_not_made_twice(*, exits: bool, verdict: Verdict) -> None:
+    """WORK-17: a second instance is made when the first has ended."""
+    s, web, sandbox, c1 = running()
+    if exits:
+        s.exited(c1)
+    s.create(web, sandbox, "c1", 1)
+
+    assert s.judge("WORK-17").verdict is verdict
+
+
+def test_container_is_not_created_twice_before_its_start() -> None:
+    """WORK-17: a second CreateContainer right after the first breaks it."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    s.create(web, sandbox)
+    s.create(web, sandbox)
+
+    assert s.judge("WORK-17").verdict is BROKEN
+
+
+@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_first_sync_waits_for_the_relist(*, early: bool, verdict: Verdict) -> None:
+    """WORK-19: a kubelet that starts again runs no sandbox before it has listed what is there."""
+    s, *_ = running()
+    s.record("kubelet", op="killed")
+    s.record("kubelet", op="started")
+    if early:
+        s.run_sandbox(s.pod("other"))
+    s.call("ListContainers", {}, {})
+    s.run_sandbox(s.pod("third"))
+
+    assert s.judge("WORK-19").verdict is verdict
+
+
+def orphaned(kubernetes: str) -> tuple[Story, str]:
+    """A container that runs though nobody ever wanted its pod; returns its id."""
+    s = Story(kubernetes)
+    metadata = {"name": "lost", "namespace": "default", "uid": "uid-lost"}
+    labels = {"io.kubernetes.pod.uid": "uid-lost"}
+    sandbox = {"id": "s-lost", "metadata": metadata, "state": "SANDBOX_READY", "labels": labels}
+    container = {
+        "id": "c-lost",
+        "pod_sandbox_id": "s-lost",
+        "metadata": {"name": "c1"},
+        "state": "CONTAINER_RUNNING",
+        "labels": labels,
+    }
+    for _ in range(2):
+        s.wait(0.5).call("ListPodSandbox", {}, {"items": [sandbox]})
+        s.call("ListContainers", {}, {"containers": [container]})
+    return s, "c-lost"
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "timeout", "waits", "verdict"),
+    [
+        ("1.26", 1, 2, KEPT),
+        ("1.32", 2, 2, KEPT),
+        ("1.26", 30, 2, BROKEN),
+        ("1.32", 30, 2, BROKEN),
+        ("1.32", 2, 60, BROKEN),
+    ],
+)
+def test_unknown_pod_is_killed(kubernetes: str, timeout: int, waits: float, verdict: Verdict) -> None:
+    """WORK-24: what no source knows is stopped soon and with the least grace."""
+    s, container_id = orphaned(kubernetes)
+    s.wait(waits).call("StopContainer", {"container_id": container_id, "timeout": str(timeout)}, {})
+
+    assert s.judge("WORK-24").verdict is verdict
+
+
+def test_unknown_pod_gets_no_hook() -> None:
+    """WORK-24: no hook runs in such a pod."""
+    s, container_id = orphaned("1.32")
+    s.call("ExecSync", {"container_id": container_id, "cmd": ["drain"]}, {})
+    s.call("StopContainer", {"container_id": container_id, "timeout": "2"}, {})
+
+    assert s.judge("WORK-24").verdict is BROKEN
