@@ -186,7 +186,9 @@ def test_ephemeral_statuses_are_sorted(wrong: str) -> None:
         web, *_ = debugged(s)
         names = ["b", "a"] if wrong == "order" and not right else ["a", "b"]
         count = 1 if wrong == "count" and not right else 0
-        told = [{"name": name, "state": {"running": {}}, "restartCount": count} for name in names]
+        told: list[dict[str, Any]] = [
+            {"name": name, "state": {"running": {}}, "restartCount": count} for name in names
+        ]
         s.status(web, ephemeralContainerStatuses=told)
 
     assert_bites("EPH-11", tell)
@@ -198,7 +200,7 @@ def test_ephemeral_container_is_never_ready(wrong: dict[str, bool]) -> None:
 
     def tell(s: Story, *, right: bool) -> None:
         web, *_ = debugged(s)
-        told = {"name": "dbg", "state": {"running": {}}, "ready": False, "restartCount": 0}
+        told: dict[str, Any] = {"name": "dbg", "state": {"running": {}}, "ready": False, "restartCount": 0}
         s.status(web, ephemeralContainerStatuses=[told if right else told | wrong])
 
     assert_bites("EPH-12", tell)

@@ -82,7 +82,9 @@ def test_not_published_running_in_its_hook(state: str, verdict: Verdict) -> None
     assert s.judge("HOOK-04").verdict is verdict
 
 
-@pytest.mark.parametrize(("how", "verdict"), [("hook stop", KEPT), ("stop", BROKEN), ("hook", BROKEN)])
+@pytest.mark.parametrize(
+    ("how", "verdict"), [("hook stop", KEPT), ("stop", BROKEN), ("hook", BROKEN), ("hook hook stop", BROKEN)]
+)
 def test_hook_before_every_stop(how: str, verdict: Verdict) -> None:
     """HOOK-05: the hook comes before the stop, and the stop after the hook."""
     s, web, _, c1 = running(lifecycle=PRE_STOP)

@@ -149,6 +149,17 @@ def test_failed_init_container_is_retried(instead: str) -> None:
     assert_bites("INIT-07", tell)
 
 
+def test_failure_is_read_before_a_retry() -> None:
+    """INIT-07 breaks when an init container is made again before the kubelet can know that it failed."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s, "i1")
+        s.exited(s.run_container(web, sandbox, "i1"), 1, seen=right)
+        s.run_container(web, sandbox, "i1", attempt=1)
+
+    assert_bites("INIT-07", tell)
+
+
 def test_second_failure_waits_for_the_back_off() -> None:
     """INIT-07 lets the second retry wait for its back-off, and breaks when it never comes."""
 

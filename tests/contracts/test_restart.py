@@ -60,6 +60,21 @@ def test_running_container_is_left(*, stopped: bool) -> None:
     assert_bites("RESTART-02", tell)
 
 
+def test_end_is_read_before_a_restart() -> None:
+    """RESTART-02 breaks when a container is made again before the kubelet can know that it ended."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c1 = running(s)
+        new_image(s, web)
+        if right:
+            s.stop(c1)
+        else:
+            s.exited(c1, seen=False)
+        s.run_container(web, sandbox, attempt=1)
+
+    assert_bites("RESTART-02", tell)
+
+
 @pytest.mark.parametrize("policy", ["Always", "Never"])
 def test_container_that_could_not_start_is_made_again(policy: str) -> None:
     """RESTART-03 breaks when a container whose start failed is stuck."""

@@ -1,44 +1,206 @@
-"""SANDBOX contracts: each is kept by a right story and broken by a wrong one."""
+"""SANDBOX contracts on when a sandbox is run: each is kept by a right story and broken by a wrong one."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
 from story import Story
+from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import PodHandle, SandboxHandle
+
+
+def listed(s: Story, *sandboxes: SandboxHandle) -> None:
+    """A listing of these sandboxes."""
+    items = [
+        {
+            "id": one.id,
+            "metadata": one.config["metadata"],
+            "state": one.state,
+            "created_at": str(one.created_at),
+        }
+        for one in sandboxes
+    ]
+    s.call("ListPodSandbox", {}, {"items": items})
+
+
+def running(s: Story, **spec: object) -> tuple[PodHandle, SandboxHandle]:
+    """A pod with a sandbox and the container c1 in it."""
+    web = s.pod(**spec)
+    sandbox = s.run_sandbox(web)
+    s.run_container(web, sandbox)
+    return web, sandbox
 
 
 def test_first_sandbox_counts_from_zero() -> None:
     """SANDBOX-01 breaks when the first sandbox of a pod is not attempt 0."""
-    right, wrong = Story(), Story()
-    right.run_sandbox(right.pod())
-    wrong.run_sandbox(wrong.pod(), attempt=1)
+    assert_bites("SANDBOX-01", lambda s, *, right: s.run_sandbox(s.pod(), attempt=0 if right else 1) and None)
 
-    assert right.judge("SANDBOX-01").verdict is Verdict.KEPT
-    assert wrong.judge("SANDBOX-01").verdict is Verdict.BROKEN
+
+def test_first_sandbox_names_its_pod() -> None:
+    """SANDBOX-01 breaks when the sandbox has the pod's UID and another name."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        config = s.sandbox_config(web)
+        config["metadata"] = config["metadata"] | ({} if right else {"name": "other"})
+        s.run_sandbox(web, config=config)
+
+    assert_bites("SANDBOX-01", tell)
+
+
+@pytest.mark.parametrize("source", ["api", "file"])
+def test_new_pod_gets_a_sandbox_soon(source: str) -> None:
+    """SANDBOX-01 breaks when a pod that waits for nothing is not begun within a retry, and a file's poll."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(source=source)
+        s.wait(3 if right else 50).run_sandbox(web)
+
+    assert_bites("SANDBOX-01", tell)
+
+
+def test_pod_with_volumes_may_wait() -> None:
+    """SANDBOX-01 says nothing of how long volumes take."""
+    s = Story()
+    web = s.pod(volumes=[{"name": "v", "secret": {"secretName": "s"}}])
+    s.wait(100).run_sandbox(web)
+
+    assert s.judge("SANDBOX-01").verdict is Verdict.KEPT
+
+
+@pytest.mark.parametrize("by_list", [False, True])
+def test_kubelet_uses_only_sandboxes_it_was_told_of(*, by_list: bool) -> None:
+    """SANDBOX-01 breaks when a sandbox is read, or listed, that nobody ran."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        s.run_sandbox(web)
+        other = s.pod("other", volumes=[])
+        told = s.run_sandbox(other)
+        if not right:
+            for record in s.records[-4:-2]:
+                record.update(rpc="Version", request={}) if record["kind"] == "call" else record.update(
+                    rpc="Version"
+                )
+            if by_list:
+                del s.records[-2:]
+                listed(s, told)
+
+    assert_bites("SANDBOX-01", tell)
+
+
+@pytest.mark.parametrize("wrong", ["ready", "same attempt", "two attempts on"])
+def test_sandbox_is_replaced_only_when_dead(wrong: str) -> None:
+    """SANDBOX-02 breaks when a ready sandbox gets a second one, and when the attempt is not one more."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = running(s)
+        if right or wrong != "ready":
+            s.sandbox_died(sandbox)
+            s.stop_sandbox(sandbox)
+        s.run_sandbox(web, attempt=1 if right or wrong == "ready" else 0 if wrong == "same attempt" else 2)
+
+    assert_bites("SANDBOX-02", tell)
+
+
+@pytest.mark.parametrize("reason", ["two ready", "no address", "host network"])
+def test_other_reasons_for_a_replacement(reason: str) -> None:
+    """SANDBOX-02 is kept by a replacement for each of the reasons of the table."""
+    s = Story()
+    web = s.pod()
+    first = s.run_sandbox(web)
+    last = 1
+    if reason == "two ready":
+        s.sandbox_status(first)
+        s.run_sandbox(web, attempt=1)
+        last = 2
+    elif reason == "no address":
+        s.sandbox_status(first, network={"ip": ""})
+    else:
+        web.manifest["spec"]["hostNetwork"] = True
+        s.set(web)
+    s.run_sandbox(web, attempt=last)
+
+    breaks = s.judge("SANDBOX-02").breaks
+    assert breaks == (1 if reason == "two ready" else 0)
+
+
+@pytest.mark.parametrize("late", ["kill", "replacement"])
+def test_dead_sandbox_is_replaced_at_once(late: str) -> None:
+    """SANDBOX-02 breaks when the kill, or the replacement after it, does not follow."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = running(s)
+        s.sandbox_died(sandbox)
+        s.wait(1 if right or late != "kill" else 9).stop_sandbox(sandbox)
+        s.wait(1 if right or late != "replacement" else 9).run_sandbox(web, attempt=1)
+
+    assert_bites("SANDBOX-02", tell)
+
+
+def test_vanished_sandbox_is_replaced_at_once() -> None:
+    """SANDBOX-02 breaks when a sandbox that has vanished is not replaced."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _ = running(s)
+        s.wait(1)
+        listed(s)
+        s.wait(1 if right else 9).run_sandbox(web)
+
+    assert_bites("SANDBOX-02", tell)
 
 
 def test_old_sandbox_is_stopped_before_the_next() -> None:
     """SANDBOX-04 breaks when the dead sandbox is left standing."""
-    for stops, verdict in ((True, Verdict.KEPT), (False, Verdict.BROKEN)):
-        s = Story()
+
+    def tell(s: Story, *, right: bool) -> None:
         web = s.pod()
         sandbox = s.run_sandbox(web)
         s.sandbox_died(sandbox)
-        if stops:
+        if right:
             s.stop_sandbox(sandbox)
         s.run_sandbox(web, attempt=1)
 
-        assert s.judge("SANDBOX-04").verdict is verdict
+    assert_bites("SANDBOX-04", tell)
+
+
+def test_unknown_sandbox_counts_as_stopped() -> None:
+    """SANDBOX-04 takes NotFound for a success, and no other error."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox, error="NOT_FOUND" if right else "INTERNAL")
+        s.run_sandbox(web, attempt=1)
+
+    assert_bites("SANDBOX-04", tell)
+
+
+def test_replacement_is_told_by_an_event() -> None:
+    """SANDBOX-09 breaks when SandboxChanged is told of a pod's first sandbox."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = running(s)
+        if right:
+            s.sandbox_died(sandbox)
+        s.record("event", uid=web.uid, type="Normal", reason="SandboxChanged", message="changed")
+
+    assert_bites("SANDBOX-09", tell)
 
 
 def test_failed_sandbox_is_tried_again() -> None:
     """SANDBOX-10 breaks when a pod is given up after a failed RunPodSandbox."""
-    again, given_up = Story(), Story()
-    for s in (again, given_up):
+
+    def tell(s: Story, *, right: bool) -> None:
         web = s.pod()
         s.run_sandbox(web, error="INTERNAL")
-        if s is again:
+        if right:
             s.wait(12).run_sandbox(web)
 
-    assert again.judge("SANDBOX-10").verdict is Verdict.KEPT
-    assert given_up.judge("SANDBOX-10").verdict is Verdict.BROKEN
+    assert_bites("SANDBOX-10", tell)

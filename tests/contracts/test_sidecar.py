@@ -132,6 +132,17 @@ def test_exited_sidecar_is_restarted(policy: str) -> None:
     assert_bites("SIDECAR-07", tell)
 
 
+def test_end_of_a_sidecar_is_read_before_its_restart() -> None:
+    """SIDECAR-07 breaks when a sidecar is made again before the kubelet can know that it ended."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, sc, _ = served(s)
+        s.wait(5).exited(sc, 0, seen=right)
+        s.run_container(web, sandbox, "sc", attempt=1)
+
+    assert_bites("SIDECAR-07", tell)
+
+
 def test_lost_sidecar_is_started() -> None:
     """SIDECAR-09 breaks when a sidecar whose record was lost is not made again."""
 

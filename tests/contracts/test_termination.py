@@ -26,6 +26,18 @@ def test_containers_before_sandbox(order: str, verdict: Verdict) -> None:
     assert s.judge("TERM-01").verdict is verdict
 
 
+@pytest.mark.parametrize(("seen", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_what_seems_to_run_is_stopped(*, seen: bool, verdict: Verdict) -> None:
+    """TERM-01: a container whose exit was not read is stopped all the same."""
+    s, web, sandbox, c1, c2 = two_running()
+    s.exited(c1, seen=seen)
+    s.delete(web)
+    s.stop(c2)
+    s.stop_sandbox(sandbox)
+
+    assert s.judge("TERM-01").verdict is verdict
+
+
 def test_sandbox_waits_for_the_reply() -> None:
     """TERM-01: StopPodSandbox while StopContainer is not answered breaks it."""
     s, web, sandbox, c1 = running()

@@ -123,6 +123,18 @@ def test_stop_is_not_believed_blindly(*, again: bool, verdict: Verdict) -> None:
     assert s.judge("WORK-11").verdict is verdict
 
 
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
+def test_stopped_pod_goes(waits: float, verdict: Verdict) -> None:
+    """WORK-12: when all is stopped, the object goes."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    s.wait(waits).deleted(web)
+
+    assert s.judge("WORK-12").verdict is verdict
+
+
 @pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_records_stay_until_the_stop(*, early: bool, verdict: Verdict) -> None:
     """WORK-13: the newest record is not removed before the pod was stopped."""
@@ -178,6 +190,15 @@ def test_container_is_not_made_twice(*, exits: bool, verdict: Verdict) -> None:
     s.create(web, sandbox, "c1", 1)
 
     assert s.judge("WORK-17").verdict is verdict
+
+
+def test_container_is_not_made_again_before_its_end_is_read() -> None:
+    """WORK-17: a kubelet that has not read the exit, and did not stop the container, cannot know."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, seen=False)
+    s.create(web, sandbox, "c1", 1)
+
+    assert s.judge("WORK-17").verdict is BROKEN
 
 
 def test_container_is_not_created_twice_before_its_start() -> None:

@@ -57,15 +57,27 @@ def stops_what_has_ended(scene: Scene, action: Action) -> bool:
 
 
 def swaps_parallel_stops(scene: Scene, action: Action) -> bool:
-    """It and the next are StopContainer calls of one pod's ordinary containers."""
+    """It and the next stop two ordinary containers of one pod: a StopContainer, or the hook before it."""
     other = scene.next_of_pod(action)
-    pair = (action, other)
-    return all(
-        one is not None
-        and one.rpc == "StopContainer"
-        and scene.name_of.get(one.target) not in scene.sidecars
-        for one in pair
+    return (
+        other is not None
+        and other.target != action.target
+        and all(
+            one.rpc in {"StopContainer", "ExecSync"} and scene.name_of.get(one.target) not in scene.sidecars
+            for one in (action, other)
+        )
     )
+
+
+def fails_and_is_retried(_: Scene, action: Action) -> bool:
+    """A RunPodSandbox that failed, so that the kubelet tries again at its next sync, whenever that is."""
+    return action.rpc == "RunPodSandbox" and action.failed
+
+
+def stops_an_unknown_one_instead(scene: Scene, action: Action) -> bool:
+    """It could be left out, and the runtime never had what is stopped in its place."""
+    could_go = is_repeat(scene, action) or is_repeated_soon(scene, action)
+    return could_go and len(scene.at_runtime(action.call, containers=False)) == 1
 
 
 def swaps_a_repeat(scene: Scene, action: Action) -> bool:
@@ -101,6 +113,18 @@ FREEDOMS = (
         stops_what_has_ended,
     ),
     Freedom("parallel stops", frozenset({"swap"}), "30: order of parallel StopContainer calls", swaps_parallel_stops),
+    Freedom(
+        "retry",
+        frozenset({"duplicate"}),
+        "30: retries are upper bounds, any event may wake the worker earlier",
+        fails_and_is_retried,
+    ),
+    Freedom(
+        "unknown in place of a repeat",
+        frozenset({"sandbox id"}),
+        "30b: idempotent calls are free; calls may name ids that were never created in the trace",
+        stops_an_unknown_one_instead,
+    ),
     Freedom("swapped repeat", frozenset({"swap"}), "30b: idempotent calls are free", swaps_a_repeat),
 )
 

@@ -42,7 +42,7 @@ def late(scene: Scene, place: int, seconds: int) -> list[Json]:
     ]
     gap = _quiet_seconds(scene, place, t, seconds)
     later = sorted([*gap, *moved], key=lambda record: record["t"])
-    stopping = {call["request"].get("container_id") for call in under_way if call["rpc"] == "StopContainer"}
+    stopping = _stopping(under_way)
     return [*before, *(_Settled(scene, stopping).told(later) if stopping else later)]
 
 
@@ -61,8 +61,12 @@ def _belongs(record: Json, under_way: list[Json]) -> bool:
     if record["kind"] == "reply":
         return any(call["id"] == record["id"] for call in under_way)
     if record["kind"] == "runtime":
-        return any(call["request"].get("container_id") == record.get("container_id", "?") for call in under_way)
+        return record.get("container_id") in _stopping(under_way)
     return False
+
+
+def _stopping(under_way: list[Json]) -> set[str]:
+    return {call["request"]["container_id"] for call in under_way if call["rpc"] == "StopContainer"}
 
 
 class _Settled:
@@ -96,7 +100,11 @@ class _Settled:
 
 
 class _Clock:
-    """Moves the time stamps that were given after the gap."""
+    """Moves the time stamps that were given after the gap.
+
+    The API cuts them to whole seconds, so one of the gap's own second is told by the runtime's, which are
+    exact; `owner` is the container a status is about.
+    """
 
     def __init__(self, scene: Scene, place: int, seconds: int) -> None:
         started = scene.recording.header["started"]
@@ -104,25 +112,34 @@ class _Clock:
         self._gap_ns = (self._gap - _EPOCH) // timedelta(microseconds=1) * 1000
         self._seconds = seconds
         self._known = {stamp for record in scene.records[:place] for stamp in _stamps(record)}
+        self._exact: dict[str, list[int]] = {}
+        for record in scene.records:
+            if record["kind"] == "reply" and record["rpc"] == "ContainerStatus" and "response" in record:
+                status = record["response"]["status"]
+                times = [int(status.get(name, 0)) for name in ("started_at", "finished_at")]
+                self._exact[status["id"]] = times
 
-    def moved(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    def moved(self, value: Any, owner: str = "") -> Any:  # noqa: ANN401 - any JSON value
         if isinstance(value, dict):
-            return {key: self.moved(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            own = value.get("containerID", "").rpartition("//")[2] or owner  # pyright: ignore[reportUnknownVariableType]
+            return {key: self.moved(inner, own) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, list):
-            return [self.moved(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(value, str) and value not in self._known:
-            return self._moved_stamp(value)
+            return [self.moved(inner, owner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, str) and _is_nanoseconds(value):
+            return str(int(value) + self._seconds * 10**9) if int(value) >= self._gap_ns else value
+        if isinstance(value, str) and _is_date(value):
+            return self._moved_date(value, owner)
         return value
 
-    def _moved_stamp(self, text: str) -> str:
-        if _is_nanoseconds(text):
-            return str(int(text) + self._seconds * 10**9) if int(text) >= self._gap_ns else text
-        if not _is_date(text):
-            return text
+    def _moved_date(self, text: str, owner: str) -> str:
         stamp = datetime.fromisoformat(text)
-        if stamp < self._gap.replace(microsecond=0):
-            return text
-        return (stamp + timedelta(seconds=self._seconds)).isoformat().replace("+00:00", "Z")
+        second = self._gap.replace(microsecond=0)
+        exact = [one for one in self._exact.get(owner, ()) if one // 10**9 == int(stamp.timestamp())]
+        if stamp == second and exact:
+            is_later = exact[0] >= self._gap_ns
+        else:
+            is_later = stamp >= second and text not in self._known
+        return (stamp + timedelta(seconds=self._seconds * is_later)).isoformat().replace("+00:00", "Z")
 
 
 def _stamps(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value

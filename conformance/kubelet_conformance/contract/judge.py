@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
 from kubelet_conformance.contract.needs import missing
@@ -18,7 +18,7 @@ from kubelet_conformance.trace.records import Unknown
 from kubelet_conformance.trace.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from kubelet_conformance.contract.frame import Clause, Contract, Findings, JudgeFunction
     from kubelet_conformance.contract.versions import Version
@@ -40,47 +40,56 @@ TEXT_CHARS_MAX = 2000
 _KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
 
 
+class _Listener:
+    """One judge of a contract: what it waits for, and how often it was kept."""
+
+    __slots__ = ("clause", "condition", "judge", "kept", "tally")
+
+    def __init__(
+        self, tally: _Tally, clause: Clause, condition: Predicate | None, judge: JudgeFunction
+    ) -> None:
+        self.tally = tally
+        self.clause = clause
+        self.condition = condition
+        self.judge = judge
+        self.kept = 0
+
+    def take(self, findings: Findings, moment: Moment) -> None:
+        """Enter what the judge found."""
+        if isinstance(findings, (Kept, Broken, Answered)):
+            findings = (findings,)
+        for finding in findings or ():
+            if isinstance(finding, Broken):
+                self.tally.broken(self.clause, (*finding.because, moment.seq), finding.text)
+            elif isinstance(finding, Answered):
+                self.tally.owe(Obligation(finding, moment, self._answered, self._not_answered), moment)
+            else:
+                self.kept += 1
+
+    def _answered(self) -> None:
+        self.kept += 1
+
+    def _not_answered(self, obligation: Obligation, seq: int, text: str) -> None:
+        self.tally.broken(self.clause, (obligation.seq, seq), text)
+
+
 class _Tally:
     """What one contract has come to so far."""
 
     def __init__(self, judge: Judge, contract: Contract) -> None:
         self.contract = contract
+        self.listeners: list[_Listener] = []
         self._judge = judge
         self._scenario = judge.world.header.scenario
-        self.outcome = Outcome(Verdict.NOT_EXERCISED)
-        self.failed = ""
+        self._outcome = Outcome(Verdict.NOT_EXERCISED)
+        self._failed = ""
 
-    def take(self, clause: Clause, findings: Findings, moment: Moment) -> None:
-        if findings is KEPT:
-            self.kept(clause)
-            return
-        if findings is None:
-            return
-        if isinstance(findings, (Kept, Broken, Answered)):
-            findings = (findings,)
-        for finding in findings:
-            if isinstance(finding, Kept):
-                self.kept(clause)
-            elif isinstance(finding, Broken):
-                self.broken(clause, (*finding.because, moment.seq), finding.text)
-            else:
-                self._owe(clause, finding, moment)
-
-    def _owe(self, clause: Clause, due: Answered, moment: Moment) -> None:
-        obligation = Obligation(due, moment, partial(self.kept, clause), partial(self._not_answered, clause))
-        entity: Entity = moment.node if due.whole_node or moment.pod is None else moment.pod
-        self._judge.ledger.owe(obligation, entity)
-
-    def _not_answered(self, clause: Clause, obligation: Obligation, seq: int, text: str) -> None:
-        self.broken(clause, (obligation.seq, seq), text)
-
-    def kept(self, clause: Clause) -> None:
-        self.outcome.activations += 1
-        self.outcome.kept_clauses.add((clause.name, self._scenario))
+    def owe(self, obligation: Obligation, moment: Moment) -> None:
+        whole_node = obligation.due.whole_node or moment.pod is None
+        self._judge.ledger.owe(obligation, moment.node if whole_node else moment.pod)
 
     def broken(self, clause: Clause, seqs: tuple[int, ...], text: str) -> None:
-        outcome = self.outcome
-        outcome.activations += 1
+        outcome = self._outcome
         outcome.breaks += 1
         place = clause.name, self._scenario
         if len(outcome.evidence) < EVIDENCE_MAX or place not in outcome.broken_clauses:
@@ -90,28 +99,20 @@ class _Tally:
         outcome.broken_clauses.add(place)
 
     def crashed(self, seq: int) -> None:
-        if not self.failed:
-            self.failed = f"the judge failed at seq {seq}: {traceback.format_exc(limit=-3).strip()}"
+        if not self._failed:
+            self._failed = f"the judge failed at seq {seq}: {traceback.format_exc(limit=-3).strip()}"
 
     def verdict(self) -> Outcome:
-        outcome = self.outcome
-        if self.failed:
-            outcome.verdict, outcome.reason = Verdict.ERROR, self.failed
+        outcome = self._outcome
+        outcome.activations = outcome.breaks + sum(one.kept for one in self.listeners)
+        outcome.kept_clauses = {(one.clause.name, self._scenario) for one in self.listeners if one.kept}
+        if self._failed:
+            outcome.verdict, outcome.reason = Verdict.ERROR, self._failed
         elif outcome.breaks:
             outcome.verdict = Verdict.BROKEN
         elif outcome.activations:
             outcome.verdict = Verdict.KEPT
         return outcome
-
-
-class _Listener(NamedTuple):
-    """One judge with what it waits for."""
-
-    tally: _Tally
-    clause: Clause
-    keys: frozenset[str]
-    condition: Predicate | None
-    judge: JudgeFunction
 
 
 class Judge:
@@ -154,13 +155,14 @@ class Judge:
             if clause.implication is not None:
                 self._formula_count += 1
                 judge = partial(_follow, clause.implication, clause.each, self._formula_count)
-                self._listen(_Listener(tally, clause, clause.implication.keys, None, judge))
+                self._listen(clause.implication.keys, _Listener(tally, clause, None, judge))
             elif clause.on is not None and clause.judge is not None:
-                self._listen(_Listener(tally, clause, clause.on.keys, clause.on.condition, clause.judge))
+                self._listen(clause.on.keys, _Listener(tally, clause, clause.on.condition, clause.judge))
 
-    def _listen(self, listener: _Listener) -> None:
-        self._heard |= listener.keys
-        for key in listener.keys:
+    def _listen(self, keys: frozenset[str], listener: _Listener) -> None:
+        listener.tally.listeners.append(listener)
+        self._heard |= keys
+        for key in keys:
             self._listeners[key].append(listener)
 
     def feed(self, record: Record) -> None:
@@ -170,7 +172,7 @@ class Judge:
             ledger.pass_time(record.t, record.seq)
         keys = keys_of(record)
         key = keys[0]
-        if key not in self._heard and key not in ledger.awaited or isinstance(record, Unknown):
+        if (key not in self._heard and key not in ledger.awaited) or isinstance(record, Unknown):
             return
         moment = look(self.world, record, keys)
         if not ledger.awaited.isdisjoint(moment.keys):
@@ -183,25 +185,25 @@ class Judge:
             ledger.drop_all()
 
     def _judge(self, moment: Moment) -> None:
-        for tally, clause, _, condition, judge in self._waiting_for(moment.keys):
+        for listener in self._asked_at.get(moment.keys) or self._waiting_for(moment.keys):
             try:
+                condition = listener.condition
                 if condition is None or condition(moment):
-                    findings = judge(moment)
-                    if findings is not None:
-                        tally.take(clause, findings, moment)
+                    findings = listener.judge(moment)
+                    if findings is KEPT:
+                        listener.kept += 1
+                    elif findings is not None:
+                        listener.take(findings, moment)
             except BodyError:
                 raise
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
-                tally.crashed(moment.seq)
+                listener.tally.crashed(moment.seq)
 
     def _waiting_for(self, keys: tuple[str, ...]) -> list[_Listener]:
         """The judges to ask at a moment with these keys, each once."""
-        found = self._asked_at.get(keys)
-        if found is None:
-            found = [one for key in keys for one in self._listeners.get(key, ())]
-            found = list({id(one): one for one in found}.values())
-            if found:
-                self._asked_at[keys] = found
+        found = list(dict.fromkeys(one for key in keys for one in self._listeners.get(key, ())))
+        if found:
+            self._asked_at[keys] = found
         return found
 
     def outcomes(self) -> dict[str, Outcome]:

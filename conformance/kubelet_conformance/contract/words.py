@@ -9,6 +9,7 @@ its own atoms speak of: `before(f)` looks at the last of these.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -258,6 +259,7 @@ def once(formula: Formula) -> Formula:
     return _Once(formula)
 
 
+@cache
 def _named(prefix: str, names: tuple[str, ...], words: str) -> Pattern:
     return Pattern(
         frozenset(f"{prefix}:{name}" for name in names), words=f"{'/'.join(names)} {words}".strip()

@@ -171,7 +171,7 @@ def ready_copies_containers_ready(m: Moment) -> Findings:
 def ready_to_start_means_a_usable_sandbox(m: Moment) -> Iterator[Finding]:
     """PodReadyToStartContainers is True only while the pod has a ready sandbox, False again once it is gone.
 
-    It is True with every status that is built from containers running in that sandbox.
+    It is True with every status that is built from containers in that sandbox.
     """
     now = written(m)
     if now is None or not now.pod.born:
@@ -183,8 +183,8 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Iterator[Finding]:
     sandboxes = now.pod.sandboxes
     if said.status == "True":
         yield _true(m, now)
-    elif sandboxes and sandboxes[-1].state == "ready" and _runs_since_long(m, now):
-        yield broken(f"{READY_TO_START} is False, and containers run in a ready sandbox", now.pod.set_seq)
+    elif sandboxes and sandboxes[-1].state == "ready" and _is_in_use(now):
+        yield broken(f"{READY_TO_START} is False, and containers are in a ready sandbox", now.pod.set_seq)
     else:
         yield KEPT
 
@@ -205,10 +205,8 @@ def _true(m: Moment, now: Written) -> Finding:
     return KEPT
 
 
-def _runs_since_long(m: Moment, now: Written) -> bool:
-    """The status shows a container running in the newest sandbox, for longer than a reaction takes."""
-    newest = now.pod.sandboxes[-1]
-    if newest.ready_t is None or m.t - newest.ready_t <= REACTION:
-        return False
-    running = {s.runtime_id for s in now.status.container_statuses or () if s.state.running}
-    return any(container_id in newest.containers for container_id in running)
+def _is_in_use(now: Written) -> bool:
+    """The status is built from a container of the newest sandbox."""
+    newest, status = now.pod.sandboxes[-1], now.status
+    every = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    return any(said.runtime_id in newest.containers for said in every)

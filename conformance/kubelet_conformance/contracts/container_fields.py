@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import status
+from kubelet_conformance.contract.words import done, status
 from kubelet_conformance.contracts.container_status import NEEDS, kubelets_entries
 from kubelet_conformance.contracts.written import record_with
-from kubelet_conformance.trace.bodies import Annotation
+from kubelet_conformance.trace.bodies import Annotation, CreateContainerReply
 from kubelet_conformance.trace.records import Status
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def image_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
                     f"{record.image.image} ({record.image_ref})"
                 )
             )
-        elif not said.container_id and said.state.waiting and entry.spec and _never_made(m, said.name):
+        elif entry.without_record and said.state.waiting and entry.spec:
             right = said.image == entry.spec.image and not said.image_id
             yield (
                 KEPT
@@ -89,8 +89,39 @@ def image_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
             )
 
 
-def _never_made(m: Moment, name: str) -> bool:
-    return m.pod is not None and m.pod.born and m.pod.newest(name) is None
+class _Made:
+    """The ids of containers that were created for the pod; the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, None] = {}
+
+
+_MADE_REMEMBERED = 1_000
+
+
+@image_is_that_of_the_record.clause("created", on=done("CreateContainer"))
+def _made(m: Moment) -> Findings:
+    if m.pod is not None:
+        ids = m.pod.note(_Made).ids
+        ids[m.response(CreateContainerReply).container_id] = None
+        if len(ids) > _MADE_REMEMBERED:
+            del ids[next(iter(ids))]
+    return None
+
+
+@image_is_that_of_the_record.clause("id", on=status())
+def ids_are_of_containers_of_the_pod(m: Moment) -> Iterator[Finding]:
+    """Every containerID in a status is of a container that was created for the pod."""
+    pod = m.pod
+    if pod is None or not pod.born:
+        return
+    ids = pod.note(_Made).ids
+    for entry in kubelets_entries(m):
+        said = entry.status
+        ends = (said.state.terminated, said.last_state.terminated)
+        for full in {said.container_id, *(end.container_id for end in ends if end)} - {""}:
+            known = full.rpartition("://")[2] in ids
+            yield KEPT if known else broken(f"{said.name} has containerID {full}, which nobody created")
 
 
 def _no_probes(entry: Entry) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Finding
     from kubelet_conformance.contracts.written import Entry
-    from kubelet_conformance.trace.manifests import ContainerStatus, Terminated
+    from kubelet_conformance.trace.manifests import Terminated
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container
 
@@ -50,10 +50,9 @@ def container_without_record_waits(m: Moment) -> Iterator[Finding]:
         return
     default = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
     for entry in kubelets_entries(m):
-        name, said = entry.status.name, entry.status
-        if pod.newest(name) is not None or said.container_id or said.last_state.terminated:
+        if not entry.without_record:
             continue
-        waiting = said.state.waiting
+        name, waiting = entry.status.name, entry.status.state.waiting
         if waiting is None:
             yield broken(f"{name} has no record and does not wait", pod.set_seq)
         elif entry.kind != "ephemeral" and waiting.reason not in {default, *START_ERRORS}:
@@ -209,14 +208,14 @@ def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
     It waits, and its restartCount goes up by one unless the pod is being deleted.
     """
     pod = m.pod
-    before = pod.status if pod is not None else None
-    if pod is None or before is None or _ends(m):
+    if pod is None or _ends(m):
         return
-    ran = {s.name: s for s in before.container_statuses or () if s.state.running}
     for entry in kubelets_entries(m):
-        said, old = entry.status, ran.get(entry.status.name)
+        said, old = entry.status, entry.before
         gone = record_with(m, old.runtime_id) if old is not None else None
-        if old is None or gone is None or not gone.vanished or said.container_id:
+        if old is None or gone is None or not gone.vanished or said.container_id or entry.kind != "app":
+            continue
+        if old.state.running is None:
             continue
         last = said.last_state.terminated
         if last is None or last.reason != UNKNOWN_END or last.exit_code != UNKNOWN_END_CODE:
@@ -235,9 +234,8 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
 
     So does the end that was invented for a vanished record. restartCount stays.
     """
-    before = _statuses_before(m)
     for entry in kubelets_entries(m):
-        said, container, old = entry.status, entry.container, before.get(entry.status.name)
+        said, container, old = entry.status, entry.container, entry.before
         if container is None or not container.born or old is None or said.state.waiting or _ends(m):
             continue
         last, older = said.last_state.terminated, old.last_state.terminated
@@ -253,14 +251,6 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             yield broken(
                 f"lastState of {said.name} is of a record that is gone", m.pod.status_seq if m.pod else None
             )
-
-
-def _statuses_before(m: Moment) -> dict[str, ContainerStatus]:
-    """What the last status said of each container."""
-    before = m.pod.status if m.pod else None
-    if before is None:
-        return {}
-    return {s.name: s for s in (*(before.init_container_statuses or ()), *(before.container_statuses or ()))}
 
 
 @contract("CSTAT-15", on=status(), needs=NEEDS)

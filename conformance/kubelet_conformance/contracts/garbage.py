@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, deleted, exited, pod_unset
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION
 
 if TYPE_CHECKING:
@@ -126,12 +126,32 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
     run = sandbox.run.seq if sandbox.run else None
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
         return broken("expected StopPodSandbox before RemovePodSandbox", run)
+    if not any(m.t - stop.call.t <= REACTION for stop in sandbox.stops):
+        return broken("expected one more StopPodSandbox just before RemovePodSandbox", run)
     if sandbox.containers:
         left = ", ".join(sorted(c.name for c in sandbox.containers.values()))
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
     if sandbox is pod.sandbox and pod.wanted:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT
+
+
+@sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())
+def sandbox_of_a_gone_pod_goes(m: Moment) -> Findings:
+    """The sandboxes of a pod that is gone go within a minute."""
+    pod = m.pod
+    if pod is None or not pod.born or pod.static or not m.node.kubelet_up:
+        return None
+    sandbox = pod.sandbox
+    if sandbox is None or not sandbox.born or sandbox.state != "notready":
+        return None
+    return answered(
+        by=call("RemovePodSandbox").where(lambda n: n.sandbox is sandbox),
+        within=GC_PERIOD + _GC_SLACK,
+        unless=FAULT,
+        whole_node=True,
+        text=f"the sandbox of {pod.name}, which is gone, is removed",
+    )
 
 
 @contract("GC-09", on=REMOVE, needs=(CRI,))

@@ -110,8 +110,8 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     least 2 s; for a terminated pod in 1.22 to 1.26 see TERM-11.
     """  # noqa: D205 - one rule of two lines
     wait = wait_before_stop(m)
-    why = [reason for reason in reasons(m) if not _overridden(m, reason)]
-    if not why or not wait.turns:
+    why = reasons(m)
+    if not why or not wait.turns or any(_overridden(m, reason) for reason in why):
         return None
     got = _timeout(m)
     for reason in why:
@@ -179,8 +179,8 @@ def no_hook_without_grace(m: Moment) -> Findings:
 @contract("TERM-11", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True}))
 def whole_grace_after_the_hook(m: Moment) -> Findings:
     """A terminated pod's container gets the whole grace after its preStop hook, however long that took."""
-    why = [reason for reason in reasons(m) if _overridden(m, reason)]
-    if not why or not wait_before_stop(m).turns:
+    why = reasons(m)
+    if not why or not wait_before_stop(m).turns or not all(_overridden(m, reason) for reason in why):
         return None
     return _one_of(m, {_floor(m, reason): reason for reason in why})
 

@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.situations import (
     known_to_kubelet,
     runs_post_start,
     runs_pre_stop,
+    told_exited,
 )
 from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
@@ -166,6 +167,21 @@ def pre_stop_before_the_stop(m: Moment) -> Findings:
     return KEPT if ran else None
 
 
+@pre_stop_before_the_stop.clause("once", on=PRE_STOP)
+def pre_stop_runs_once_a_kill(m: Moment) -> Findings:
+    """One kill runs the hook once; another kubelet may run it anew."""
+    container = m.container
+    if container is None:
+        return None
+    stopped = container.stops[-1].call.t if container.stops else 0.0
+    since = max(stopped, m.node.started_t or 0.0, container.started_t or 0.0)
+    commands = hook_command(container, "pre_stop"), hook_command(container, "post_start")
+    earlier = [hook for hook in _of_container(commands[0], container) if hook.call.t >= since]
+    if earlier and commands[0] != commands[1]:
+        return broken(f"the preStop hook of {container.name} runs a second time", earlier[-1].call.seq)
+    return KEPT
+
+
 @pre_stop_before_the_stop.clause("then-the-stop", on=_ENDED.where(runs_pre_stop))
 def stop_follows_the_hook(m: Moment) -> Findings:
     """The stop follows the hook at once."""
@@ -174,14 +190,13 @@ def stop_follows_the_hook(m: Moment) -> Findings:
 
 def _stop_is_due(m: Moment) -> Findings:
     container, pod = m.container, m.pod
-    if container is None or pod is None or container.state != "running" or container.kind == "sidecar":
+    if container is None or pod is None or container.kind == "sidecar":
         return None
     if container.stops and container.stops[-1].call.seq > m.call.seq:
         return None
     return answered(
         by=call("StopContainer").where(about(container)),
         within=REACTION,
-        unless=exited().where(about(container)),
         text=f"container {container.name} is stopped after its preStop hook",
     )
 
@@ -229,7 +244,7 @@ def pre_stop_hooks_run_together(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=PRE_STOP.where(about(sibling)),
                 within=TOGETHER,
-                unless=exited().where(about(sibling)),
+                unless=told_exited(sibling),
                 text=f"the preStop hook of {sibling.name} runs together with that of {first.name}",
             )
 

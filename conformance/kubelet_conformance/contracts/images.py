@@ -113,14 +113,25 @@ def pull_policy_decides(m: Moment) -> Findings:
         return broken(f"{image} is pulled for a container whose policy is Never", pod.set_seq if pod else 0)
     if "Always" in policies:
         return KEPT
-    known = m.world.images.get(image)
+    wrong, seq = _pulled_in_vain(m, image)
+    return broken(wrong, seq) if wrong else KEPT
+
+
+def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:
+    """Why a pull with the policy IfNotPresent was not called for, and the record that shows it."""
+    known, own = m.world.images.get(image), m.pod.pulls.get(image) if m.pod is not None else None
     last = known.last if known is not None else None
     if last is None:
-        return broken(f"{image} is pulled before anybody looked for it")
+        return f"{image} is pulled before anybody looked for it", 0
+    if own is not None and last.seq < max(own.pulled_seq, own.failed_seq):
+        return (
+            f"{image} is pulled again, and nobody looked for it in between",
+            own.pulled_seq or own.failed_seq,
+        )
     checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
     if last.present and not checks:
-        return broken(f"{image} is pulled, which is present, with the policy IfNotPresent", last.seq)
-    return KEPT
+        return f"{image} is pulled, which is present, with the policy IfNotPresent", last.seq
+    return "", 0
 
 
 @pull_policy_decides.clause("used", on=call("CreateContainer"))

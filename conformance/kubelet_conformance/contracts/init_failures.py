@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.instances import (
     start_of,
     to_watch,
     told_otherwise,
+    unread_end,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
@@ -55,6 +56,14 @@ def failed_one_is_retried(m: Moment) -> Findings:
         not_before=creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is made again after it failed",
     )
+
+
+@failed_one_is_retried.clause("end-was-read", on=call("CreateContainer"))
+def _(m: Moment) -> Findings:
+    one = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    if one is None or one.kind != "init" or not unread_end(m, one):
+        return None
+    return broken(f"{one.name} is made again though the kubelet has not read its end", _seq(one))
 
 
 @contract("INIT-08", on=exited(), needs=(CRI, PODS))

@@ -46,6 +46,7 @@ __all__ = (
     "stop_of",
     "to_watch",
     "told_otherwise",
+    "unread_end",
     "wants_restart",
 )
 
@@ -180,6 +181,14 @@ def finished_t(container: Container) -> float | None:
     if record is None or not record.finished_at or container.created_t is None:
         return ended.t
     return min(ended.t, container.created_t + (record.finished_at - record.created_at) / 1e9)
+
+
+def unread_end(m: Moment, container: Container) -> bool:
+    """It ended by itself, and the kubelet has not been told: to its knowledge it runs."""
+    if not container.born or container.exit is None or container.exit.commanded:
+        return False
+    told = container.record is not None and container.record.state == "CONTAINER_EXITED"
+    return container.state == "exited" and not told and not m.header.feature_gates.get("EventedPLEG")
 
 
 def wants_restart(pod: Pod, container: Container) -> bool | None:

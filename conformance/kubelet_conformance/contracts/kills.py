@@ -109,16 +109,25 @@ def _reasons_of_a_living_pod(pod: Pod, container: Container, spec: ContainerSpec
         found.append(Reason("the pod has come to its end", grace))
     if container.state == "unknown":
         found.append(Reason("its state is unknown", grace))
-    config = container.config
-    named = config.image.user_specified_image if config else ""
-    if named and spec.image and named != spec.image:
-        found.append(Reason("its image has changed", grace, seq=pod.set_seq))
+    if _may_have_changed(pod, container, spec):
+        found.append(Reason("its image has changed", grace, seq=pod.spec_changed_seq))
     command = hook_command(container, "post_start")
     for hook in container.hooks:
         if hook.cmd == command and hook.failed:
             found.append(Reason("its postStart hook failed", grace, seq=hook.call.seq))
     found += failing_probe(pod, container)
     return found
+
+
+def _may_have_changed(pod: Pod, container: Container, spec: ContainerSpec) -> bool:
+    """It runs another image than the manifest names; where requests do not name it, the spec has changed."""
+    named = container.config.image.user_specified_image if container.config else ""
+    if named:
+        return named != spec.image
+    if any(probe is not None and probe.exec is None for probe in (spec.liveness_probe, spec.startup_probe)):
+        return False
+    changed, created = pod.spec_changed_t, container.created_t
+    return changed is not None and created is not None and changed > created
 
 
 def failing_probe(pod: Pod, container: Container) -> list[Reason]:

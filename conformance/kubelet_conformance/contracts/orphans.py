@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import Pattern, call, done, exited, pod_set
+from kubelet_conformance.contract.words import call, done, exited, pod_set
 from kubelet_conformance.contracts.kills import ORPHAN_GRACE
-from kubelet_conformance.contracts.situations import about, known_to_kubelet, of
+from kubelet_conformance.contracts.situations import FAULT, about, known_to_kubelet, of
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START
 from kubelet_conformance.trace.bodies import StopContainerRequest
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Answered, Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
-
-_FAULT = Pattern(frozenset({"fault"}), words="fault")
 
 
 @contract("WORK-24", on=call("StopContainer"), needs=(CRI, PODS), versions=ORPHAN_GRACE, clause="grace")
@@ -59,7 +57,7 @@ class _Faults:
         self.t = float("-inf")
 
 
-@unknown_pod_is_killed_quickly.clause("faults", on=_FAULT)
+@unknown_pod_is_killed_quickly.clause("faults", on=FAULT)
 def faults_are_remembered(m: Moment) -> Findings:
     """Remember the last fault: a source may be out of reach."""
     m.node.note(_Faults).t = m.t
@@ -88,7 +86,7 @@ def _is_killed(container: Container, pod: Pod) -> Answered:
     return answered(
         by=call("StopContainer").where(about(container)),
         within=KUBELET_START,
-        unless=pod_set().where(of(pod)).either(_FAULT, exited().where(about(container))),
+        unless=pod_set().where(of(pod)).either(FAULT, exited().where(about(container))),
         whole_node=True,
         text=f"container {container.name} of a pod that no source knows is stopped",
     )

@@ -94,7 +94,8 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[str, Waiting, Pulls | Non
     for one in m.status.every_container:
         spec, waiting = pod.container_spec(one.name), one.state.waiting
         if spec is not None and waiting is not None and waiting.reason == reason:
-            yield one.name, waiting, pod.pulls.get(reference(spec.image))
+            pulls = pod.pulls.get(reference(spec.image))
+            yield one.name, waiting, pulls if pulls is not None and pulls.errors else None
 
 
 @failed_pull_is_retried.clause("told", on=status())
@@ -104,7 +105,7 @@ def failed_pull_is_told(m: Moment) -> Iterator[Finding]:
         if pulls is None:
             yield broken(f"{name} waits for ErrImagePull, and no pull of its image by this pod failed")
         elif not any(error.message in waiting.message for error in pulls.errors):
-            expected = pulls.errors[-1].message if pulls.errors else ""
+            expected = pulls.errors[-1].message
             yield broken(
                 f"ErrImagePull of {name} says {waiting.message!r}, expected {expected!r}", pulls.failed_seq
             )
@@ -124,7 +125,9 @@ def back_off_is_shared_in_the_pod(m: Moment) -> Findings:
     """The containers of a pod share it."""
     pod, image = m.pod, pulled_image(m)
     pulls = pod.pulls.get(image) if pod is not None and pod.born else None
-    if pod is None or pulls is None or pulls.life != m.node.lives or not containers_of(pod, image)[1:]:
+    if pod is None or pulls is None or not pulls.errors or not containers_of(pod, image)[1:]:
+        return None
+    if pulls.life != m.node.lives:
         return None
     passed = m.t - pulls.failed_t
     if passed < BASE - SAME_MOMENT:
@@ -139,7 +142,7 @@ def back_off_tells_the_failure(m: Moment) -> Iterator[Finding]:
     """The message of ImagePullBackOff holds the error of the pull before from 1.32 on, not up to 1.26."""
     expected = TELLS_WHY.at(m.kubernetes)
     for name, waiting, pulls in _waiting(m, "ImagePullBackOff"):
-        if pulls is None or not pulls.errors:
+        if pulls is None:
             continue
         if any(error.message in waiting.message for error in pulls.errors) == expected:
             yield KEPT

@@ -18,6 +18,7 @@ from kubelet_conformance.contracts.instances import (
     stop_of,
     to_watch,
     told_otherwise,
+    unread_end,
     wants_restart,
 )
 from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
@@ -97,6 +98,8 @@ def running_one_is_left(m: Moment) -> Findings:
         return None
     if newest.state == "running":
         return broken(f"{newest.name} is made though its instance {newest.attempt} runs", _seq(newest))
+    if unread_end(m, newest):
+        return broken(f"{newest.name} is made though the kubelet has not read its end", _seq(newest))
     if newest.exit is None or not newest.exit.commanded or not newest.stops:
         return None
     if newest.sandbox is not m.sandbox or _reason_to_replace(newest, asked(m)):

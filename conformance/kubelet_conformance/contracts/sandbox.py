@@ -10,12 +10,10 @@ from kubelet_conformance.contract.words import (
     call,
     done,
     event,
-    exited,
     failed,
     pod_set,
     sandbox_died,
 )
-from kubelet_conformance.contracts.instances import asked, recorded
 from kubelet_conformance.contracts.sandboxes import (
     BLIND,
     FINISHED,
@@ -24,19 +22,28 @@ from kubelet_conformance.contracts.sandboxes import (
     asked_sandbox,
     full_names,
     run_of,
-    runs_containers,
     standing,
+    wants_to_run,
     why_replaced,
 )
-from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED, at_its_end, of, to_run
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import ListPodSandboxReply, ListPodSandboxRequest
 from kubelet_conformance.trace.records import PodChange
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.manifests import Manifest
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+
+
+class _Asked:
+    """Whether a RunPodSandbox was asked for the pod that may have made one."""
+
+    def __init__(self) -> None:
+        self.run = False
 
 
 @contract("SANDBOX-01", on=call("RunPodSandbox"))
@@ -46,7 +53,10 @@ def first_sandbox_is_attempt_zero(m: Moment) -> Findings:
     Without volumes it comes within 20 s, and the kubelet works in no sandbox that it was not told of.
     """
     pod = m.pod
-    if pod is None or not pod.born or pod.sandboxes:
+    if pod is None or not pod.born:
+        return None
+    pod.note(_Asked).run = True
+    if pod.sandboxes:
         return None
     meta = asked_sandbox(m).config.metadata
     if meta.attempt != 0:
@@ -103,6 +113,25 @@ def sandbox_in_use_was_made_or_found(m: Moment) -> Findings:
     return KEPT if m.sandbox.born and m.sandbox.status_t is None else None
 
 
+@first_sandbox_is_attempt_zero.clause("failed", on=failed("RunPodSandbox"))
+def _nothing_was_made(m: Moment) -> Findings:
+    """A RunPodSandbox that failed without any effect made none."""
+    if m.pod is not None and not m.reply.effect:
+        m.pod.note(_Asked).run = False
+    return None
+
+
+@first_sandbox_is_attempt_zero.clause("asked for", on=done("ListPodSandbox"))
+def listed_sandbox_was_asked_for(m: Moment) -> Iterator[Finding]:
+    """A sandbox of a pod that came in the trace was asked for by RunPodSandbox."""
+    for record in m.response(ListPodSandboxReply).items:
+        pod = m.world.pods.get(record.metadata.uid)
+        if record.id in m.world.sandboxes or pod is None or not pod.born or pod.set_t is None:
+            continue
+        if not pod.note(_Asked).run:
+            yield broken(f"{pod.name} has sandbox {record.id[:12]}, which nobody asked for", pod.set_seq)
+
+
 @contract("SANDBOX-02", on=call("RunPodSandbox"))
 def sandbox_is_run_only_where_one_is_needed(m: Moment) -> Findings:
     """Another sandbox is run exactly where one is needed, as the attempt of the newest plus 1, or 0.
@@ -141,6 +170,49 @@ def dead_sandbox_is_replaced(m: Moment) -> Findings:
     )
 
 
+@sandbox_is_run_only_where_one_is_needed.clause("noticed", on=sandbox_died())
+def dead_sandbox_is_noticed(m: Moment) -> Findings:
+    """When the sandbox dies the pod is killed at once."""
+    pod = m.pod
+    if pod is None or not to_run(m) or pod.calls_open or not m.node.kubelet_up or m.node.listing_failed:
+        return None
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
+    return answered(
+        by=kill.where(of(pod), "it is of this pod"),
+        within=REACTION,
+        unless=BLIND.either(GONE.where(of(pod), "it is this pod")),
+        text=f"the pod {pod.name} is killed, whose sandbox died,",
+        whole_node=True,
+    )
+
+
+@sandbox_is_run_only_where_one_is_needed.clause("vanished", on=done("ListPodSandbox"))
+def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
+    """When a listing shows that the sandbox has vanished, another one is run at once."""
+    if m.reply.same or not m.request(ListPodSandboxRequest).everything:
+        return
+    listed = {record.id for record in m.response(ListPodSandboxReply).items}
+    for sandbox in m.world.sandboxes.values():
+        pod = sandbox.pod
+        if (
+            sandbox.id in listed
+            or pod is None
+            or pod.sandbox is not sandbox
+            or sandbox.stops
+            or pod.calls_open
+        ):
+            continue
+        if sandbox.ready_t is None or sandbox.ready_t > m.call.t or not wants_to_run(pod):
+            continue
+        yield answered(
+            by=call("RunPodSandbox").where(of(pod), "it is for this pod"),
+            within=REACTION,
+            unless=BLIND.either(GONE.where(of(pod), "it is this pod")),
+            text=f"another sandbox is run for {pod.name}, whose sandbox has vanished,",
+            whole_node=True,
+        )
+
+
 @contract("SANDBOX-04", on=call("RunPodSandbox"))
 def old_sandbox_is_stopped_first(m: Moment) -> Findings:
     """Before a replacement is run, every container and every known sandbox of the pod was stopped.
@@ -158,178 +230,6 @@ def old_sandbox_is_stopped_first(m: Moment) -> Findings:
         if container.state == "running" and container.start:
             return broken(f"container {container.name} still runs in the old sandbox", container.start.seq)
     return KEPT
-
-
-class _Kept:
-    """A container whose removal was tried and failed."""
-
-    def __init__(self) -> None:
-        self.tried = False
-
-
-@contract("SANDBOX-05", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def replacement_begins_with_initialization(m: Moment) -> Findings:
-    """Before a replacement is run, all records of init containers, sidecars included, are removed.
-
-    Then the first init container is made again in it, with the next attempt.
-    """
-    pod = m.pod
-    if pod is None or not pod.born or not standing(pod):
-        return None
-    records = list(pod.of_kind("init", "sidecar"))
-    for container in records:
-        if container.state != "removed" and not container.note(_Kept).tried:
-            made = container.create.seq if container.create else None
-            return broken(f"the old record of {container.name} stands when the new sandbox is run", made)
-    return KEPT if records else None
-
-
-@replacement_begins_with_initialization.clause("removal", on=failed("RemoveContainer"))
-def _removal_was_tried(m: Moment) -> Findings:
-    """A removal that fails does not hold the replacement up."""
-    if m.container is not None:
-        m.container.note(_Kept).tried = True
-    return None
-
-
-@replacement_begins_with_initialization.clause("first", on=call("CreateContainer"))
-def first_init_comes_first(m: Moment) -> Findings:
-    """The first container of a replacement is the first init container."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or pod.spec is None or not pod.spec.init_containers:
-        return None
-    if not pod.born or sandbox.attempt == 0 or sandbox.ready_t is None:
-        return None
-    if pod.create is not None and pod.create.t >= sandbox.ready_t:
-        return None
-    first, meta = pod.spec.init_containers[0].name, asked(m).metadata
-    if meta.name != first:
-        return broken(f"{meta.name} is the first container of the new sandbox, expected {first}")
-    old = pod.newest(first)
-    if old is not None and meta.attempt != old.attempt + 1:
-        return broken(f"{first} is attempt {meta.attempt} in the new sandbox, expected {old.attempt + 1}")
-    return KEPT
-
-
-def _made_container(pod: Pod) -> Container | None:
-    """A container record that the runtime still has."""
-    return next((one for one in pod.every_container() if one.state != "removed"), None)
-
-
-@contract("SANDBOX-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def run_once_pod_is_not_run_again(m: Moment) -> Findings:
-    """When the sandbox of a pod with restartPolicy Never dies, it is stopped and not replaced.
-
-    It is replaced if no container was ever made in it.
-    """
-    pod = m.pod
-    if pod is None or not pod.born or pod.spec is None or pod.restart_policy != "Never" or not standing(pod):
-        return None
-    made = _made_container(pod)
-    if made is not None:
-        seq = made.create.seq if made.create else None
-        return broken(f"a Never pod whose container {made.name} was made gets another sandbox", seq)
-    return KEPT
-
-
-@run_once_pod_is_not_run_again.clause("stopped", on=sandbox_died())
-def sandbox_of_run_once_pod_is_stopped(m: Moment) -> Findings:
-    """The dead one is stopped, or replaced where nothing was made in it."""
-    pod = m.pod
-    if pod is None or not to_run(m) or pod.spec is None or pod.restart_policy != "Never":
-        return None
-    if pod.calls_open or not m.node.kubelet_up:
-        return None
-    again = call("RunPodSandbox").where(of(pod), "it is for this pod")
-    stop = call("StopPodSandbox").where(of(pod), "it is of this pod")
-    made = _made_container(pod) is not None
-    return answered(
-        by=stop if made else again,
-        not_before=again if made else None,
-        within=REACTION + (2 * pod.spec.grace_seconds if runs_containers(pod) else 0),
-        unless=BLIND.either(NOBODY if made else GONE.where(of(pod), "it is this pod")),
-        text="the dead sandbox of the Never pod is stopped" if made else "the sandbox is replaced",
-        whole_node=True,
-    )
-
-
-@contract("SANDBOX-07", on=call("CreateContainer"), needs=(CRI, PODS))
-def succeeded_container_is_not_run_again_in_a_replacement(m: Moment) -> Findings:
-    """With restartPolicy OnFailure a replacement of the sandbox runs only what has not succeeded."""
-    pod, sandbox = m.pod, m.sandbox
-    if (
-        pod is None
-        or sandbox is None
-        or not pod.born
-        or pod.restart_policy != "OnFailure"
-        or not sandbox.attempt
-    ):
-        return None
-    succeeded = [one for one in pod.of_kind("app") if one.sandbox is not sandbox and _succeeded(pod, one)]
-    name = asked(m).metadata.name
-    for container in succeeded:
-        if container.name == name:
-            ended = container.exit.seq if container.exit else None
-            return broken(f"{name} had succeeded, and is made again", ended)
-    return KEPT if succeeded and pod.kind_of(name) == "app" else None
-
-
-def _succeeded(pod: Pod, container: Container) -> bool:
-    """It is the newest of its name, and ended by itself with code 0."""
-    ended = container.exit
-    newest = recorded(pod, container.name) is container
-    return newest and ended is not None and ended.code == 0 and not ended.commanded
-
-
-@succeeded_container_is_not_run_again_in_a_replacement.clause("done", on=call("RunPodSandbox"))
-def finished_pod_gets_no_replacement(m: Moment) -> Findings:
-    """Where everything has succeeded there is no replacement."""
-    pod = m.pod
-    if (
-        pod is None
-        or not pod.born
-        or pod.spec is None
-        or pod.restart_policy != "OnFailure"
-        or not standing(pod)
-    ):
-        return None
-    names = [spec.name for spec in pod.spec.containers]
-    newest = [recorded(pod, name) for name in names]
-    if all(one is not None and _succeeded(pod, one) for one in newest):
-        return broken("all its containers have succeeded, and another sandbox is run")
-    return KEPT
-
-
-def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
-    if container.kind == "init":
-        return pod.restart_policy == "Never" and code != 0 and recorded(pod, container.name) is container
-    return container.kind == "app" and at_its_end(pod, container, code)
-
-
-def _not_of_an_ephemeral(m: Moment) -> bool:
-    return m.pod is not None and m.pod.kind_of(asked(m).metadata.name) != "ephemeral"
-
-
-@contract("SANDBOX-08", on=exited(), needs=(CRI, PODS))
-def sandbox_of_a_finished_pod_is_stopped(m: Moment) -> Findings:
-    """When nothing of a pod is left to run, its sandbox is stopped, and no other one is run."""
-    pod, container, ended = m.pod, m.container, m.exit
-    if pod is None or container is None or ended is None or not to_run(m):
-        return None
-    if ended.commanded or ended.code is None or not m.node.kubelet_up or m.node.listing_failed:
-        return None
-    if not _ends_the_pod(pod, container, ended.code) or pod.spec is None:
-        return None
-    others = any(one.state == "running" and one is not container for one in pod.every_container())
-    creation = call("CreateContainer").where(of(pod)).where(_not_of_an_ephemeral, "it is for this pod")
-    return answered(
-        by=call("StopPodSandbox").where(of(pod), "it is of this pod"),
-        within=REACTION + (2 * pod.spec.grace_seconds if others else 0),
-        not_before=creation.either(call("RunPodSandbox").where(of(pod), "it is for this pod")),
-        unless=BLIND,
-        text=f"the sandbox of {pod.name} is stopped, which has nothing left to run,",
-        whole_node=True,
-    )
 
 
 @contract("SANDBOX-09", on=event("SandboxChanged"), needs=(CRI, EVENTS))

@@ -9,13 +9,14 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, STATUS
 from kubelet_conformance.contract.words import call, done, failed, status
 from kubelet_conformance.contracts.sandboxes import FINISHED, standing
+from kubelet_conformance.contracts.situations import known_to_kubelet
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.frame import Answered, Findings
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Sandbox
+    from kubelet_conformance.trace.views import Container, Sandbox
 
 WITHHELD_SINCE = (1, 22)
 """From here on a terminal phase waits until the kill has succeeded (status_manager.go)."""
@@ -23,6 +24,15 @@ WITHHELD_SINCE = (1, 22)
 
 def _stop_of(sandbox: Sandbox) -> Pattern:
     return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox, "it is of this sandbox")
+
+
+def _to_be_stopped(m: Moment, container: Container) -> bool:
+    """It runs, or was running when the kubelet last read its status."""
+    if not container.born or container.pod is None:
+        return False
+    record = container.record
+    believed = record is not None and record.state == "CONTAINER_RUNNING"
+    return container.state == "running" or (believed and known_to_kubelet(container.pod, m.node))
 
 
 @contract("SANDBOX-18", on=call("StopPodSandbox"))
@@ -35,7 +45,7 @@ def containers_are_stopped_before_their_sandbox(m: Moment) -> Findings:
     for container in sandbox.containers.values():
         if any(stop.call.id in pod.calls_open for stop in container.stops):
             return broken(f"StopContainer of {container.name} still runs", container.stops[-1].call.seq)
-        if container.state == "running" and container.born and not container.stops:
+        if _to_be_stopped(m, container) and not container.stops:
             started = container.start.seq if container.start else None
             return broken(f"container {container.name} runs and was not stopped before its sandbox", started)
         stopped = stopped or bool(container.stops)
@@ -62,14 +72,46 @@ def _kills_the_pod(m: Moment) -> Sandbox | None:
     return sandbox
 
 
+def _follows(m: Moment, sandbox: Sandbox, text: str) -> Answered:
+    """StopPodSandbox is owed, before any record of the pod is removed and before its terminal phase."""
+    early = call("RemoveContainer").where(lambda n: n.sandbox is sandbox and _is_newest(n))
+    if _withholds(m):
+        early = early.either(FINISHED)
+    return answered(by=_stop_of(sandbox), within=REACTION, not_before=early, text=text)
+
+
+def _withholds(m: Moment) -> bool:
+    return m.kubernetes is not None and m.kubernetes >= WITHHELD_SINCE
+
+
+def _is_newest(m: Moment) -> bool:
+    """The container is the newest of its name."""
+    container, pod = m.container, m.pod
+    return container is not None and pod is not None and pod.newest(container.name) is container
+
+
+@containers_are_stopped_before_their_sandbox.clause("records", on=call("RemoveContainer"))
+def records_outlast_the_kill(m: Moment) -> Findings:
+    """The newest record of each container stays until the sandbox was stopped."""
+    pod, sandbox, container = m.pod, m.sandbox, m.container
+    if pod is None or sandbox is None or container is None or not container.born or not _is_newest(m):
+        return None
+    if pod.termination is None or sandbox is not pod.sandbox or not sandbox.born:
+        return None
+    return (
+        KEPT
+        if sandbox.stopped
+        else broken(f"the record of {container.name} is removed before the kill is over")
+    )
+
+
 @containers_are_stopped_before_their_sandbox.clause("then", on=done("StopContainer"))
 def sandbox_is_stopped_after_the_last_container(m: Moment) -> Findings:
     """After the last one the sandbox follows at once."""
     sandbox = _kills_the_pod(m)
     if sandbox is None:
         return None
-    text = "after its last container the pod's sandbox is stopped"
-    return answered(by=_stop_of(sandbox), within=REACTION, text=text)
+    return _follows(m, sandbox, "after its last container the pod's sandbox is stopped")
 
 
 @contract("SANDBOX-19", on=failed("StopPodSandbox"))
@@ -84,7 +126,7 @@ def failed_sandbox_stop_is_retried(m: Moment) -> Findings:
     if sandbox.stopped or pod.finished:
         return None
     early = call("RunPodSandbox")
-    if m.kubernetes is not None and m.kubernetes >= WITHHELD_SINCE:
+    if _withholds(m):
         early = early.either(FINISHED)
     again = call("StopPodSandbox", "StopContainer")
     return answered(
@@ -104,8 +146,7 @@ def failed_container_stop_does_not_end_the_kill(m: Moment) -> Findings:
     sandbox = _kills_the_pod(m)
     if sandbox is None or (m.reply.error is not None and m.reply.error.code == "NOT_FOUND"):
         return None
-    text = "the sandbox is stopped although a container's stop failed"
-    return answered(by=_stop_of(sandbox), within=REACTION, text=text)
+    return _follows(m, sandbox, "the sandbox is stopped although a container's stop failed")
 
 
 @failed_container_stop_does_not_end_the_kill.clause("again", on=done("StopPodSandbox"))

@@ -24,6 +24,7 @@ __all__ = (
     "run_of",
     "runs_containers",
     "standing",
+    "wants_to_run",
     "why_replaced",
 )
 
@@ -85,6 +86,12 @@ def network_mode(pod: Pod) -> str:
 def runs_containers(pod: Pod) -> bool:
     """Some container of it runs, as far as the trace tells."""
     return any(container.state == "running" for container in pod.every_container())
+
+
+def wants_to_run(pod: Pod) -> bool:
+    """It always restarts, was born in the trace, is wanted, and nobody asked it to go."""
+    alive = pod.born and pod.wanted and pod.termination is None and not pod.finished
+    return alive and pod.spec is not None and pod.restart_policy == "Always"
 
 
 def why_replaced(pod: Pod) -> str | None:

@@ -23,6 +23,7 @@ from kubelet_conformance.contracts.instances import (
     stop_of,
     to_watch,
     told_otherwise,
+    unread_end,
 )
 from kubelet_conformance.contracts.situations import at_its_end, hook_command
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
@@ -206,6 +207,14 @@ def _comes_back(m: Moment, container: Container) -> Finding:
         unless=HELD_UP.either(exited().where(lambda now: now.container is not container, "another ended")),
         text=f"sidecar {container.name} is made again",
     )
+
+
+@exited_one_is_restarted.clause("end-was-read", on=call("CreateContainer"))
+def _(m: Moment) -> Findings:
+    one = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    if one is None or one.kind != "sidecar" or not unread_end(m, one):
+        return None
+    return broken(f"sidecar {one.name} is made again though the kubelet has not read its end", _seq(one))
 
 
 @contract("SIDECAR-09", on=happened("removed"), needs=(CRI, PODS), versions=_ON)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import Pattern, call, deleted, pod_set, pod_unset
-from kubelet_conformance.trace.bodies import ExecSyncRequest
+from kubelet_conformance.contract.words import Pattern, call, deleted, done, happened, pod_set, pod_unset
+from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncRequest
 from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 __all__ = (
     "API_DELETE",
     "END",
+    "FAULT",
     "NOBODY",
     "TERMINATION_ASKED",
     "about",
     "at_its_end",
+    "believed_running",
     "hook_command",
     "known_to_kubelet",
     "of",
@@ -29,6 +31,7 @@ __all__ = (
     "starts_or_creates",
     "stop_asked",
     "to_run",
+    "told_exited",
     "will_not_run_again",
     "worker_is_busy",
 )
@@ -43,6 +46,8 @@ API_DELETE = Pattern(frozenset({"api"})).where(_deletes_a_pod, "the kubelet dele
 """The kubelet's own DELETE of a pod object."""
 END = Pattern(frozenset({"end"}), words="end of observation")
 """The trace ends."""
+FAULT = Pattern(frozenset({"fault"}), words="fault")
+"""Something was broken or healed from outside."""
 NOBODY = Pattern(frozenset(), words="nothing")
 """No record: for what must be explained by an `unless`, or break."""
 
@@ -71,6 +76,27 @@ def pod_of_write(m: Moment) -> Pod | None:
 def about(container: Container) -> Predicate:
     """The moment is about this container."""
     return lambda m: m.container is container
+
+
+def believed_running(container: Container) -> bool:
+    """It was started, and the kubelet has neither stopped it nor read that it ended."""
+    if container.state not in {"running", "exited"} or container.started_t is None:
+        return False
+    told = container.record
+    return (told is None or told.state == "CONTAINER_RUNNING") and not any(
+        stop.succeeded or stop.not_found for stop in container.stops
+    )
+
+
+def told_exited(container: Container) -> Pattern:
+    """The kubelet reads that this container has ended, or its record is gone."""
+
+    def tells(m: Moment) -> bool:
+        record = m.response(ContainerStatusReply).status
+        return record is None or record.state == "CONTAINER_EXITED"
+
+    read = done("ContainerStatus").where(about(container)).where(tells, "it has exited")
+    return read.either(happened("removed").where(about(container)))
 
 
 def of(pod: Pod) -> Predicate:

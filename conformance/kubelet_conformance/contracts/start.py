@@ -15,6 +15,7 @@ from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import (
     Annotation,
     ContainerRequest,
+    ContainerStatusReply,
     CreateContainerReply,
     CreateContainerRequest,
     Label,
@@ -58,11 +59,23 @@ def start_follows_creation(m: Moment) -> Findings:
     this = call("StartContainer").where(lambda n: n.request(ContainerRequest).container_id == made)
     return answered(
         by=this,
-        not_before=call("CreateContainer", "RunPodSandbox", "StopPodSandbox"),
+        not_before=call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox"),
         within=REACTION,
         unless=event("FailedPreStartHook"),
         text=f"{asked(m).metadata.name} is started",
     )
+
+
+@created_container_is_started.clause("runs", on=done("ContainerStatus"))
+def running_container_was_started(m: Moment) -> Findings:
+    """Nothing runs that was not started."""
+    container, record = m.container, m.response(ContainerStatusReply).status
+    if container is None or record is None or not container.born or not record.started_at:
+        return None
+    if container.start is None:
+        seq = container.create.seq if container.create else None
+        return broken(f"{container.name} has run, and StartContainer was never asked for it", seq)
+    return None if container.seen_running else KEPT
 
 
 def _without_cause(pod: Pod, name: str, reason: str) -> str | None:

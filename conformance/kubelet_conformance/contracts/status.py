@@ -101,7 +101,11 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
     pod, before, now = pair
     for old in before.conditions or ():
         new = now.condition(old.type)
-        if new is None or new.status != old.status:
+        if new is None:
+            continue
+        if new.status != old.status:
+            if (new.last_transition_time or "") < (old.last_transition_time or ""):
+                yield broken(f"lastTransitionTime of {old.type} goes back", pod.status_seq)
             continue
         if new.last_transition_time == old.last_transition_time:
             yield KEPT

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.manifests import ContainerSpec
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.records import Call
     from kubelet_conformance.trace.views import Pod
 
 UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
@@ -120,8 +121,27 @@ def _tried(pod: Pod, name: str) -> bool:
     return pod.newest(name) is not None or name in pod.create_failed
 
 
+def _last_try(pod: Pod, name: str) -> Call | None:
+    newest = pod.newest(name)
+    tries = (newest.create if newest is not None else None, pod.create_failed.get(name))
+    return max((one for one in tries if one is not None), key=lambda one: one.seq, default=None)
+
+
 def _app_names(pod: Pod) -> list[str]:
     return [spec.name for spec in pod.spec.containers] if pod.spec is not None else []
+
+
+@steps_of_a_sync_follow_one_another.clause("made", on=done("PullImage"))
+def container_follows_its_image(m: Moment) -> Findings:
+    """A pulled image is followed by its container."""
+    if not to_run(m) or m.pod is None or m.pod.spec is None:
+        return None
+    return answered(
+        by=call("CreateContainer"),
+        within=RETRY + RETRY_SLACK,
+        unless=GONE.either(OBSTACLE, sandbox_died()),
+        text="the container follows its image",
+    )
 
 
 @contract("SYNC-04", on=call("CreateContainer"), needs=(CRI, PODS, STATUS))
@@ -138,10 +158,9 @@ def containers_come_in_spec_order(m: Moment) -> Findings:
         return None
     place = names.index(name)
     for later in names[place + 1 :]:
-        made = pod.newest(later)
-        if made is not None and made.created_t is not None and made.created_t > sandbox.status_t:
-            seq = made.create.seq if made.create else None
-            return broken(f"{later} was made before {name} in the same sync", seq)
+        tried = _last_try(pod, later)
+        if tried is not None and tried.t > sandbox.status_t:
+            return broken(f"{later} was made before {name} in the same sync", tried.seq)
     return KEPT if place and all(_tried(pod, earlier) for earlier in names[:place]) else None
 
 

@@ -14,8 +14,11 @@ from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     about,
     at_its_end,
+    believed_running,
     pod_of_write,
+    runs_pre_stop,
     stop_asked,
+    told_exited,
     worker_is_busy,
 )
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, TOGETHER
@@ -52,6 +55,10 @@ def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
     if sandbox is None or not (sandbox.born or m.node.born):
         return None
     life = m.node.started_t or 0.0
+    left = _left_out(m.pod, sandbox)
+    if left is not None:
+        text = f"container {left.name}, running for all the kubelet knew, was not stopped with its pod"
+        return broken(text, left.started_seq)
     tested = False
     for container in sandbox.containers.values():
         open_stops = [s for s in container.stops if s.end_t is None and s.call.t >= life]
@@ -65,11 +72,45 @@ def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
     return KEPT if tested else None
 
 
+class _Kill:
+    """The containers that the kubelet believed to be running when it began to kill their pod."""
+
+    def __init__(self) -> None:
+        self.of: tuple[Container, ...] = ()
+
+
+def _left_out(pod: Pod | None, sandbox: Sandbox) -> Container | None:
+    """A container that the kill should have stopped, and did not."""
+    if pod is None:
+        return None
+    kill = pod.note(_Kill)
+    running, kill.of = kill.of, ()
+    believed = [c for c in sandbox.containers.values() if believed_running(c) and c.state == "exited"]
+    return next((c for c in (*running, *believed) if not c.stops and c.sandbox is sandbox), None)
+
+
+@containers_are_stopped_before_the_sandbox.clause("kill", on=call("StopContainer", "ExecSync"))
+def kill_is_remembered(m: Moment) -> Findings:
+    """Remember whom the kill of a pod concerns."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or not pod.born or pod.note(_Kill).of:
+        return None
+    if m.call.rpc == "ExecSync" and not runs_pre_stop(m):
+        return None
+    dead = container.sandbox is not None and container.sandbox.state == "notready"
+    if pod.termination is not None or at_its_end(pod) or dead:
+        pod.note(_Kill).of = tuple(c for c in pod.every_container() if c.born and believed_running(c))
+    return None
+
+
 @containers_are_stopped_before_the_sandbox.clause("sandbox-next", on=_STOPPED)
 def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
-    """When the last StopContainer of a terminating pod is answered, StopPodSandbox follows."""
+    """When the last StopContainer of the kill of a pod is answered, StopPodSandbox follows."""
     pod, container = m.pod, m.container
-    if pod is None or container is None or pod.termination is None or pod.sandbox is None:
+    if pod is None or container is None or pod.sandbox is None:
+        return None
+    whole_pod = bool(pod.note(_Kill).of)
+    if pod.termination is None and not whole_pod:
         return None
     if pod.sandbox.state == "removed" or container.sandbox is not pod.sandbox or not pod.sandbox.born:
         return None
@@ -78,7 +119,7 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
     sandbox = pod.sandbox
     return answered(
         by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
-        within=REACTION,
+        within=TOGETHER if whole_pod else REACTION,
         text=f"the sandbox of {pod.name} is stopped after its last container",
     )
 
@@ -107,12 +148,12 @@ def containers_are_stopped_together(m: Moment) -> Iterator[Finding]:
         return
     since = max(pod.termination.t, m.node.started_t or 0.0)
     for sibling in _others(pod, first):
-        if sibling.state != "running" or sibling.kind == "sidecar" or stop_asked(sibling, since):
+        if not believed_running(sibling) or sibling.kind == "sidecar" or stop_asked(sibling, since):
             continue
         yield answered(
             by=call("StopContainer", "ExecSync").where(about(sibling)),
             within=TOGETHER,
-            unless=exited().where(about(sibling)),
+            unless=told_exited(sibling),
             text=f"container {sibling.name} is stopped together with {first.name}",
         )
 

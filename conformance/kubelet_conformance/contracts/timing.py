@@ -38,7 +38,7 @@ ROUNDING = 1.0
 """Times that the API cuts to whole seconds."""
 SAME_MOMENT = 0.05
 """Two things this close cannot be told apart by cause."""
-TOGETHER = 2.0
+TOGETHER = 1.0
 """What a kubelet does at one time for several containers begins within this."""
 KUBELET_START = 12.0
 """From the kubelet's start to what its first relist and its first housekeeping lead to (1.23: 7.3 s)."""

@@ -10,11 +10,15 @@ from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, exited, failed, pod_set, status
 from kubelet_conformance.contracts.situations import (
     END,
+    FAULT,
     TERMINATION_ASKED,
     about,
+    believed_running,
     known_to_kubelet,
+    of,
     starts_or_creates,
     stop_asked,
+    told_exited,
     worker_is_busy,
 )
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Pod
+    from kubelet_conformance.trace.views import Container, Pod
 
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
@@ -155,12 +159,12 @@ def pod_that_is_to_go_is_stopped(m: Moment) -> Iterator[Finding]:
     if not known_to_kubelet(pod, m.node) or _is_busy_beyond(m, pod):
         return
     for container in pod.of_kind("app", "init"):
-        if container.state != "running" or stop_asked(container, since_t) or container.stopping:
+        if not believed_running(container) or stop_asked(container, since_t) or container.stopping:
             continue
         yield answered(
             by=call("StopContainer", "ExecSync").where(about(container)),
             within=REACTION,
-            unless=exited().where(about(container)).either(starts_or_creates()),
+            unless=told_exited(container).either(starts_or_creates()),
             text=f"container {container.name} is stopped",
         )
 
@@ -208,6 +212,25 @@ def stop_is_not_believed_blindly(m: Moment) -> Findings:
         unless=exited().where(about(container)),
         not_before=deleted().either(status().where(lambda n: bool(n.status and n.status.terminal))),
         text=f"container {container.name}, read as running, is stopped again",
+    )
+
+
+@contract("WORK-12", on=done("StopPodSandbox"), needs=(CRI, PODS), versions=since("1.22"))
+def stopped_pod_goes(m: Moment) -> Findings:
+    """When the kill of a deleted pod has succeeded, its object goes without a further wait."""
+    pod, end = m.pod, m.pod.termination if m.pod else None
+    if pod is None or end is None or not pod.born or pod.static or pod.deleted_t is not None:
+        return None
+    if end.cause != "deleted" or not end.grace or any(c.state == "running" for c in pod.every_container()):
+        return None
+    if any(not stop.succeeded and not stop.not_found for c in pod.every_container() for stop in c.stops):
+        return None
+    return answered(
+        by=deleted(),
+        within=RETRY + RETRY_SLACK,
+        unless=FAULT.either(done("StopPodSandbox").where(of(pod))),
+        whole_node=True,
+        text=f"the object of {pod.name} goes",
     )
 
 
@@ -277,15 +300,20 @@ def container_is_not_made_twice(m: Moment) -> Findings:
     newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
     if newest is None or not newest.born or newest.create is None:
         return None
-    if newest.state == "running":
+    if newest.state == "running" or (believed_running(newest) and not newest.stops and _is_there(newest)):
         start = newest.start.seq if newest.start else newest.create.seq
-        return broken(f"container {newest.name} is created while another one runs", start)
+        return broken(f"container {newest.name} is created while another one runs, for all it knows", start)
     life = m.node.started_t or 0.0
     if newest.state == "created" and newest.start is None and newest.create.t >= life:
         if newest.created_t is not None and m.t - newest.created_t < REACTION:
             return broken(f"container {newest.name} was just created and not started", newest.create.seq)
         return None
     return KEPT
+
+
+def _is_there(container: Container) -> bool:
+    """Its sandbox was not stopped with it."""
+    return container.sandbox is None or not container.sandbox.stops
 
 
 class _FirstStep:

@@ -61,6 +61,16 @@ class Entry:
     kind: Kind
     container: Container | None
     """The runtime's record that `containerID` names, if the trace knows it."""
+    before: ContainerStatus | None
+    """What the last status said of it."""
+
+    @property
+    def without_record(self) -> bool:
+        """It is written as a container that has never had a record."""
+        said, before = self.status, self.before
+        if said.container_id or said.last_state.terminated is not None:
+            return False
+        return before is None or not before.container_id
 
 
 class _Named:
@@ -102,7 +112,8 @@ def entries(m: Moment) -> tuple[Entry, ...]:
     looked = m.pod.note(_Looked)
     if looked.entries_seq != m.seq:
         looked.entries_seq = m.seq
-        looked.entries = tuple(_entry(m, m.pod, status) for status in _statuses(m.status))
+        before = {s.name: s for s in _statuses(m.pod.status)} if m.pod.status else {}
+        looked.entries = tuple(_entry(m, m.pod, s, before.get(s.name)) for s in _statuses(m.status))
     return looked.entries
 
 
@@ -114,12 +125,12 @@ def _statuses(status: PodStatus) -> list[ContainerStatus]:
     ]
 
 
-def _entry(m: Moment, pod: Pod, status: ContainerStatus) -> Entry:
+def _entry(m: Moment, pod: Pod, status: ContainerStatus, before: ContainerStatus | None) -> Entry:
     last = status.last_state.terminated
     if last is not None:
         record_with(m, last.container_id.rpartition("://")[2])
     record = record_with(m, status.runtime_id)
-    return Entry(status, pod.container_spec(status.name), pod.kind_of(status.name), record)
+    return Entry(status, pod.container_spec(status.name), pod.kind_of(status.name), record, before)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,12 +62,14 @@ class ImageKnown:
 class Pulls:
     """The pulls of one image by one pod, in one life of the kubelet."""
 
-    __slots__ = ("errors", "failed_seq", "failed_t", "life")
+    __slots__ = ("errors", "failed_seq", "failed_t", "life", "pulled_seq")
 
     def __init__(self, life: int) -> None:
         self.life = life
         self.failed_t = 0.0
         self.failed_seq = 0
+        self.pulled_seq = 0
+        """The last one that succeeded."""
         self.errors: list[RpcError] = []
         """The last two failures, oldest first."""
 
@@ -92,22 +94,30 @@ def image_asked(moment: Moment) -> None:
     known.answers = [*known.answers[1 - _ANSWERS_KEPT :], ImageAnswer(moment.seq, present)]
 
 
+def _pulls(moment: Moment, name: str) -> Pulls | None:
+    pod, life = moment.pod, moment.node.lives
+    if pod is None:
+        return None
+    pulls = pod.pulls.get(name)
+    if pulls is None or pulls.life != life:
+        pulls = pod.pulls[name] = Pulls(life)
+    return pulls
+
+
 def image_pulled(moment: Moment) -> None:
     """PullImage succeeded; the back-off of earlier failures goes on to count."""
-    known = image_known(moment.world, moment.request(PullImageRequest).image.image)
+    name = moment.request(PullImageRequest).image.image
+    known, pulls = image_known(moment.world, name), _pulls(moment, name)
     known.pulled_ref = moment.response(PullImageReply).image_ref
     known.pulled_seq = moment.seq
+    if pulls is not None:
+        pulls.pulled_seq = moment.seq
 
 
 def pull_failed(moment: Moment) -> None:
     """PullImage failed."""
-    pod, error = moment.pod, moment.reply.error
-    if pod is None:
+    pulls, error = _pulls(moment, moment.request(PullImageRequest).image.image), moment.reply.error
+    if pulls is None or error is None:
         return
-    name, life = moment.request(PullImageRequest).image.image, moment.node.lives
-    pulls = pod.pulls.get(name)
-    if pulls is None or pulls.life != life:
-        pulls = pod.pulls[name] = Pulls(life)
     pulls.failed_t, pulls.failed_seq = moment.t, moment.seq
-    if error is not None:
-        pulls.errors = [*pulls.errors[-1:], error]
+    pulls.errors = [*pulls.errors[-1:], error]

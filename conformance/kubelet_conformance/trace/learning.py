@@ -78,17 +78,6 @@ def _run(lesson: Callable[[Moment], None] | None, moment: Moment) -> None:
         lesson(moment)
 
 
-def _create_begins(moment: Moment) -> None:
-    if moment.pod is not None:
-        moment.pod.create = moment.call
-
-
-def _create_failed(moment: Moment) -> None:
-    if moment.pod is not None:
-        name = moment.request(CreateContainerRequest).config.metadata.name
-        moment.pod.create_failed[name] = moment.seq
-
-
 def _start_begins(moment: Moment) -> None:
     if moment.container is not None:
         moment.container.start = moment.call
@@ -295,6 +284,8 @@ def _pod(moment: Moment, record: PodChange) -> None:
     if pod.static and not pod.wanted:
         pod.termination, pod.born = None, False
     pod.source = record.source
+    if pod.manifest is not None and pod.manifest.spec != manifest.spec:
+        pod.spec_changed_t, pod.spec_changed_seq = moment.t, moment.seq
     pod.manifest = manifest
     pod.wanted, pod.changed_t = True, moment.t
     if pod.set_t is None:
@@ -355,7 +346,6 @@ def _kubelet(moment: Moment, record: Kubelet) -> None:
 
 
 _CALLS: dict[str, Callable[[Moment], None]] = {
-    "CreateContainer": _create_begins,
     "StartContainer": _start_begins,
     "StopContainer": _stop_begins,
     "StopPodSandbox": _sandbox_stop_begins,
@@ -378,7 +368,6 @@ _REPLIES: dict[str, Callable[[Moment], None]] = {
     "PullImage": image_pulled,
 }
 _FAILURES: dict[str, Callable[[Moment], None]] = {
-    "CreateContainer": _create_failed,
     "ImageStatus": image_asked,
     "PullImage": pull_failed,
     "StartContainer": _start_failed,

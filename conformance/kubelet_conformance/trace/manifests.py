@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -12,6 +13,7 @@ __all__ = (
     "ContainerState",
     "ContainerStatus",
     "Handler",
+    "Kind",
     "Manifest",
     "PodSpec",
     "PodStatus",
@@ -19,6 +21,8 @@ __all__ = (
     "Terminated",
     "Waiting",
 )
+
+Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
 
 DEFAULT_GRACE_SECONDS = 30
 """terminationGracePeriodSeconds where the manifest gives none (API default)."""
@@ -123,7 +127,7 @@ class ReadinessGate(_Object, frozen=True):
     condition_type: str = ""
 
 
-class PodSpec(_Object, frozen=True):
+class PodSpec(_Object, frozen=True, dict=True):
     containers: list[ContainerSpec] = []
     init_containers: list[ContainerSpec] | None = None
     ephemeral_containers: list[ContainerSpec] | None = None
@@ -148,6 +152,16 @@ class PodSpec(_Object, frozen=True):
         """The pod's grace period, with the API's default."""
         given = self.termination_grace_period_seconds
         return DEFAULT_GRACE_SECONDS if given is None else given
+
+    @cached_property
+    def entries(self) -> dict[str, tuple[Kind, ContainerSpec]]:
+        """Every container by name, with the kind that its list gives it."""
+        found: dict[str, tuple[Kind, ContainerSpec]] = {one.name: ("app", one) for one in self.containers}
+        for one in self.init_containers or ():
+            found.setdefault(one.name, ("sidecar" if one.is_sidecar else "init", one))
+        for one in self.ephemeral_containers or ():
+            found.setdefault(one.name, ("ephemeral", one))
+        return found
 
 
 class Terminated(_Object, frozen=True):

@@ -7,8 +7,9 @@ request as the runtime got it. Fields that the installed messages do not know ar
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 from cri_api.v1 import api_pb2
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import Message
@@ -33,7 +34,8 @@ def message(body: Body, kind: type[M]) -> M:
         BodyError: a field has a type the protocol does not give it.
     """
     try:
-        return ParseDict(body.json(), kind(), ignore_unknown_fields=True)
+        value = msgspec.json.decode(body.raw, type=dict[str, Any])
+        return ParseDict(value, kind(), ignore_unknown_fields=True)
     except (ParseError, RecursionError, ValueError) as error:
         raise BodyError(f"this is no {kind.DESCRIPTOR.name}: {error}") from None
 

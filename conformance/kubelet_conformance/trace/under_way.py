@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.views import Execution
 
 if TYPE_CHECKING:
@@ -43,12 +43,17 @@ def call_begins(moment: Moment) -> None:
     """A call to the runtime begins."""
     if moment.pod is not None and moment.call.rpc in WORK:
         moment.pod.calls_open[moment.call.id] = moment.call
+        if moment.call.rpc == "CreateContainer":
+            moment.pod.create = moment.call
 
 
 def call_ends(moment: Moment) -> None:
     """A call to the runtime was answered, well or by an error."""
     if moment.pod is not None:
         moment.pod.calls_open.pop(moment.call.id, None)
+        if moment.call.rpc == "CreateContainer" and moment.reply.error is not None:
+            name = moment.request(CreateContainerRequest).config.metadata.name
+            moment.pod.create_failed[name] = moment.call
     if moment.call.rpc in LISTS:
         moment.world.node.listing_failed = moment.reply.error is not None
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from kubelet_conformance.trace.manifests import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -36,7 +38,6 @@ __all__ = (
 )
 
 N = TypeVar("N")
-Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
 
 _STOPS_KEPT = 8
 
@@ -277,6 +278,8 @@ class Pod(Entity):
         "set_seq",
         "set_t",
         "source",
+        "spec_changed_seq",
+        "spec_changed_t",
         "status",
         "status_seq",
         "status_t",
@@ -310,16 +313,19 @@ class Pod(Entity):
         self.finished_before = False
         """It had been finished and gone, and then appeared again."""
         self.deleted_t: float | None = None
+        self.spec_changed_t: float | None = None
+        """When it was last sent with another spec than before."""
+        self.spec_changed_seq = 0
         self.calls_open: dict[str, Call] = {}
         """Calls that change it, PullImage and ExecSync included, which have no reply yet, by call id."""
         self.changed_t: float | None = None
         """When its newest manifest was sent."""
         self.create: Call | None = None
         """The latest CreateContainer that began for it."""
-        self.create_failed: dict[str, int] = {}
-        """By container name, the latest CreateContainer that failed (seq)."""
+        self.create_failed: dict[str, Call] = {}
+        """By container name, the latest CreateContainer that failed."""
         self.pulls: dict[str, Pulls] = {}
-        """By image, the pulls of it that failed."""
+        """By image, how the pulls of it went."""
 
     @property
     def spec(self) -> PodSpec | None:
@@ -343,25 +349,13 @@ class Pod(Entity):
 
     def kind_of(self, name: str) -> Kind:
         """Which list of the manifest names this container."""
-        spec = self.spec
-        if spec is None:
-            return "unknown"
-        if any(c.name == name for c in spec.containers):
-            return "app"
-        for c in spec.init_containers or ():
-            if c.name == name:
-                return "sidecar" if c.is_sidecar else "init"
-        if any(c.name == name for c in spec.ephemeral_containers or ()):
-            return "ephemeral"
-        return "unknown"
+        entry = self.manifest.spec.entries.get(name) if self.manifest else None
+        return entry[0] if entry else "unknown"
 
     def container_spec(self, name: str) -> ContainerSpec | None:
         """The manifest's entry for a container of any kind."""
-        spec = self.spec
-        if spec is None:
-            return None
-        every = (*spec.containers, *(spec.init_containers or ()), *(spec.ephemeral_containers or ()))
-        return next((c for c in every if c.name == name), None)
+        entry = self.manifest.spec.entries.get(name) if self.manifest else None
+        return entry[1] if entry else None
 
     def newest(self, name: str) -> Container | None:
         """The newest record of that name."""

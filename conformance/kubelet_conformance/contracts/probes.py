@@ -1,0 +1,61 @@
+"""PROBE: what a failing exec probe leads to. Other kinds of probes do not pass through the runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, done, exited, failed
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
+from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.manifests import Probe
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container
+
+_PROMPTLY = 0.5
+"""An exit so soon after the last failure may be read before the kill begins."""
+
+
+class _Failures:
+    """How often the liveness probe has failed without a success in between."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+def _liveness(container: Container, m: Moment) -> Probe | None:
+    spec, request = container.spec, m.request(ExecSyncRequest)
+    probe = spec.liveness_probe if spec else None
+    if probe is None or probe.exec is None or request.timeout == 0 or probe.exec.command != request.cmd:
+        return None
+    readiness = spec.readiness_probe if spec else None
+    same = readiness is not None and readiness.exec is not None and readiness.exec.command == request.cmd
+    return None if same else probe
+
+
+@contract("PROBE-07", on=done("ExecSync").either(failed("ExecSync")), needs=(CRI, PODS))
+def failing_liveness_kills_at_once(m: Moment) -> Findings:
+    """When a liveness probe has failed as often in a row as its threshold says, the container is killed at
+    once, not at the next resync.
+    """  # noqa: D205 - one rule of two lines
+    container, pod = m.container, m.pod
+    probe = _liveness(container, m) if container else None
+    if container is None or pod is None or probe is None or m.reply.error is not None or not container.born:
+        return None
+    failures = container.note(_Failures)
+    failures.count = 0 if m.response(ExecSyncReply).exit_code == 0 else failures.count + 1
+    if failures.count != probe.failure_threshold or container.state != "running" or pod.termination:
+        return None
+    begun = m.t
+    soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY, "it was soon")
+    return answered(
+        by=call("StopContainer", "ExecSync").where(about(container)),
+        within=REACTION,
+        unless=soon.either(TERMINATION_ASKED),
+        text=f"container {container.name} is killed after {failures.count} failed probes",
+    )

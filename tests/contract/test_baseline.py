@@ -1,0 +1,218 @@
+"""The baseline: which breaks are known, which entries are stale, and what is wrong with a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from story import Story
+
+from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline, BaselineError, clause_names
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.judge import EVIDENCE_MAX
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
+from kubelet_conformance.contract.words import call, kubelet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+
+
+@contract("SANDBOX-01", on=call("ImageStatus"))
+def nobody_asks_for_images(_: Moment) -> Findings:
+    """Nobody asks for an image."""
+    return broken("an image was asked for")
+
+
+@contract("SANDBOX-02", on=kubelet("started"))
+def two_sides(_: Moment) -> Findings:
+    """The kubelet starts, and nobody asks for an image or for a version."""
+    return KEPT
+
+
+@two_sides.clause("images", on=call("ImageStatus"))
+def _(_: Moment) -> Findings:
+    return broken("an image was asked for")
+
+
+@two_sides.clause("versions", on=call("Version"))
+def _(_: Moment) -> Findings:
+    return broken("the version was asked for")
+
+
+CONTRACTS = {each.id: each for each in (nobody_asks_for_images, two_sides)}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a baseline lies."""
+    return tmp_path / "known.toml"
+
+
+def baseline(path: Path, text: str) -> Baseline:
+    """A baseline with this text."""
+    path.write_text(text, encoding="utf-8")
+    return Baseline.read(str(path), CONTRACTS)
+
+
+def asking(*rpcs: str, scenario: str | None = None) -> Story:
+    """A story in which these calls are made."""
+    s = Story(scenario=scenario) if scenario else Story()
+    for rpc in rpcs:
+        s.call(rpc, {}, {})
+    return s
+
+
+def applied(found: Baseline, contract_id: str, story: Story) -> Outcome:
+    """The outcome of a contract as the baseline sees it."""
+    return found.applied(contract_id, story.judge_with(CONTRACTS[contract_id]))
+
+
+def test_known_break_is_a_known_deviation(path: Path) -> None:
+    """A break that an entry covers is a known deviation, and its evidence carries the reason."""
+    found = baseline(path, '[[deviation]]\nid = "sandbox-01"\nreason = "Being mended."\n')
+    outcome = applied(found, "SANDBOX-01", asking("ImageStatus"))
+
+    assert outcome.verdict is Verdict.KNOWN_DEVIATION
+    assert [each.deviation for each in outcome.evidence] == ["Being mended."]
+    assert found.stale() == []
+
+
+def test_other_contracts_are_untouched(path: Path) -> None:
+    """An entry says nothing of another contract."""
+    found = baseline(path, '[[deviation]]\nid = "SANDBOX-01"\nreason = "r"\n')
+
+    assert applied(found, "SANDBOX-02", asking("ImageStatus")).verdict is Verdict.BROKEN
+
+
+def test_break_of_another_clause_stays_broken(path: Path) -> None:
+    """Only the named clause is known; a break of another one makes the contract broken, and both are told apart."""
+    found = baseline(path, '[[deviation]]\nid = "SANDBOX-02"\nclause = "images"\nreason = "r"\n')
+
+    both = applied(found, "SANDBOX-02", asking("ImageStatus", "Version"))
+
+    assert applied(found, "SANDBOX-02", asking("ImageStatus")).verdict is Verdict.KNOWN_DEVIATION
+    assert both.verdict is Verdict.BROKEN
+    assert [(each.clause, each.deviation) for each in both.evidence] == [("images", "r"), ("versions", "")]
+
+
+def test_break_beyond_the_evidence_is_not_hidden(path: Path) -> None:
+    """An unknown break counts although the bounded evidence was full of known ones before it came."""
+    found = baseline(path, '[[deviation]]\nid = "SANDBOX-02"\nclause = "images"\nreason = "r"\n')
+    outcome = applied(found, "SANDBOX-02", asking(*["ImageStatus"] * (EVIDENCE_MAX + 5), "Version"))
+
+    assert outcome.verdict is Verdict.BROKEN
+    assert [each.clause for each in outcome.evidence if not each.deviation] == ["versions"]
+    assert outcome.breaks == EVIDENCE_MAX + 6
+
+
+def test_scenario_narrows_an_entry(path: Path) -> None:
+    """An entry with a scenario knows breaks in traces of that scenario only; a trace may have none."""
+    found = baseline(path, '[[deviation]]\nid = "SANDBOX-01"\nscenario = "a"\nreason = "r"\n')
+    verdicts = [
+        applied(found, "SANDBOX-01", asking("ImageStatus", scenario=name)).verdict
+        for name in ("a", "b", None)
+    ]
+
+    assert verdicts == [Verdict.KNOWN_DEVIATION, Verdict.BROKEN, Verdict.BROKEN]
+
+
+def test_entry_that_was_kept_is_stale(path: Path) -> None:
+    """An entry whose clause was put to the test and never broken is stale; the first break clears it."""
+    found = baseline(path, '[[deviation]]\nid = "SANDBOX-02"\nclause = "main"\nreason = "r"\n')
+    before = found.stale()
+    outcome = applied(found, "SANDBOX-02", asking())
+
+    assert before == []
+    assert outcome.verdict is Verdict.KEPT
+    assert [(each.id, each.clause, each.line) for each in found.stale()] == [("SANDBOX-02", "main", 1)]
+    assert str(found.stale()[0]) == "SANDBOX-02, clause main"
+
+
+def test_entry_that_was_broken_somewhere_is_not_stale(path: Path) -> None:
+    """One trace that breaks it is enough, whatever others keep."""
+    found = baseline(path, '[[deviation]]\nid = "SANDBOX-02"\nclause = "images"\nreason = "r"\n')
+    outcome = Outcome(Verdict.KEPT, 1, kept_clauses={("images", None)})
+    found.applied("SANDBOX-02", outcome)
+    stale = found.stale()
+    applied(found, "SANDBOX-02", asking("ImageStatus"))
+
+    assert [each.clause for each in stale] == ["images"]
+    assert found.stale() == []
+
+
+def test_entry_that_was_not_exercised_is_not_stale(path: Path) -> None:
+    """What was never put to the test may be broken still."""
+    found = baseline(path, '[[deviation]]\nid = "SANDBOX-01"\nreason = "r"\n')
+    outcome = applied(found, "SANDBOX-01", asking())
+
+    assert outcome.verdict is Verdict.NOT_EXERCISED
+    assert found.stale() == []
+
+
+def test_empty_file_knows_nothing(path: Path) -> None:
+    """A baseline without entries is a baseline."""
+    assert baseline(path, "# nothing yet\n").deviations == ()
+
+
+def test_unnamed_clause_is_called_main() -> None:
+    """The clause without a name of its own is `main`."""
+    assert clause_names(two_sides) == ("main", "images", "versions")
+    assert clause_names(nobody_asks_for_images) == ("main",)
+
+
+ENTRY = '[[deviation]]\nid = "SANDBOX-01"\nreason = "r"\n'
+WRONG: dict[str, tuple[str, int | None, str]] = {
+    "no TOML": ('[[deviation]]\nid = "SANDBOX-01\n', 2, "no TOML"),
+    "a key twice": ('[[deviation]]\nid = "a"\nid = "b"\n', 3, "no TOML"),
+    "nested": ("x = " + "[" * 100_000, None, "nested too deeply"),
+    "unknown table": ('[deviations]\nid = "SANDBOX-01"\n', None, "unknown key 'deviations'"),
+    "single brackets": ('[deviation]\nid = "SANDBOX-01"\n', None, "no list"),
+    "list of text": ('deviation = ["SANDBOX-01"]\n', None, "no table"),
+    "unknown key": (f'{ENTRY}claus = "x"\n', 1, "did you mean clause?"),
+    "no id": ('\n\n[[deviation]]\nreason = "r"\n', 3, "has no id"),
+    "no reason": ('[[deviation]]\nid = "SANDBOX-01"\n', 1, "has no reason"),
+    "empty reason": ('[[deviation]]\nid = "SANDBOX-01"\nreason = " "\n', 1, "reason is no text"),
+    "reason is a number": ('[[deviation]]\nid = "SANDBOX-01"\nreason = 5\n', 1, "reason is no text"),
+    "unknown id": (f'{ENTRY}[[deviation]]\nid = "SANBOX-02"\nreason = "r"\n', 4, "SANDBOX-02"),
+    "not judged yet": ('[[deviation]]\nid = "SANDBOX-03"\nreason = "r"\n', 1, "not judged yet"),
+    "clause is missing": (
+        '[[deviation]]\nid = "SANDBOX-02"\nreason = "r"\n',
+        1,
+        "one of main, images, versions",
+    ),
+    "unknown clause": (f'{ENTRY}clause = "images"\n', 1, "has no clause 'images'"),
+    "clause with a slip": (
+        '[[deviation]]\nid = "SANDBOX-02"\nclause = "image"\nreason = "r"\n',
+        1,
+        "did you mean images?",
+    ),
+    "twice": (ENTRY + ENTRY, 4, "SANDBOX-01 is listed twice"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "said"), WRONG.values(), ids=WRONG)
+def test_broken_baseline_is_named(path: Path, text: str, line: int | None, said: str) -> None:
+    """A baseline that cannot be used is refused with file, line, problem and remedy."""
+    with pytest.raises(BaselineError) as caught:
+        baseline(path, text)
+
+    where = f"{path}:{line}: " if line else f"{path}: "
+    assert str(caught.value).startswith(where)
+    assert said in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_file_that_cannot_be_a_baseline(path: Path) -> None:
+    """A file that is missing, a folder, binary or far too long is refused."""
+    path.write_bytes(b"# ok\n\xff\n")
+    with pytest.raises(BaselineError, match=r"known.toml:2: this is no UTF-8"):
+        Baseline.read(str(path), CONTRACTS)
+    path.write_bytes(b"#" * (BASELINE_BYTES_MAX + 1))
+    with pytest.raises(BaselineError, match="longer than 4 MiB"):
+        Baseline.read(str(path), CONTRACTS)
+    for other in (path.parent, path.parent / "none.toml"):
+        with pytest.raises(BaselineError, match="cannot be read"):
+            Baseline.read(str(other), CONTRACTS)

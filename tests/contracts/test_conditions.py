@@ -1,0 +1,197 @@
+"""COND contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pod_status import condition, ended, runs, tell_status, waits
+from story import Story
+from twice import assert_bites
+
+INITS = [{"name": "i1", "image": "img:1"}, {"name": "i2", "image": "img:1"}]
+SIDECAR = [{"name": "i1", "image": "img:1", "restartPolicy": "Always"}]
+DONE, GOES_ON = ended(0, name="i1", ready=True), waits(name="i2")
+UNREADY = "containers with unready status: [c1]"
+
+
+def assert_condition(
+    contract_id: str,
+    apps: list[dict[str, Any]],
+    right: list[dict[str, Any]],
+    wrong: list[dict[str, Any]],
+    *,
+    kubernetes: str = "1.32",
+    phase: str = "Running",
+    inits: list[dict[str, Any]] | None = None,
+    **spec: Any,
+) -> None:
+    """A status with these containers: the right conditions keep the contract, the wrong ones break it."""
+
+    def tell(s: Story, *, is_right: bool) -> None:
+        conditions = right if is_right else wrong
+        tell_status(s, s.pod(**spec), phase, apps, inits=inits or [], conditions=conditions)
+
+    assert_bites(contract_id, lambda s, right: tell(s, is_right=right), kubernetes=kubernetes)
+
+
+def test_pod_scheduled_is_always_true() -> None:
+    """COND-01: the kubelet always writes PodScheduled True."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        tell_status(s, s.pod(), "Pending", [waits()], conditions=[] if right else [condition("Ready", False)])
+        if not right:
+            s.records[-1]["status"]["conditions"] = [condition("PodScheduled", False)]
+
+    assert_bites("COND-01", tell)
+
+
+NAMES_LEFT = condition(
+    "Initialized", False, "ContainersNotInitialized", "containers with incomplete status: [i2]"
+)
+
+
+@pytest.mark.parametrize(
+    ("inits", "spec", "right", "wrong"),
+    [
+        ([], {}, condition("Initialized"), condition("Initialized", False)),
+        ([DONE, GOES_ON], {"initContainers": INITS}, NAMES_LEFT, condition("Initialized")),
+        (
+            [DONE, ended(0, name="i2", ready=True)],
+            {"initContainers": INITS},
+            condition("Initialized"),
+            NAMES_LEFT,
+        ),
+        (
+            [runs(name="i1", ready=False)],
+            {"initContainers": SIDECAR},
+            condition("Initialized"),
+            condition("Initialized", False, "ContainersNotInitialized"),
+        ),
+    ],
+)
+def test_initialized_follows_the_init_containers(
+    inits: list[dict[str, Any]], spec: dict[str, Any], right: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    """COND-02: True with the last init container, before that False with the names of those left."""
+    assert_condition("COND-02", [waits()], [right], [wrong], phase="Pending", inits=inits, **spec)
+
+
+@pytest.mark.parametrize(("kubernetes", "stays"), [("1.26", False), ("1.32", True)])
+def test_started_app_proves_initialization(kubernetes: str, *, stays: bool) -> None:
+    """COND-02: since 1.28 an app container that has started is enough."""
+    inits = [DONE, GOES_ON]
+    options = [[condition("Initialized")], [NAMES_LEFT]]
+    right, wrong = options if stays else options[::-1]
+    assert_condition(
+        "COND-02", [runs()], right, wrong, kubernetes=kubernetes, inits=inits, initContainers=INITS
+    )
+
+
+def test_succeeded_pod_is_completed() -> None:
+    """COND-02, COND-03: the reason is PodCompleted."""
+    for contract_id, kind, value in (("COND-02", "Initialized", True), ("COND-03", "ContainersReady", False)):
+        right, wrong = [condition(kind, value, "PodCompleted")], [condition(kind, value)]
+        assert_condition(contract_id, [ended(0)], right, wrong, phase="Succeeded", restartPolicy="Never")
+
+
+@pytest.mark.parametrize(
+    ("apps", "phase", "right", "wrong"),
+    [
+        ([runs()], "Running", condition("ContainersReady"), condition("ContainersReady", False)),
+        (
+            [ended(1)],
+            "Failed",
+            condition("ContainersReady", False, "PodFailed"),
+            condition("ContainersReady", False, "ContainersNotReady", UNREADY),
+        ),
+        (
+            [runs(ready=False)],
+            "Running",
+            condition("ContainersReady", False, "ContainersNotReady", UNREADY),
+            condition("ContainersReady"),
+        ),
+    ],
+)
+def test_containers_ready_follows_the_containers(
+    apps: list[dict[str, Any]], phase: str, right: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    """COND-03: every app container has to be ready, and a failed pod says so."""
+    assert_condition("COND-03", apps, [right], [wrong], phase=phase, restartPolicy="Never")
+
+
+def test_sidecar_takes_part_in_containers_ready() -> None:
+    """COND-03: a sidecar that is not ready is named."""
+    text = "containers with unready status: [i1]"
+    right = [condition("ContainersReady", False, "ContainersNotReady", text)]
+    inits = [runs(name="i1", ready=False)]
+    assert_condition(
+        "COND-03", [runs()], right, [condition("ContainersReady")], inits=inits, initContainers=SIDECAR
+    )
+
+
+READY = [condition("ContainersReady"), condition("Ready")]
+SHUT = [condition("ContainersReady"), condition("Ready", False, "ReadinessGatesNotReady", "gate")]
+GATES = {"readinessGates": [{"conditionType": "example.com/up"}]}
+
+
+@pytest.mark.parametrize(
+    ("gate", "right", "wrong"),
+    [
+        ([], SHUT, READY),
+        ([condition("example.com/up", False)], SHUT, READY),
+        ([condition("example.com/up")], READY, SHUT),
+    ],
+)
+def test_ready_needs_every_gate(
+    gate: list[dict[str, Any]], right: list[dict[str, Any]], wrong: list[dict[str, Any]]
+) -> None:
+    """COND-04: a missing or False gate keeps the pod from being Ready."""
+    assert_condition("COND-04", [runs()], right + gate, wrong + gate, **GATES)
+
+
+def test_ready_copies_containers_ready() -> None:
+    """COND-05: status, reason and message are the same."""
+    said = (False, "ContainersNotReady", UNREADY)
+    right = [condition("ContainersReady", *said), condition("Ready", *said)]
+    wrong = [condition("ContainersReady", *said), condition("Ready", False, "ContainersNotReady", "other")]
+    assert_condition("COND-05", [runs(ready=False)], right, wrong)
+
+
+def ready_to_start(s: Story, pod: Any, apps: list[dict[str, Any]], *, value: bool) -> None:
+    """A status with the condition under test."""
+    tell_status(s, pod, "Running", apps, conditions=[condition("PodReadyToStartContainers", value)])
+
+
+def test_not_ready_to_start_without_sandbox() -> None:
+    """COND-06: the condition is False before a sandbox was run."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        ready_to_start(s, s.pod(), [waits()], value=not right)
+
+    assert_bites("COND-06", tell)
+
+
+def test_ready_to_start_with_containers_in_the_sandbox() -> None:
+    """COND-06: the condition is True with containers in a ready sandbox."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        c1 = s.run_container(pod, s.run_sandbox(pod))
+        ready_to_start(s, pod, [runs(c1)], value=right)
+
+    assert_bites("COND-06", tell)
+
+
+def test_not_ready_to_start_after_the_sandbox_is_gone() -> None:
+    """COND-06: the condition does not stay True."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        sandbox = s.run_sandbox(pod)
+        c1 = s.run_container(pod, sandbox)
+        s.stop_sandbox(sandbox)
+        s.wait(30)
+        ready_to_start(s, pod, [ended(0, c1)], value=not right)
+
+    assert_bites("COND-06", tell)

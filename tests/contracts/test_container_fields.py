@@ -1,0 +1,140 @@
+"""CSTAT contracts on counts, images, readiness and reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pod_status import end_of, ended, runs, tell_status, waits
+from running import running
+from story import Story
+from twice import assert_bites
+
+
+def assert_running(contract_id: str, kubernetes: str = "1.32", **wrong: Any) -> None:
+    """Of a running container, and with `wrong` in its status."""
+    for right in (True, False):
+        s, web, _, c1 = running(kubernetes)
+        tell_status(s, web, "Running", [runs(c1, **({} if right else wrong))])
+
+        assert s.judge(contract_id).verdict.words == ("kept" if right else "broken")
+
+
+def assert_ended(contract_id: str, **wrong: Any) -> None:
+    """Of a container that ended, and with `wrong` in its status."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        s.exited(c1, 1)
+        tell_status(s, web, "Running", [ended(1, c1, **({} if right else wrong))])
+
+        assert s.judge(contract_id).verdict.words == ("kept" if right else "broken")
+
+
+def test_restart_count_is_that_of_the_record() -> None:
+    """CSTAT-07: the number in the record's annotation is the one in the status."""
+    assert_running("CSTAT-07", restartCount=1)
+
+
+def test_restart_count_never_falls() -> None:
+    """CSTAT-07: not even while there is no record."""
+    for right in (True, False):
+        s, web, sandbox, first = running()
+        s.exited(first, 1)
+        second = s.run_container(web, sandbox, "c1", 1)
+        tell_status(s, web, "Running", [runs(second)])
+        tell_status(s, web, "Running", [waits(restartCount=1 if right else 0)])
+
+        assert s.judge("CSTAT-07").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize("wrong", [{"image": "other:1"}, {"imageID": "sha256:other"}, {"containerID": "x"}])
+def test_image_is_that_of_the_record(wrong: dict[str, Any]) -> None:
+    """CSTAT-08: image, imageID and containerID are the runtime's."""
+    assert_running("CSTAT-08", **wrong)
+
+
+def test_id_is_of_a_container_of_the_pod() -> None:
+    """CSTAT-08: an id that nobody was given is in no status."""
+    assert_running("CSTAT-08", containerID="fake://nobody")
+
+
+def test_image_without_record_is_that_of_the_spec() -> None:
+    """CSTAT-08: a container that is not there yet has its image from the spec."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        tell_status(s, s.pod(), "Pending", [waits(image="img:1" if right else "img:2")])
+
+    assert_bites("CSTAT-08", tell)
+
+
+def test_running_container_is_started() -> None:
+    """CSTAT-09: without a startup probe a running container is started."""
+    assert_running("CSTAT-09", started=False)
+    assert_running("CSTAT-09", started=None)
+
+
+def test_ended_container_is_not_started() -> None:
+    """CSTAT-09: a container that does not run is not started."""
+    assert_ended("CSTAT-09", started=True)
+
+
+@pytest.mark.parametrize(("kubernetes", "started"), [("1.26", None), ("1.32", False)])
+def test_init_containers_are_started_since_sidecars(kubernetes: str, *, started: bool | None) -> None:
+    """CSTAT-09: init containers carry `started` from 1.28 on."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+        wrong = False if started is None else None
+        init = waits("PodInitializing", name="i1", started=started if right else wrong)
+        tell_status(s, pod, "Pending", inits=[init])
+
+    assert_bites("CSTAT-09", tell, kubernetes=kubernetes)
+
+
+def test_running_container_without_probes_is_ready() -> None:
+    """CSTAT-10: what nobody probes is ready as soon as it runs."""
+    assert_running("CSTAT-10", ready=False)
+
+
+def test_ended_container_is_not_ready() -> None:
+    """CSTAT-10: a container that does not run is not ready."""
+    assert_ended("CSTAT-10", ready=True)
+
+
+def test_init_container_is_ready_once_it_ended_well() -> None:
+    """CSTAT-10: an init container that ended with 0 is ready."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+        tell_status(s, pod, "Pending", inits=[ended(0, name="i1", ready=right)])
+
+    assert_bites("CSTAT-10", tell)
+
+
+def test_end_reason_is_the_runtimes() -> None:
+    """CSTAT-11: an OOM kill is shown as such."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        gone = {"exit_code": 137, "reason": "OOMKilled", "finished_at": str(c1.created_at + 5_000_000_000)}
+        s.record("runtime", op="oom", container_id=c1.id, exit_code=137)
+        s.container_status(c1, state="CONTAINER_EXITED", **gone)
+        end = end_of(c1, 137, reason="OOMKilled" if right else "Error")
+        tell_status(s, web, "Running", [ended(137, c1, state=end)])
+
+        assert s.judge("CSTAT-11").verdict.words == ("kept" if right else "broken")
+
+
+def test_resources_need_the_resize_feature() -> None:
+    """CSTAT-12: without it a status has none."""
+    assert_running("CSTAT-12", resources={"requests": {"cpu": "1"}})
+
+
+@pytest.mark.parametrize("names", [["c1", "stranger"], ["c1", "c1"]])
+def test_only_containers_of_the_spec_have_a_status(names: list[str]) -> None:
+    """CSTAT-13: neither a stranger nor a second one of the same name."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        apps = [waits(name=name) for name in (["c1"] if right else names)]
+        tell_status(s, s.pod(), "Pending", apps)
+
+    assert_bites("CSTAT-13", tell)

@@ -1,0 +1,191 @@
+"""CSTAT contracts on states: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pod_status import again, end_of, ended, runs, tell_status, waits
+from running import running
+from story import NOON, Story
+from twice import assert_bites
+
+UNKNOWN_END = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
+
+
+def assert_status(contract_id: str, right: dict[str, Any], wrong: dict[str, Any], **spec: Any) -> None:
+    """A pod that was just made and has one container: this entry is right, that one is wrong."""
+
+    def tell(s: Story, *, right_one: bool) -> None:
+        tell_status(s, s.pod(**spec), "Pending", [right if right_one else wrong])
+
+    assert_bites(contract_id, lambda s, right: tell(s, right_one=right))
+
+
+def stamp(seconds: float) -> str:
+    """A time of the API's, `seconds` after the story's noon."""
+    return datetime.fromtimestamp(NOON + int(seconds), UTC).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (waits(), waits("PodInitializing")),
+        (waits("ErrImagePull"), waits("")),
+        (waits(), runs()),
+    ],
+)
+def test_container_without_record_waits(right: dict[str, Any], wrong: dict[str, Any]) -> None:
+    """CSTAT-01: before it is created a container waits with the default reason or the error."""
+    assert_status("CSTAT-01", right, wrong)
+
+
+def test_container_of_a_pod_with_inits_waits_for_them() -> None:
+    """CSTAT-01: the default reason is PodInitializing where the pod has init containers."""
+    inits = [{"name": "i1", "image": "img:1"}]
+    assert_status("CSTAT-01", waits("PodInitializing"), waits(), initContainers=inits)
+
+
+@pytest.mark.parametrize("wrong", ["exit code", "id", "end", "not ended"])
+def test_terminated_state_is_that_of_the_record(wrong: str) -> None:
+    """CSTAT-02: exit code, id and times of the end are the record's."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        if right or wrong != "not ended":
+            s.exited(c1, 3)
+        entry = ended(3 if right or wrong != "exit code" else 0, c1)
+        if wrong == "id" and not right:
+            entry["state"]["terminated"]["containerID"] = "fake://other"
+        late = 100 if wrong == "end" and not right else 0
+        entry["state"]["terminated"]["finishedAt"] = stamp(s.now + late)
+        tell_status(s, web, "Running", [entry])
+
+        assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
+
+
+def test_running_state_does_not_outlive_the_exit() -> None:
+    """CSTAT-02: a container that exited long ago is not shown running."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        s.exited(c1, 1)
+        s.wait(1 if right else 30)
+        tell_status(s, web, "Running", [runs(c1)])
+
+        assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
+
+
+def restarted(code: int = 1) -> tuple[Story, Any, Any, Any]:
+    """A story in which c1 exited and was started again."""
+    s, web, sandbox, first = running()
+    s.exited(first, code)
+    return s, web, first, s.run_container(web, sandbox, "c1", 1)
+
+
+def test_last_state_is_that_of_its_record() -> None:
+    """CSTAT-02: lastState has the exit code of the record it names."""
+    for right in (True, False):
+        s, web, first, second = restarted(3)
+        tell_status(s, web, "Running", [runs(second, lastState=end_of(first, 3 if right else 4))])
+
+        assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
+
+
+def test_last_state_is_of_the_record_before() -> None:
+    """CSTAT-03: state is of the newest record and lastState of the one before it."""
+    for right in (True, False):
+        s, web, first, second = restarted()
+        s.exited(second, 1)
+        last = first if right else second
+        tell_status(s, web, "Running", [ended(1, second, lastState=end_of(last, 1))])
+
+        assert s.judge("CSTAT-03").verdict.words == ("kept" if right else "broken")
+
+
+def test_no_record_is_skipped() -> None:
+    """CSTAT-03: lastState is not of an older record than the last but one."""
+    for right in (True, False):
+        s, web, first, second = restarted()
+        s.exited(second, 1)
+        third = s.run_container(web, second.sandbox, "c1", 2)
+        tell_status(s, web, "Running", [runs(third, lastState=end_of(second if right else first, 1))])
+
+        assert s.judge("CSTAT-03").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"lastState": {}}, {"state": {"waiting": {"reason": "ContainerCreating"}}}]
+)
+def test_refused_restart_waits_after_its_end(wrong: dict[str, Any]) -> None:
+    """CSTAT-04: a crash loop waits with its reason, and its end is in lastState."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        s.exited(c1, 1)
+        tell_status(s, web, "Running", [again(1, c1) | ({} if right else wrong)])
+
+        assert s.judge("CSTAT-04").verdict.words == ("kept" if right else "broken")
+
+
+def test_finished_init_stays_terminated() -> None:
+    """CSTAT-05: an init container that ended with 0 does not wait in a crash loop."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+        i1 = s.run_container(pod, s.run_sandbox(pod), "i1")
+        s.exited(i1, 0)
+        init = ended(0, i1, ready=True) if right else again(0, i1)
+        tell_status(s, pod, "Pending", [waits("PodInitializing")], inits=[init])
+
+    assert_bites("CSTAT-05", tell)
+
+
+@pytest.mark.parametrize("wrong", [{"lastState": {}}, {"restartCount": 0}])
+def test_vanished_record_leaves_its_trace(wrong: dict[str, Any]) -> None:
+    """CSTAT-06: a container lost while it ran is shown to have ended with 137, and is counted."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        tell_status(s, web, "Running", [runs(c1)])
+        s.record("runtime", op="removed", container_id=c1.id)
+        entry = waits() | {"lastState": UNKNOWN_END, "restartCount": 1} | ({} if right else wrong)
+        tell_status(s, web, "Running", [entry])
+
+        assert s.judge("CSTAT-06").verdict.words == ("kept" if right else "broken")
+
+
+def test_invented_end_goes_with_the_next_record() -> None:
+    """CSTAT-14: once the container runs again, the end of the vanished record is not shown any more."""
+    for right in (True, False):
+        s, web, sandbox, c1 = running()
+        tell_status(s, web, "Running", [runs(c1)])
+        s.record("runtime", op="removed", container_id=c1.id)
+        tell_status(s, web, "Running", [waits() | {"lastState": UNKNOWN_END, "restartCount": 1}])
+        second = s.run_container(web, sandbox, "c1", 1)
+        s.wait(10)
+        tell_status(s, web, "Running", [runs(second, lastState={} if right else UNKNOWN_END)])
+
+        assert s.judge("CSTAT-14").verdict.words == ("kept" if right else "broken")
+
+
+def test_last_state_goes_with_its_record() -> None:
+    """CSTAT-14: once the record of the last end was removed, it is not shown any more."""
+    for right in (True, False):
+        s, web, first, second = restarted()
+        tell_status(s, web, "Running", [runs(second, lastState=end_of(first, 1))])
+        s.remove(first)
+        s.wait(10)
+        tell_status(s, web, "Running", [runs(second, lastState={} if right else end_of(first, 1))])
+
+        assert s.judge("CSTAT-14").verdict.words == ("kept" if right else "broken")
+
+
+def test_unstarted_record_waits() -> None:
+    """CSTAT-15: no end is invented for a container that could not be started."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        c1 = s.create(pod, s.run_sandbox(pod))
+        s.start(c1, error="INTERNAL")
+        entry = waits("RunContainerError", c1) if right else ended(128, c1)
+        tell_status(s, pod, "Pending", [entry])
+
+    assert_bites("CSTAT-15", tell)

@@ -1,0 +1,186 @@
+"""PHASE contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pod_status import again, ended, runs, tell_status, waits
+from running import running
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contracts.tables import COUNTS, PHASES, Counts, phase_of
+
+SECOND = {"name": "c2"}
+INIT = {"name": "i1"}
+CASES = [
+    ("PHASE-02", "Always", [], [waits(), runs(**SECOND)], "Pending", "Running"),
+    ("PHASE-02", "Always", [], [runs(), runs(**SECOND)], "Running", "Pending"),
+    ("PHASE-03", "Always", [], [again(1)], "Running", "Pending"),
+    ("PHASE-03", "Always", [], [again(1), runs(**SECOND)], "Running", "Pending"),
+    ("PHASE-04", "Always", [], [runs(**SECOND)], "Pending", "Running"),
+    ("PHASE-05", "Always", [], [ended(0)], "Running", "Succeeded"),
+    ("PHASE-06", "OnFailure", [], [ended(0)], "Succeeded", "Failed"),
+    ("PHASE-06", "Never", [], [ended(0), ended(0, **SECOND)], "Succeeded", "Failed"),
+    ("PHASE-07", "Never", [], [ended(1), ended(0, **SECOND)], "Failed", "Succeeded"),
+    ("PHASE-07", "OnFailure", [], [ended(1)], "Running", "Failed"),
+    ("PHASE-08", "Never", [], [ended(1), runs(**SECOND)], "Running", "Failed"),
+    ("PHASE-09", "Always", [runs(**INIT)], [waits()], "Pending", "Running"),
+    ("PHASE-09", "Never", [ended(1, **INIT)], [waits()], "Failed", "Succeeded"),
+    ("PHASE-09", "OnFailure", [ended(1, **INIT)], [waits()], "Pending", "Failed"),
+    ("PHASE-10", "Always", [again(0, **INIT)], [runs()], "Running", "Pending"),
+    ("PHASE-15", "Always", [], [waits()], "Pending", "Running"),
+]
+
+
+def spec(policy: str, inits: list[dict[str, Any]], apps: list[dict[str, Any]]) -> dict[str, Any]:
+    """A pod spec with a container for each status, and always with c1."""
+    names = {"c1", *(app["name"] for app in apps)}
+    lists = {"containers": sorted(names), "initContainers": [init["name"] for init in inits]}
+    containers = {key: [{"name": n, "image": "img:1"} for n in names] for key, names in lists.items()}
+    return {"restartPolicy": policy, **containers}
+
+
+@pytest.mark.parametrize(("contract_id", "policy", "inits", "apps", "phase", "wrong"), CASES)
+def test_phase_follows_the_containers(
+    contract_id: str,
+    policy: str,
+    inits: list[dict[str, Any]],
+    apps: list[dict[str, Any]],
+    phase: str,
+    wrong: str,
+) -> None:
+    """PHASE-02 to PHASE-10, PHASE-15: the containers decide, in the order of the table."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        tell_status(s, s.pod(**spec(policy, inits, apps)), phase if right else wrong, apps, inits=inits)
+
+    assert_bites(contract_id, tell)
+
+
+def test_ephemeral_containers_do_not_count() -> None:
+    """PHASE-01: a debug container that runs keeps no pod from being Succeeded."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        debug = [runs(name="dbg", started=None)]
+        pod = s.pod(restartPolicy="OnFailure")
+        phase = "Succeeded" if right else "Failed"
+        tell_status(s, pod, phase, [ended(0)], ephemeralContainerStatuses=debug)
+
+    assert_bites("PHASE-01", tell)
+
+
+def test_terminal_phase_is_final() -> None:
+    """PHASE-11: a pod that was Failed is never Running again."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod(restartPolicy="Never")
+        tell_status(s, pod, "Failed", [ended(1)])
+        tell_status(s, pod, "Failed" if right else "Running", [runs()])
+
+    assert_bites("PHASE-11", tell)
+
+
+def test_running_pod_may_be_pending_again() -> None:
+    """PHASE-12: init containers that run again make the pod Pending."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod(**spec("Always", [waits(**INIT)], [runs()]))
+        tell_status(s, pod, "Running", [runs()], inits=[ended(0, **INIT)])
+        tell_status(s, pod, "Pending" if right else "Running", [ended(0)], inits=[runs(**INIT)])
+
+    assert_bites("PHASE-12", tell)
+
+
+def test_eviction_decides_before_the_containers() -> None:
+    """PHASE-13: an evicted pod is Failed even where all its containers ended with 0."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        tell_status(s, s.pod(), "Failed" if right else "Succeeded", [ended(0)], reason="Evicted")
+
+    assert_bites("PHASE-13", tell)
+
+
+@pytest.mark.parametrize(("code", "phase", "wrong"), [(0, "Succeeded", "Failed"), (1, "Failed", "Succeeded")])
+def test_deleted_pod_ends_by_its_exit_codes(code: int, phase: str, wrong: str) -> None:
+    """PHASE-14: the restart policy has no part in the last phase of a deleted pod."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        tell_status(s, pod, "Running", [runs()])
+        s.delete(pod)
+        tell_status(s, pod, phase if right else wrong, [ended(code)])
+
+    assert_bites("PHASE-14", tell)
+
+
+@pytest.mark.parametrize(
+    ("contract_id", "code", "phase"), [("PHASE-06", 0, "Succeeded"), ("PHASE-07", 1, "Failed")]
+)
+def test_last_phase_is_not_held_for_ever(contract_id: str, code: int, phase: str) -> None:
+    """PHASE-06, PHASE-07: the terminal phase comes once the sandbox is stopped."""
+    for right in (True, False):
+        s, web, sandbox, c1 = running(policy="Never")
+        s.exited(c1, code)
+        tell_status(s, web, "Running", [ended(code, c1)])
+        s.stop_sandbox(sandbox)
+        tell_status(s, web, phase if right else "Running", [ended(code, c1)])
+        verdict = s.judge(contract_id).verdict.words
+
+        assert verdict == ("kept" if right else "broken")
+
+
+def test_failed_init_is_not_held_for_ever() -> None:
+    """PHASE-09: Failed comes once the sandbox of a pod with a failed init container is stopped."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod(**spec("Never", [waits(**INIT)], [waits()]))
+        sandbox = s.run_sandbox(pod)
+        i1 = s.run_container(pod, sandbox, "i1")
+        s.exited(i1, 1)
+        s.stop_sandbox(sandbox)
+        tell_status(s, pod, "Failed" if right else "Pending", [waits()], inits=[ended(1, i1)])
+
+    assert_bites("PHASE-09", tell)
+
+
+def test_api_servers_own_status_is_not_judged() -> None:
+    """PHASE-04: the first status has no conditions and was not written by a kubelet."""
+    s = Story()
+    s.status(s.pod(), "Pending")
+
+    assert s.judge("PHASE-04").verdict.words == "not exercised"
+
+
+def test_every_kind_of_container_counts_in_every_state() -> None:
+    """The table of counts leaves no container out and names none twice."""
+    states = {seen for row in COUNTS for seen in row.seen}
+    named = [(row.kind, seen) for row in COUNTS for seen in row.seen]
+
+    assert len(named) == len(set(named))
+    assert {(k, s) for k in ("init", "app") for s in states} <= {*named}
+
+
+@pytest.mark.parametrize(
+    ("row", "counts"),
+    [
+        ("P1", Counts(policy="Never", failed_init=1, pending_init=1)),
+        ("P2", Counts(policy="Always", failed_init=1, pending_init=1)),
+        ("P3", Counts(pending_sidecar=1, running=1)),
+        ("P4", Counts(pending_sidecar=1, app_was_up=True, waiting=1, running=1)),
+        ("P5", Counts(running=1, stopped=1)),
+        ("P6", Counts(final=True, stopped=2, succeeded=2)),
+        ("P7", Counts(final=True, stopped=2, succeeded=1)),
+        ("P8", Counts(stopped=1, succeeded=1)),
+        ("P9", Counts(policy="OnFailure", stopped=1, succeeded=1)),
+        ("P10", Counts(policy="Never", stopped=1)),
+        ("P11", Counts(policy="OnFailure", stopped=1)),
+        ("P12", Counts(running=1, unknown=1)),
+        ("P12", Counts()),
+    ],
+)
+def test_every_row_of_the_phase_table_decides(row: str, counts: Counts) -> None:
+    """The first row that fits decides, and each row has its case."""
+    assert phase_of(counts).row == row
+    assert len({one.row for one in PHASES}) == len(PHASES) == 12

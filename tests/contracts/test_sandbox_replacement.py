@@ -1,0 +1,181 @@
+"""SANDBOX contracts on what runs again in a replacement: kept by a right story, broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle
+
+INIT = [{"name": "i1", "image": "img:1"}]
+TWO = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}]
+
+
+def initialized(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
+    """A pod whose init container has completed."""
+    web = s.pod(initContainers=INIT)
+    sandbox = s.run_sandbox(web)
+    i1 = s.run_container(web, sandbox, "i1")
+    s.exited(i1)
+    return web, sandbox, i1
+
+
+def both(s: Story, policy: str) -> tuple[PodHandle, SandboxHandle, list[ContainerHandle]]:
+    """A pod with two running containers."""
+    web = s.pod(containers=TWO, restartPolicy=policy)
+    sandbox = s.run_sandbox(web)
+    return web, sandbox, [s.run_container(web, sandbox, name) for name in ("c1", "c2")]
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_init_records_are_removed_before_a_replacement(*, failing: bool) -> None:
+    """SANDBOX-05 breaks when a completed init container stands at the replacement, unless removal failed."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, i1 = initialized(s)
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox)
+        if right:
+            s.call("RemoveContainer", {"container_id": i1.id}, {}, error="INTERNAL" if failing else None)
+        s.run_sandbox(web, attempt=1)
+
+    assert_bites("SANDBOX-05", tell)
+
+
+def test_init_records_stay_until_the_kill() -> None:
+    """SANDBOX-05 breaks when the records are removed before the sandbox was stopped."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, i1 = initialized(s)
+        s.sandbox_died(sandbox)
+        if not right:
+            s.remove(i1)
+        s.stop_sandbox(sandbox)
+        if right:
+            s.remove(i1)
+        s.run_sandbox(web, attempt=1)
+
+    assert_bites("SANDBOX-05", tell)
+
+
+@pytest.mark.parametrize(("name", "attempt"), [("c1", 0), ("i1", 0), ("i1", 2)])
+def test_replacement_begins_with_the_first_init(name: str, attempt: int) -> None:
+    """SANDBOX-05 breaks when another container comes first, or the init container's attempt is not one more."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, i1 = initialized(s)
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox)
+        s.remove(i1)
+        second = s.run_sandbox(web, attempt=1)
+        s.run_container(web, second, "i1" if right else name, 1 if right else attempt)
+
+    assert_bites("SANDBOX-05", tell)
+
+
+def test_run_once_pod_is_not_replaced() -> None:
+    """SANDBOX-06 breaks when a Never pod that has run gets another sandbox instead of being stopped."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, _ = both(s, "Never")
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox)
+        if not right:
+            s.run_sandbox(web, attempt=1)
+
+    assert_bites("SANDBOX-06", tell)
+
+
+def test_run_once_pod_that_made_nothing_is_replaced() -> None:
+    """SANDBOX-06 breaks when a Never pod in whose sandbox nothing was made is given up."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(restartPolicy="Never")
+        sandbox = s.run_sandbox(web)
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox)
+        if right:
+            s.run_sandbox(web, attempt=1)
+
+    assert_bites("SANDBOX-06", tell)
+
+
+def test_succeeded_container_is_not_run_again() -> None:
+    """SANDBOX-07 breaks when a replacement runs a container that had succeeded."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, (c1, c2) = both(s, "OnFailure")
+        s.exited(c1)
+        s.sandbox_died(sandbox)
+        s.stop(c2)
+        s.stop_sandbox(sandbox)
+        second = s.run_sandbox(web, attempt=1)
+        s.run_container(web, second, "c2" if right else "c1", 1)
+
+    assert_bites("SANDBOX-07", tell)
+
+
+def test_pod_that_has_succeeded_is_not_replaced() -> None:
+    """SANDBOX-07 breaks when all containers had succeeded."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, (c1, c2) = both(s, "OnFailure")
+        s.exited(c1)
+        if not right:
+            s.exited(c2)
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox)
+        s.run_sandbox(web, attempt=1)
+
+    assert_bites("SANDBOX-07", tell)
+
+
+WRONGS = ["nothing", "restart", "sandbox"]
+
+
+@pytest.mark.parametrize("wrong", WRONGS)
+@pytest.mark.parametrize("policy", ["OnFailure", "Never"])
+def test_sandbox_of_a_finished_pod_is_stopped(policy: str, wrong: str) -> None:
+    """SANDBOX-08 breaks when a finished pod's sandbox stands, or something is run again."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, (c1, c2) = both(s, policy)
+        s.exited(c1)
+        s.exited(c2)
+        if right:
+            s.stop_sandbox(sandbox)
+        elif wrong == "restart":
+            s.run_container(web, sandbox, "c2", 1)
+        elif wrong == "sandbox":
+            s.run_sandbox(web, attempt=1)
+
+    assert_bites("SANDBOX-08", tell)
+
+
+def test_failed_initialization_ends_a_run_once_pod() -> None:
+    """SANDBOX-08 breaks when a Never pod whose init container failed keeps its sandbox."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(initContainers=INIT, restartPolicy="Never")
+        sandbox = s.run_sandbox(web)
+        s.exited(s.run_container(web, sandbox, "i1"), code=1)
+        if right:
+            s.stop_sandbox(sandbox)
+
+    assert_bites("SANDBOX-08", tell)
+
+
+@pytest.mark.parametrize("spec", [{"restartPolicy": "Always"}, {"restartPolicy": "OnFailure"}])
+def test_pod_that_goes_on_keeps_its_sandbox(spec: dict[str, Any]) -> None:
+    """SANDBOX-08 owes nothing for a pod that is to run again."""
+    s = Story()
+    web = s.pod(**spec)
+    s.exited(s.run_container(web, s.run_sandbox(web)), code=1)
+
+    assert s.judge("SANDBOX-08").verdict is Verdict.NOT_EXERCISED

@@ -1,0 +1,139 @@
+"""STATUS contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pod_status import condition, end_of, ended, runs, tell_status, waits
+from running import running
+from story import Story
+from twice import assert_bites
+
+IP = {"podIP": "10.88.0.2", "podIPs": [{"ip": "10.88.0.2"}]}
+OTHER_IP = {"podIP": "10.88.0.9", "podIPs": [{"ip": "10.88.0.9"}]}
+LATER = "2026-01-01T01:00:00Z"
+
+
+def assert_second(contract_id: str, right: dict[str, Any], wrong: dict[str, Any], **first: Any) -> None:
+    """Two statuses of a pod: the right second one keeps the contract, the wrong one breaks it."""
+
+    def tell(s: Story, *, is_right: bool) -> None:
+        pod = s.pod(restartPolicy=first.pop("policy", "Always"))
+        tell_status(s, pod, "Running", first.get("apps", [runs()]), conditions=first.get("conditions", []))
+        second = right if is_right else wrong
+        told = {"apps": [ended(0)], "conditions": first.get("conditions", [])} | second
+        tell_status(s, pod, **told)
+
+    assert_bites(contract_id, lambda s, right: tell(s, is_right=right))
+
+
+def test_conditions_of_others_are_kept() -> None:
+    """STATUS-06: a condition that somebody else has set is still there afterwards."""
+    others = [condition("example.com/up")]
+    assert_second("STATUS-06", {}, {"conditions": []}, conditions=others)
+
+
+def test_disruption_comes_with_the_end() -> None:
+    """STATUS-07: DisruptionTarget is written with the terminal phase."""
+    target = [condition("DisruptionTarget", True, "TerminationByKubelet")]
+
+    def tell(s: Story, *, right: bool) -> None:
+        tell_status(s, s.pod(), "Failed" if right else "Running", [ended(137)], conditions=target)
+
+    assert_bites("STATUS-07", tell)
+
+
+@pytest.mark.parametrize("wrong", [LATER, None])
+def test_start_time_never_changes(wrong: str | None) -> None:
+    """STATUS-08: startTime stays what it was."""
+    assert_second("STATUS-08", {}, {"startTime": wrong})
+
+
+def test_transition_time_follows_the_value() -> None:
+    """STATUS-09: another reason does not move lastTransitionTime."""
+    before = [condition("Ready", False, "ContainersNotReady")]
+    right = [condition("Ready", False, "PodFailed")]
+    assert_second(
+        "STATUS-09",
+        {"conditions": right},
+        {"conditions": [right[0] | {"lastTransitionTime": LATER}]},
+        conditions=before,
+    )
+
+
+def test_transition_time_never_goes_back() -> None:
+    """STATUS-09: a condition that changed did so later than before."""
+    before = [condition("Ready") | {"lastTransitionTime": LATER}]
+    right = [condition("Ready", False) | {"lastTransitionTime": "2026-01-01T02:00:00Z"}]
+    wrong = [condition("Ready", False)]
+    assert_second("STATUS-09", {"conditions": right}, {"conditions": wrong}, conditions=before)
+
+
+@pytest.mark.parametrize("policy", ["Never", "OnFailure"])
+def test_ended_container_stays_ended(policy: str) -> None:
+    """STATUS-10: what the policy never restarts does not run again."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod(restartPolicy=policy)
+        tell_status(s, pod, "Running", [ended(0)])
+        tell_status(s, pod, "Running", [ended(0) if right else runs()])
+
+    assert_bites("STATUS-10", tell)
+
+
+def test_times_are_whole_seconds() -> None:
+    """STATUS-11: a time with nanoseconds is never written."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        at = LATER if right else "2026-01-01T01:00:00.123456789Z"
+        tell_status(s, s.pod(), "Running", [runs(state={"running": {"startedAt": at}})])
+
+    assert_bites("STATUS-11", tell)
+
+
+def test_messages_share_their_limit() -> None:
+    """STATUS-12: two containers have 6 KiB each."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        text = "x" * (6144 if right else 6145)
+        first = ended(1, state=end_of(None, 1, message=text))
+        tell_status(s, s.pod(), "Running", [first, waits(name="c2")])
+
+    assert_bites("STATUS-12", tell)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [OTHER_IP, {"podIP": "10.88.0.2"}, {"podIP": None}, IP | {"hostIP": None}, IP | {"qosClass": None}],
+)
+def test_address_is_that_of_the_sandbox(wrong: dict[str, Any]) -> None:
+    """STATUS-16: podIP is what the runtime gave, hostIP and qosClass are there."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        tell_status(s, web, "Running", [runs(c1)], **(IP if right else wrong))
+
+        assert s.judge("STATUS-16").verdict.words == ("kept" if right else "broken")
+
+
+def test_host_network_has_the_hosts_address() -> None:
+    """STATUS-16: a pod on the host's network has its IP."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        ip = "192.0.2.2" if right else "10.88.0.2"
+        tell_status(s, s.pod(hostNetwork=True), "Running", [runs()], podIP=ip, podIPs=[{"ip": ip}])
+
+    assert_bites("STATUS-16", tell)
+
+
+def test_address_follows_a_new_sandbox() -> None:
+    """STATUS-16: the IP of a replaced sandbox is not shown for ever."""
+    for right in (True, False):
+        s, web, sandbox, _ = running()
+        s.sandbox_died(sandbox)
+        second = s.run_sandbox(web, 1, read=False)
+        s.sandbox_status(second, network={"ip": "10.88.0.9"})
+        s.wait(30)
+        tell_status(s, web, "Running", [runs()], **(OTHER_IP if right else IP))
+
+        assert s.judge("STATUS-16").verdict.words == ("kept" if right else "broken")
