@@ -1,6 +1,6 @@
 """How fast a long trace is judged, as ratios to reading it alone, and whether memory grows with its length.
 
-    python tests/bench/check_speed.py [--records N] [--format terminal|json] [--profile]
+python tests/bench/check_speed.py [--records N] [--format terminal|json] [--profile]
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stitching import histories, mix, stitch
+
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.trace.reader import Reader
 from kubelet_fixtures import traces
-from stitching import histories, mix, stitch
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Contract
@@ -57,7 +58,7 @@ def some(contracts: list[Contract], number: int) -> list[Contract]:
     return [contracts[place * len(contracts) // number] for place in range(min(number, len(contracts)))]
 
 
-def seconds(work: Any, *arguments: Any) -> float:  # noqa: ANN401 - any work
+def seconds(work: Any, *arguments: Any) -> float:
     """The processor time it takes."""
     began = time.process_time()
     work(*arguments)
@@ -78,13 +79,17 @@ def measured(path: Path, records: int) -> list[dict[str, Any]]:
 
 
 def _row(what: str, records: int, took: float, alone: float) -> dict[str, Any]:
-    return {"what": what, "records_per_second": round(records / took), "times_reading": round(took / alone, 2)}
+    return {
+        "what": what,
+        "records_per_second": round(records / took),
+        "times_reading": round(took / alone, 2),
+    }
 
 
 def peak_mib(path: Path) -> float:
     """The most memory a process of its own takes to judge the trace by all contracts."""
     command = [sys.executable, __file__, "--judge", str(path)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603 - ourselves
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def report_peak(path: Path) -> None:
@@ -131,7 +136,7 @@ def _shares(path: Path) -> dict[str, float]:
 def print_report(made: dict[str, Any]) -> None:
     """The value as tables."""
     size = made["bytes_per_record"]
-    print(f"{made['records']} records: the histories of kubernetes-{KUBERNETES}, one after another, over and over")
+    print(f"{made['records']} records: the histories of {KUBERNETES}, one after another, over and over")
     print(f"\n{'kind':10} {'here':>8} {'real':>8}")
     for kind, share in made["kinds"]["real"].items():
         print(f"{kind:10} {made['kinds']['here'].get(kind, 0):8.2%} {share:8.2%}")
@@ -150,7 +155,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How fast is a long trace judged?")
     parser.add_argument("--records", type=int, default=RECORDS, metavar="N")
     parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
-    parser.add_argument("--profile", action="store_true", help="tell where the time goes, on a tenth of the records")
+    parser.add_argument(
+        "--profile", action="store_true", help="tell where the time goes, on a tenth of the records"
+    )
     parser.add_argument("--judge", type=Path, metavar="TRACE", help=argparse.SUPPRESS)
     options = parser.parse_args()
 

@@ -97,7 +97,7 @@ class _Telling:
         self.now = now
         self._ids = count(90_000)
 
-    def record(self, kind: str, **fields: Any) -> Json:  # noqa: ANN401 - the fields of any record
+    def record(self, kind: str, **fields: Any) -> Json:
         return {"seq": 0, "t": round(self.now, 4), "kind": kind, **fields}
 
     def call(self, rpc: str, request: Json, *between: Json) -> Iterator[Json]:

@@ -1,4 +1,4 @@
-"""Long traces of real make: the shipped histories of one Kubernetes version, one after another, over and over.
+"""Long traces of real make: the histories of one Kubernetes version, one after another, over and over.
 
 Each history is told with fresh ids, UIDs and call ids, and with its times and time stamps moved. Where a
 history leaves its pod on the node, the pod is deleted in order, so that no more lives at the end than at
@@ -28,8 +28,7 @@ _CHANGING = re.compile(
     r'"seq":\d+'
     r'|"t":[\d.]+'
     r'|"(?:id|same)":"c\d+"'
-    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
-    r"|\b[0-9a-f]{32}\b"
+    r"|(?<![0-9a-f])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})(?![0-9a-f])"
     r"|\b\d{19}\b"
     r"|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 )

@@ -88,7 +88,7 @@ def test_other_contracts_are_untouched(path: Path) -> None:
 
 
 def test_break_of_another_clause_stays_broken(path: Path) -> None:
-    """Only the named clause is known; a break of another one makes the contract broken, and both are told apart."""
+    """Only the named clause is known; with a break of another one the contract is broken."""
     found = baseline(path, '[[deviation]]\nid = "SANDBOX-02"\nclause = "images"\nreason = "r"\n')
 
     both = applied(found, "SANDBOX-02", asking("ImageStatus", "Version"))

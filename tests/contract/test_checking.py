@@ -104,7 +104,7 @@ def test_body_of_wrong_types_names_its_line(tmp_path: Path, line: dict[str, obje
 
 
 def test_results_stand_in_catalogue_order(tmp_path: Path) -> None:
-    """Whatever the order of the modules, results come in the order of the catalogue, with totals for each verdict."""
+    """Results come in the order of the catalogue, and every verdict has a total."""
     check = Check(CONTRACTS)
     check.add(judge_file(written(tmp_path / "t.jsonl", Story()), check.contracts))
 
@@ -128,7 +128,7 @@ def test_graver_verdict_wins_over_traces() -> None:
 
 
 def test_verdict_by_version() -> None:
-    """The result keeps the verdict of each version, the graver one of several traces, and each reason once."""
+    """The result keeps the gravest verdict of each version, and each reason once."""
     result = Result(kubelet_starts)
     result.add(Outcome(Verdict.NOT_APPLICABLE, reason="since 1.30"), "1.26")
     result.add(Outcome(Verdict.NOT_APPLICABLE, reason="since 1.30"), "1.26")
@@ -157,7 +157,7 @@ def test_evidence_over_many_traces_is_bounded() -> None:
 
 
 def test_waits_in_vain_are_told_unless_explained(tmp_path: Path) -> None:
-    """A wait that ended unmet is explained by its broken contract; one for a contract not judged here is no concern."""
+    """A broken contract explains an unmet wait; a wait for one that is not judged here is no concern."""
     s = Story()
     s.record("expect", contract="SANDBOX-01", awaited="a start", met=True)
     s.record("expect", contract="SANDBOX-01", awaited="a stop", met=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pod_status import condition, ended, runs, tell_status, waits
-from story import Story
 from twice import assert_bites
+
+if TYPE_CHECKING:
+    from story import Story
 
 INITS = [{"name": "i1", "image": "img:1"}, {"name": "i2", "image": "img:1"}]
 SIDECAR = [{"name": "i1", "image": "img:1", "restartPolicy": "Always"}]
@@ -39,22 +41,24 @@ def test_pod_scheduled_is_always_true() -> None:
     """COND-01: the kubelet always writes PodScheduled True."""
 
     def tell(s: Story, *, right: bool) -> None:
-        tell_status(s, s.pod(), "Pending", [waits()], conditions=[] if right else [condition("Ready", False)])
+        tell_status(
+            s, s.pod(), "Pending", [waits()], conditions=[] if right else [condition("Ready", "False")]
+        )
         if not right:
-            s.records[-1]["status"]["conditions"] = [condition("PodScheduled", False)]
+            s.records[-1]["status"]["conditions"] = [condition("PodScheduled", "False")]
 
     assert_bites("COND-01", tell)
 
 
 NAMES_LEFT = condition(
-    "Initialized", False, "ContainersNotInitialized", "containers with incomplete status: [i2]"
+    "Initialized", "False", "ContainersNotInitialized", "containers with incomplete status: [i2]"
 )
 
 
 @pytest.mark.parametrize(
     ("inits", "spec", "right", "wrong"),
     [
-        ([], {}, condition("Initialized"), condition("Initialized", False)),
+        ([], {}, condition("Initialized"), condition("Initialized", "False")),
         ([DONE, GOES_ON], {"initContainers": INITS}, NAMES_LEFT, condition("Initialized")),
         (
             [DONE, ended(0, name="i2", ready=True)],
@@ -66,7 +70,7 @@ NAMES_LEFT = condition(
             [runs(name="i1", ready=False)],
             {"initContainers": SIDECAR},
             condition("Initialized"),
-            condition("Initialized", False, "ContainersNotInitialized"),
+            condition("Initialized", "False", "ContainersNotInitialized"),
         ),
     ],
 )
@@ -90,7 +94,10 @@ def test_started_app_proves_initialization(kubernetes: str, *, stays: bool) -> N
 
 def test_succeeded_pod_is_completed() -> None:
     """COND-02, COND-03: the reason is PodCompleted."""
-    for contract_id, kind, value in (("COND-02", "Initialized", True), ("COND-03", "ContainersReady", False)):
+    for contract_id, kind, value in (
+        ("COND-02", "Initialized", "True"),
+        ("COND-03", "ContainersReady", "False"),
+    ):
         right, wrong = [condition(kind, value, "PodCompleted")], [condition(kind, value)]
         assert_condition(contract_id, [ended(0)], right, wrong, phase="Succeeded", restartPolicy="Never")
 
@@ -98,17 +105,17 @@ def test_succeeded_pod_is_completed() -> None:
 @pytest.mark.parametrize(
     ("apps", "phase", "right", "wrong"),
     [
-        ([runs()], "Running", condition("ContainersReady"), condition("ContainersReady", False)),
+        ([runs()], "Running", condition("ContainersReady"), condition("ContainersReady", "False")),
         (
             [ended(1)],
             "Failed",
-            condition("ContainersReady", False, "PodFailed"),
-            condition("ContainersReady", False, "ContainersNotReady", UNREADY),
+            condition("ContainersReady", "False", "PodFailed"),
+            condition("ContainersReady", "False", "ContainersNotReady", UNREADY),
         ),
         (
             [runs(ready=False)],
             "Running",
-            condition("ContainersReady", False, "ContainersNotReady", UNREADY),
+            condition("ContainersReady", "False", "ContainersNotReady", UNREADY),
             condition("ContainersReady"),
         ),
     ],
@@ -123,7 +130,7 @@ def test_containers_ready_follows_the_containers(
 def test_sidecar_takes_part_in_containers_ready() -> None:
     """COND-03: a sidecar that is not ready is named."""
     text = "containers with unready status: [i1]"
-    right = [condition("ContainersReady", False, "ContainersNotReady", text)]
+    right = [condition("ContainersReady", "False", "ContainersNotReady", text)]
     inits = [runs(name="i1", ready=False)]
     assert_condition(
         "COND-03", [runs()], right, [condition("ContainersReady")], inits=inits, initContainers=SIDECAR
@@ -131,15 +138,15 @@ def test_sidecar_takes_part_in_containers_ready() -> None:
 
 
 READY = [condition("ContainersReady"), condition("Ready")]
-SHUT = [condition("ContainersReady"), condition("Ready", False, "ReadinessGatesNotReady", "gate")]
-GATES = {"readinessGates": [{"conditionType": "example.com/up"}]}
+SHUT = [condition("ContainersReady"), condition("Ready", "False", "ReadinessGatesNotReady", "gate")]
+GATES: dict[str, Any] = {"readinessGates": [{"conditionType": "example.com/up"}]}
 
 
 @pytest.mark.parametrize(
     ("gate", "right", "wrong"),
     [
         ([], SHUT, READY),
-        ([condition("example.com/up", False)], SHUT, READY),
+        ([condition("example.com/up", "False")], SHUT, READY),
         ([condition("example.com/up")], READY, SHUT),
     ],
 )
@@ -152,15 +159,15 @@ def test_ready_needs_every_gate(
 
 def test_ready_copies_containers_ready() -> None:
     """COND-05: status, reason and message are the same."""
-    said = (False, "ContainersNotReady", UNREADY)
+    said = ("False", "ContainersNotReady", UNREADY)
     right = [condition("ContainersReady", *said), condition("Ready", *said)]
-    wrong = [condition("ContainersReady", *said), condition("Ready", False, "ContainersNotReady", "other")]
+    wrong = [condition("ContainersReady", *said), condition("Ready", "False", "ContainersNotReady", "other")]
     assert_condition("COND-05", [runs(ready=False)], right, wrong)
 
 
 def ready_to_start(s: Story, pod: Any, apps: list[dict[str, Any]], *, value: bool) -> None:
     """A status with the condition under test."""
-    tell_status(s, pod, "Running", apps, conditions=[condition("PodReadyToStartContainers", value)])
+    tell_status(s, pod, "Running", apps, conditions=[condition("PodReadyToStartContainers", str(value))])
 
 
 def test_not_ready_to_start_without_sandbox() -> None:

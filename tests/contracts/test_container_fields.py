@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pod_status import end_of, ended, runs, tell_status, waits
 from running import running
-from story import Story
 from twice import assert_bites
+
+if TYPE_CHECKING:
+    from story import Story
 
 
 def assert_running(contract_id: str, kubernetes: str = "1.32", **wrong: Any) -> None:

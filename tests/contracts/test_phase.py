@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from pod_status import again, ended, runs, tell_status, waits
@@ -12,9 +12,11 @@ from twice import assert_bites
 
 from kubelet_conformance.contracts.tables import COUNTS, PHASES, Counts, phase_of
 
-SECOND = {"name": "c2"}
-INIT = {"name": "i1"}
-CASES = [
+SECOND: dict[str, Any] = {"name": "c2"}
+INIT: dict[str, Any] = {"name": "i1"}
+Case: TypeAlias = tuple[str, str, list[dict[str, Any]], list[dict[str, Any]], str, str]
+"""A contract, the restart policy, the statuses of init and app containers, and a right and a wrong phase."""
+CASES: list[Case] = [
     ("PHASE-02", "Always", [], [waits(), runs(**SECOND)], "Pending", "Running"),
     ("PHASE-02", "Always", [], [runs(), runs(**SECOND)], "Running", "Pending"),
     ("PHASE-03", "Always", [], [again(1)], "Running", "Pending"),
@@ -42,16 +44,10 @@ def spec(policy: str, inits: list[dict[str, Any]], apps: list[dict[str, Any]]) -
     return {"restartPolicy": policy, **containers}
 
 
-@pytest.mark.parametrize(("contract_id", "policy", "inits", "apps", "phase", "wrong"), CASES)
-def test_phase_follows_the_containers(
-    contract_id: str,
-    policy: str,
-    inits: list[dict[str, Any]],
-    apps: list[dict[str, Any]],
-    phase: str,
-    wrong: str,
-) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_phase_follows_the_containers(case: Case) -> None:
     """PHASE-02 to PHASE-10, PHASE-15: the containers decide, in the order of the table."""
+    contract_id, policy, inits, apps, phase, wrong = case
 
     def tell(s: Story, *, right: bool) -> None:
         tell_status(s, s.pod(**spec(policy, inits, apps)), phase if right else wrong, apps, inits=inits)

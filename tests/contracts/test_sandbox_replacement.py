@@ -66,7 +66,7 @@ def test_init_records_stay_until_the_kill() -> None:
 
 @pytest.mark.parametrize(("name", "attempt"), [("c1", 0), ("i1", 0), ("i1", 2)])
 def test_replacement_begins_with_the_first_init(name: str, attempt: int) -> None:
-    """SANDBOX-05 breaks when another container comes first, or the init container's attempt is not one more."""
+    """SANDBOX-05 breaks when another container comes first, or with an attempt that is not one more."""
 
     def tell(s: Story, *, right: bool) -> None:
         web, sandbox, i1 = initialized(s)

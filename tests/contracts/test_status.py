@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pod_status import condition, end_of, ended, runs, tell_status, waits
 from running import running
-from story import Story
 from twice import assert_bites
 
-IP = {"podIP": "10.88.0.2", "podIPs": [{"ip": "10.88.0.2"}]}
-OTHER_IP = {"podIP": "10.88.0.9", "podIPs": [{"ip": "10.88.0.9"}]}
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from story import Story
+
+IP: dict[str, Any] = {"podIP": "10.88.0.2", "podIPs": [{"ip": "10.88.0.2"}]}
+OTHER_IP: dict[str, Any] = {"podIP": "10.88.0.9", "podIPs": [{"ip": "10.88.0.9"}]}
 LATER = "2026-01-01T01:00:00Z"
 
 
-def assert_second(contract_id: str, right: dict[str, Any], wrong: dict[str, Any], **first: Any) -> None:
+def assert_second(
+    contract_id: str,
+    right: dict[str, Any],
+    wrong: dict[str, Any],
+    conditions: Sequence[dict[str, Any]] = (),
+) -> None:
     """Two statuses of a pod: the right second one keeps the contract, the wrong one breaks it."""
 
     def tell(s: Story, *, is_right: bool) -> None:
-        pod = s.pod(restartPolicy=first.pop("policy", "Always"))
-        tell_status(s, pod, "Running", first.get("apps", [runs()]), conditions=first.get("conditions", []))
-        second = right if is_right else wrong
-        told = {"apps": [ended(0)], "conditions": first.get("conditions", [])} | second
-        tell_status(s, pod, **told)
+        pod = s.pod()
+        tell_status(s, pod, "Running", [runs()], conditions=conditions)
+        second: dict[str, Any] = {"apps": [ended(0)], "conditions": conditions}
+        tell_status(s, pod, **(second | (right if is_right else wrong)))
 
     assert_bites(contract_id, lambda s, right: tell(s, is_right=right))
 
@@ -36,7 +44,7 @@ def test_conditions_of_others_are_kept() -> None:
 
 def test_disruption_comes_with_the_end() -> None:
     """STATUS-07: DisruptionTarget is written with the terminal phase."""
-    target = [condition("DisruptionTarget", True, "TerminationByKubelet")]
+    target = [condition("DisruptionTarget", "True", "TerminationByKubelet")]
 
     def tell(s: Story, *, right: bool) -> None:
         tell_status(s, s.pod(), "Failed" if right else "Running", [ended(137)], conditions=target)
@@ -52,8 +60,8 @@ def test_start_time_never_changes(wrong: str | None) -> None:
 
 def test_transition_time_follows_the_value() -> None:
     """STATUS-09: another reason does not move lastTransitionTime."""
-    before = [condition("Ready", False, "ContainersNotReady")]
-    right = [condition("Ready", False, "PodFailed")]
+    before = [condition("Ready", "False", "ContainersNotReady")]
+    right = [condition("Ready", "False", "PodFailed")]
     assert_second(
         "STATUS-09",
         {"conditions": right},
@@ -65,8 +73,8 @@ def test_transition_time_follows_the_value() -> None:
 def test_transition_time_never_goes_back() -> None:
     """STATUS-09: a condition that changed did so later than before."""
     before = [condition("Ready") | {"lastTransitionTime": LATER}]
-    right = [condition("Ready", False) | {"lastTransitionTime": "2026-01-01T02:00:00Z"}]
-    wrong = [condition("Ready", False)]
+    right = [condition("Ready", "False") | {"lastTransitionTime": "2026-01-01T02:00:00Z"}]
+    wrong = [condition("Ready", "False")]
     assert_second("STATUS-09", {"conditions": right}, {"conditions": wrong}, conditions=before)
 
 

@@ -51,11 +51,6 @@ def could_be_repeated(_: Scene, action: Action) -> bool:
     return action.rpc in _IDEMPOTENT
 
 
-def stops_what_has_ended(scene: Scene, action: Action) -> bool:
-    """A StopContainer of a container whose process had ended before."""
-    return action.rpc == "StopContainer" and scene.exited_before(action.target, action.begin)
-
-
 def swaps_parallel_stops(scene: Scene, action: Action) -> bool:
     """It and the next stop two ordinary containers of one pod: a StopContainer, or the hook before it."""
     other = scene.next_of_pod(action)
@@ -97,22 +92,21 @@ FREEDOMS = (
     Freedom(
         "repeated soon",
         _MOVES,
-        "30b: a second StopPodSandbox 0.1-2.1 s after a pod-level kill, two RemoveContainer from two cleaners",
+        "30b: a second StopPodSandbox 0.1-2.1 s after a kill, two RemoveContainer from two cleaners",
         is_repeated_soon,
     ),
     Freedom(
         "repetition",
         frozenset({"duplicate"}),
-        "30: extra idempotent StopPodSandbox calls; 30b: the same id may be stopped or removed more than once",
+        "30: extra idempotent StopPodSandbox calls; 30b: one id may be stopped or removed more than once",
         could_be_repeated,
     ),
     Freedom(
-        "stop of what has ended",
-        _MOVES | {"timeout", "container id"},
-        "30b: idempotent calls are free; CLEANUP-02: an extra stop of dead ids is legal",
-        stops_what_has_ended,
+        "parallel stops",
+        frozenset({"swap"}),
+        "30: order of parallel StopContainer calls",
+        swaps_parallel_stops,
     ),
-    Freedom("parallel stops", frozenset({"swap"}), "30: order of parallel StopContainer calls", swaps_parallel_stops),
     Freedom(
         "retry",
         frozenset({"duplicate"}),

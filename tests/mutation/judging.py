@@ -6,17 +6,19 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recording import encoded
+
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.trace.reader import Reader
-from recording import encoded
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Outcome
     from mutants import Mutant
-    from recording import Json, Recording
+    from recording import Recording
+
+    from kubelet_conformance.contract.verdicts import Outcome
 
 __all__ = ("Finding", "found", "outcomes")
 
@@ -41,7 +43,9 @@ def outcomes(name: str, trace: bytes) -> dict[str, Outcome]:
     """The outcome of every contract over the bytes of one trace."""
     with Reader(name, file=io.BytesIO(trace)) as reader:
         version = reader.header.kubernetes
-        judge = Judge(name, reader.header, every_contract().values(), parse_version(version) if version else None)
+        judge = Judge(
+            name, reader.header, every_contract().values(), parse_version(version) if version else None
+        )
         for record in reader:
             judge.feed(record)
     return judge.outcomes()
@@ -50,7 +54,9 @@ def outcomes(name: str, trace: bytes) -> dict[str, Outcome]:
 def found(recording: Recording, mutant: Mutant) -> Finding:
     """Judge one mutant."""
     made = outcomes(mutant.name, encoded(recording.header, mutant.make()))
-    return Finding(mutant.name, mutant.call, mutant.change, _with(made, Verdict.BROKEN), _with(made, Verdict.ERROR))
+    return Finding(
+        mutant.name, mutant.call, mutant.change, _with(made, Verdict.BROKEN), _with(made, Verdict.ERROR)
+    )
 
 
 def _with(made: dict[str, Outcome], verdict: Verdict) -> tuple[str, ...]:

@@ -37,7 +37,9 @@ def late(scene: Scene, place: int, seconds: int) -> list[Json]:
     under_way = _under_way(before)
     clock = _Clock(scene, place, seconds)
     moved = [
-        record if _belongs(record, under_way) else clock.moved({**record, "t": round(record["t"] + seconds, 4)})
+        record
+        if _belongs(record, under_way)
+        else clock.moved({**record, "t": round(record["t"] + seconds, 4)})
         for record in after
     ]
     gap = _quiet_seconds(scene, place, t, seconds)
@@ -119,7 +121,7 @@ class _Clock:
                 times = [int(status.get(name, 0)) for name in ("started_at", "finished_at")]
                 self._exact[status["id"]] = times
 
-    def moved(self, value: Any, owner: str = "") -> Any:  # noqa: ANN401 - any JSON value
+    def moved(self, value: Any, owner: str = "") -> Any:
         if isinstance(value, dict):
             own = value.get("containerID", "").rpartition("//")[2] or owner  # pyright: ignore[reportUnknownVariableType]
             return {key: self.moved(inner, own) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
@@ -142,7 +144,7 @@ class _Clock:
         return (stamp + timedelta(seconds=self._seconds * is_later)).isoformat().replace("+00:00", "Z")
 
 
-def _stamps(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
+def _stamps(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for inner in value.values():  # pyright: ignore[reportUnknownVariableType]
             yield from _stamps(inner)

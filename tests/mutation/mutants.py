@@ -75,17 +75,15 @@ Variants = "Iterator[tuple[str, Callable[[], list[Json]]]]"
 
 
 def _dropped(scene: Scene, action: Action) -> Iterator[tuple[str, Callable[[], list[Json]]]]:
-    yield "", lambda: _without(scene, action)
+    yield "", partial(_without, scene, action)
 
 
 def _without(scene: Scene, action: Action) -> list[Json]:
-    return [
-        record for place, record in enumerate(scene.records) if place not in {action.call, action.reply}
-    ]
+    return [record for place, record in enumerate(scene.records) if place not in {action.call, action.reply}]
 
 
 def _duplicated(scene: Scene, action: Action) -> Iterator[tuple[str, Callable[[], list[Json]]]]:
-    yield "", lambda: _twice(scene, action)
+    yield "", partial(_twice, scene, action)
 
 
 def _twice(scene: Scene, action: Action) -> list[Json]:
@@ -127,7 +125,7 @@ def _lists(record: Json) -> tuple[str, list[Json]] | None:
 def _swapped(scene: Scene, action: Action) -> Iterator[tuple[str, Callable[[], list[Json]]]]:
     other = scene.next_of_pod(action)
     if other is not None and (other.rpc, other.request) != (action.rpc, action.request):
-        yield f"with {other.rpc} {other.call + 1}", lambda: _exchanged(scene, action, other)
+        yield f"with {other.rpc} {other.call + 1}", partial(_exchanged, scene, action, other)
 
 
 def _exchanged(scene: Scene, first: Action, second: Action) -> list[Json]:
@@ -141,7 +139,7 @@ def _exchanged(scene: Scene, first: Action, second: Action) -> list[Json]:
 
 def _delayed(scene: Scene, action: Action) -> Iterator[tuple[str, Callable[[], list[Json]]]]:
     seconds = LATE_SECONDS.get(action.rpc, LATE_SECONDS_ELSE)
-    yield f"{seconds} s", lambda: late(scene, action.call, seconds)
+    yield f"{seconds} s", partial(late, scene, action.call, seconds)
 
 
 def _other_attempt(scene: Scene, action: Action) -> Iterator[tuple[str, Callable[[], list[Json]]]]:
@@ -150,8 +148,9 @@ def _other_attempt(scene: Scene, action: Action) -> Iterator[tuple[str, Callable
     attempt = action.request["config"]["metadata"].get("attempt", 0)
     for other in (attempt + 1, attempt - 1):
         if other >= 0:
-            yield f"{attempt} to {other}", lambda other=other: _asked_otherwise(
-                scene, action, {"metadata": {"attempt": other}}
+            yield (
+                f"{attempt} to {other}",
+                lambda other=other: _asked_otherwise(scene, action, {"metadata": {"attempt": other}}),
             )
 
 
@@ -160,8 +159,9 @@ def _other_labels(scene: Scene, action: Action) -> Iterator[tuple[str, Callable[
         return
     for label in (POD_UID_LABEL, CONTAINER_NAME_LABEL):
         if label in action.request["config"].get("labels", {}):
-            yield label.rpartition("io.kubernetes.")[2], lambda label=label: _asked_otherwise(
-                scene, action, {"labels": {label: "other"}}
+            yield (
+                label.rpartition("io.kubernetes.")[2],
+                lambda label=label: _asked_otherwise(scene, action, {"labels": {label: "other"}}),
             )
 
 
@@ -213,8 +213,9 @@ def _other_timeout(scene: Scene, action: Action) -> Iterator[tuple[str, Callable
         return
     timeout = int(action.request.get("timeout", 0))
     for other in (timeout + 30, 0 if timeout <= _MINIMUM_GRACE else 1):
-        yield f"{timeout} to {other}", lambda other=other: _with_request(
-            scene, action, {"timeout": str(other)}
+        yield (
+            f"{timeout} to {other}",
+            lambda other=other: _with_request(scene, action, {"timeout": str(other)}),
         )
 
 
@@ -270,9 +271,10 @@ def _other_exit_code(scene: Scene, place: int) -> Iterator[tuple[str, Callable[[
     alone = [*scene.records[:place], {**record, "exit_code": code}, *scene.records[place + 1 :]]
     yield "exit code", lambda: alone
     key = record["container_id"]
-    yield "exit code told", lambda: [
-        _with_status(one, key, lambda status: _exited_with(status, code)) for one in alone
-    ]
+    yield (
+        "exit code told",
+        lambda: [_with_status(one, key, lambda status: _exited_with(status, code)) for one in alone],
+    )
 
 
 def _exited_with(status: Json, code: int) -> Json:
@@ -285,8 +287,11 @@ def _other_phase(scene: Scene, place: int) -> Iterator[tuple[str, Callable[[], l
     record = scene.records[place]
     for phase in PHASES:
         if phase != record["status"].get("phase"):
-            yield phase, lambda phase=phase: [
-                *scene.records[:place],
-                {**record, "status": {**record["status"], "phase": phase}},
-                *scene.records[place + 1 :],
-            ]
+            yield (
+                phase,
+                lambda phase=phase: [
+                    *scene.records[:place],
+                    {**record, "status": {**record["status"], "phase": phase}},
+                    *scene.records[place + 1 :],
+                ],
+            )

@@ -14,18 +14,19 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from multiprocessing import Pool
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judging import Finding, found
-from kubelet_conformance.contract.catalogue import row
-from kubelet_fixtures import traces
 from mutants import mutants
 from recording import load, shipped
 from survivors import listed
 
+from kubelet_conformance.contract.catalogue import row
+from kubelet_fixtures import traces
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 ENOUGH = 0.8
 FEW = 10
@@ -107,8 +108,16 @@ def problems(findings: list[Finding], *, whole: bool) -> list[str]:
     names = {finding.name for finding in findings}
     stale = {name for name in reasons if name in names - survivors or (whole and name not in names)}
     return [
-        *(f"{name}: the judge of {', '.join(f.errors)} failed" for f in findings if f.errors for name in [f.name]),
-        *(f"{name}: survives, and survivors.toml does not say why" for name in sorted(survivors - reasons.keys())),
+        *(
+            f"{name}: the judge of {', '.join(f.errors)} failed"
+            for f in findings
+            if f.errors
+            for name in [f.name]
+        ),
+        *(
+            f"{name}: survives, and survivors.toml does not say why"
+            for name in sorted(survivors - reasons.keys())
+        ),
         *(f"{name}: listed in survivors.toml, but caught or gone" for name in sorted(stale)),
         *(
             f"{call} x {change}: {cell.caught} of {cell.mutants} caught, 80 % are needed"
@@ -121,7 +130,9 @@ def problems(findings: list[Finding], *, whole: bool) -> list[str]:
 def main() -> int:
     """Run, print, and return the exit status."""
     parser = argparse.ArgumentParser(description="Judge every mutant of the shipped traces.")
-    parser.add_argument("--trace", default="*", metavar="GLOB", help="only traces like this: 'kubernetes-1.32/*'")
+    parser.add_argument(
+        "--trace", default="*", metavar="GLOB", help="only traces like this: 'kubernetes-1.32/*'"
+    )
     parser.add_argument("--change", default="*", metavar="GLOB", help="only changes like this: 'drop'")
     parser.add_argument("--why", action="store_true", help="name the contracts that caught each class")
     parser.add_argument("--survivors", action="store_true", help="list every survivor with its reason")

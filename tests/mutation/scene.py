@@ -180,16 +180,6 @@ class Scene:
         later = own[own.index(action) + 1 :] if action in own else []
         return later[0] if later else None
 
-    def exited_before(self, container: str, t: float) -> bool:
-        """The container's process had ended at `t`."""
-        return any(
-            record["kind"] == "runtime"
-            and record["op"] == "exited"
-            and record["container_id"] == container
-            and record["t"] < t
-            for record in self.records
-        )
-
     def at_runtime(self, place: int, *, containers: bool) -> list[str]:
         """Ids of the containers, or sandboxes, the runtime holds before this place, oldest first."""
         made, gone = (

@@ -25,7 +25,9 @@ def _entry(state: dict[str, Any], of: ContainerHandle | None, fields: dict[str, 
     return entry | {"started": False} | ids | fields
 
 
-def waits(reason: str = "ContainerCreating", of: ContainerHandle | None = None, **fields: Any) -> dict[str, Any]:
+def waits(
+    reason: str = "ContainerCreating", of: ContainerHandle | None = None, **fields: Any
+) -> dict[str, Any]:
     """The status of a container that waits."""
     return _entry({"waiting": {"reason": reason} if reason else {}}, of, fields)
 
@@ -52,13 +54,13 @@ def again(code: int, of: ContainerHandle | None = None, **fields: Any) -> dict[s
     return entry | {"lastState": end_of(of, code)} | fields
 
 
-def condition(kind: str, status: bool = True, reason: str = "", message: str = "") -> dict[str, Any]:  # noqa: FBT001, FBT002
+def condition(kind: str, status: str = "True", reason: str = "", message: str = "") -> dict[str, Any]:
     """A condition of a pod."""
-    said = {"type": kind, "status": str(status), "lastTransitionTime": STARTED}
+    said = {"type": kind, "status": status, "lastTransitionTime": STARTED}
     return said | {key: text for key, text in (("reason", reason), ("message", message)) if text}
 
 
-def tell_status(  # noqa: PLR0913
+def tell_status(
     s: Story,
     pod: PodHandle,
     phase: str = "Running",

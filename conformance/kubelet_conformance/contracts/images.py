@@ -80,8 +80,10 @@ def _use(m: Moment) -> _Use | None:
     spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
     if pod is None or spec is None or not pod.born or not m.node.born:
         return None
-    unsure = not never_updated(pod) and pod.changed_t is not None and m.t - pod.changed_t < REACTION
-    return None if unsure and not asked(m).image.user_specified_image else _Use(m, pod, spec)
+    use = _Use(m, pod, spec)
+    recent = not never_updated(pod) and pod.changed_t is not None and m.t - pod.changed_t < REACTION
+    sure = bool(asked(m).image.user_specified_image) or pod.kind_of(spec.name) == "ephemeral"
+    return None if recent and not sure and not (use.answers or use.pulled) else use
 
 
 @contract("IMAGE-01", on=call("CreateContainer"), needs=(CRI, PODS))

@@ -12,10 +12,6 @@ from kubelet_conformance.trace.bodies import (
     CreateContainerReply,
     CreateContainerRequest,
     ExecSyncRequest,
-    ImageStatusReply,
-    ImageStatusRequest,
-    PullImageReply,
-    PullImageRequest,
     RunPodSandboxReply,
     RunPodSandboxRequest,
     StatusReply,
@@ -33,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ("refusal",)
 
 _NO_ANSWER = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
-_STRICT_IMAGE_ID = (1, 36)
 
 
 def refusal(m: Moment) -> str | None:
@@ -95,7 +90,7 @@ def new_sandbox_is_ready(m: Moment) -> Iterator[Finding]:
         known = one.known
         if one.state != "ready" or known is None or known.ready_t is None or known.status_t is not None:
             continue
-        if known.ready_t < m.call.t <= known.ready_t + SAME_MOMENT:
+        if one.whole and known.ready_t <= m.call.t <= known.ready_t + SAME_MOMENT:
             ready = one.record.state == "SANDBOX_READY"
             because = _run(known)
             yield KEPT if ready else broken("the new sandbox is not READY", because)
@@ -278,62 +273,6 @@ def stop_does_not_return_before_the_exit(m: Moment) -> Findings:
     if stop is None or stop.end_t is None or m.t - stop.end_t <= SAME_MOMENT:
         return None
     return broken(f"the container exits {m.t - stop.end_t:.1f} s after StopContainer returned", stop.end_seq)
-
-
-@contract("CRI-23", on=done("ImageStatus").either(failed("ImageStatus")))
-def absent_image_is_no_error(m: Moment) -> Findings:
-    """ImageStatus of an absent image succeeds and has no image; one that is there has an id and a size."""
-    if m.reply.error is not None:
-        absent = refusal(m) == "NOT_FOUND"
-        return broken("ImageStatus of an absent image is answered by NOT_FOUND") if absent else None
-    if m.reply.same:
-        return None
-    image = m.response(ImageStatusReply).image
-    if image is not None and not (image.id and image.size > 0):
-        return broken(f"image {image.id or 'without id'} has size {image.size}")
-    return KEPT
-
-
-class _Pulled:
-    """What PullImage returned for images that nobody has inspected yet, with its seq."""
-
-    def __init__(self) -> None:
-        self.refs: dict[str, tuple[str, int]] = {}
-
-
-_PULLS_REMEMBERED = 1_000
-
-
-@contract("CRI-24", on=done("PullImage"))
-def pulled_image_is_known_by_its_ref(m: Moment) -> Findings:
-    """PullImage returns a reference by which the image is then known.
-
-    That is its id, or before 1.36 one of its digests.
-    """
-    ref = m.response(PullImageReply).image_ref
-    if not ref:
-        return broken("PullImage returned no reference")
-    refs = m.node.note(_Pulled).refs
-    refs[m.request(PullImageRequest).image.image] = ref, m.seq
-    if len(refs) > _PULLS_REMEMBERED:
-        del refs[next(iter(refs))]
-    return None
-
-
-@pulled_image_is_known_by_its_ref.clause("inspected", on=done("ImageStatus"))
-def inspected_image_has_the_pulled_ref(m: Moment) -> Findings:
-    """ImageStatus after the pull finds the image under that reference."""
-    refs = m.node.note(_Pulled).refs
-    name = m.request(ImageStatusRequest).image.image
-    if not refs or name not in refs or m.call.seq < refs[name][1]:
-        return None
-    ref, seq = refs.pop(name)
-    image = m.response(ImageStatusReply).image
-    if image is None:
-        return broken(f"{name} was pulled and is absent", seq)
-    strict = m.kubernetes is not None and m.kubernetes >= _STRICT_IMAGE_ID
-    known = {image.id} if strict else {image.id, *image.repo_digests}
-    return KEPT if ref in known else broken(f"{name} was pulled as {ref} and is {image.id}", seq)
 
 
 @contract("CRI-26", on=done("ExecSync"))

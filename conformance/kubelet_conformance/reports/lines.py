@@ -240,7 +240,8 @@ def _event(moment: Moment, record: Event) -> str:
 
 def _api_write(moment: Moment, record: ApiWrite) -> str:
     words = (record.verb, record.resource, record.subresource, str(record.code or ""))
-    return f"API write {safe(' '.join(filter(None, words)))} of {_pod_name(moment.pod, record.uid)}"
+    pod = moment.pod or moment.world.pod_of_object(record.uid)
+    return f"API write {safe(' '.join(filter(None, words)))} of {_pod_name(pod, record.uid)}"
 
 
 def _expect(_: Moment, record: Expect) -> str:

@@ -126,7 +126,12 @@ class TerminalReport:
 
     def _contract(self, result: Result, word: str) -> None:
         contract, verdict = result.contract, result.outcome.verdict
-        line = Text(word, _STYLES[verdict]).append(f"  {contract.id}", "bold").append(f"  {contract.level}")
+        line = (
+            Text()
+            .append(word, _STYLES[verdict])
+            .append(f"  {contract.id}", "bold")
+            .append(f"  {contract.level}")
+        )
         if verdict is Verdict.BROKEN and contract.level != "MUST":
             line.append("  (fails only with --strict)" if contract.level == "SHOULD" else "  (never fails)")
         self._line(line)
@@ -223,7 +228,7 @@ class TerminalReport:
         also += f"; {_count(stale, 'entry', 'entries')} of the baseline stale" if stale else ""
         self._line()
         said = f" {counts} in {_count(len(self._check.traces), 'trace')}{also}"
-        self._line(Text(f"{word}:", style).append(said, "default"))
+        self._line(Text().append(f"{word}:", style).append(said))
 
 
 def _count(number: int, word: str, words: str = "") -> str:

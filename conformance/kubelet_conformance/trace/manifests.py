@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -55,9 +55,9 @@ class Handler(_Object, frozen=True):
     """What a hook or a probe does; only the exec kind passes through the runtime."""
 
     exec: ExecAction | None = None
-    http_get: msgspec.Raw | None = None
-    tcp_socket: msgspec.Raw | None = None
-    grpc: msgspec.Raw | None = None
+    http_get: dict[str, Any] | None = None
+    tcp_socket: dict[str, Any] | None = None
+    grpc: dict[str, Any] | None = None
     sleep: SleepAction | None = None
 
 
@@ -144,7 +144,7 @@ class PodSpec(_Object, frozen=True, dict=True):
     runtime_class_name: str | None = None
     readiness_gates: list[ReadinessGate] | None = None
     hostname_override: str | None = None
-    volumes: list[msgspec.Raw] | None = None
+    volumes: list[dict[str, Any]] | None = None
     security_context: PodSecurityContext | None = None
 
     @property

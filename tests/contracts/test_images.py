@@ -1,0 +1,233 @@
+"""IMAGE contracts on finding an image and using it: kept by a right story, broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import PodHandle, SandboxHandle
+
+IMAGE = "img:1"
+
+
+def begun(s: Story, policy: str = "IfNotPresent", image: str = IMAGE) -> tuple[PodHandle, SandboxHandle]:
+    """A pod with a sandbox."""
+    web = s.pod(containers=[{"name": "c1", "image": image, "imagePullPolicy": policy}])
+    return web, s.run_sandbox(web)
+
+
+def ask(s: Story, *, present: bool = True, image: str = IMAGE, error: str | None = None) -> None:
+    """ImageStatus."""
+    found = {"image": {"id": f"sha256:{image}", "repo_tags": [image], "size": "1"}} if present else {}
+    s.call("ImageStatus", {"image": {"image": image}}, found, error=error)
+
+
+def pull(s: Story, web: PodHandle, image: str = IMAGE) -> None:
+    """PullImage."""
+    request = {"image": {"image": image}, "sandbox_config": s.sandbox_config(web)}
+    s.call("PullImage", request, {"image_ref": f"sha256:{image}"})
+
+
+def waits(s: Story, web: PodHandle, reason: str) -> None:
+    """A status in which c1 waits for this reason."""
+    s.status(web, "Pending", containerStatuses=[{"name": "c1", "state": {"waiting": {"reason": reason}}}])
+
+
+def test_image_is_looked_for_before_each_container() -> None:
+    """IMAGE-01 breaks when a restarted container is made without looking for its image."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = begun(s)
+        s.exited(s.run_container(web, sandbox), code=1)
+        if right:
+            ask(s)
+        s.create(web, sandbox, attempt=1)
+
+    assert_bites("IMAGE-01", tell)
+
+
+@pytest.mark.parametrize(
+    ("policy", "present", "pulls"),
+    [
+        ("IfNotPresent", True, False),
+        ("IfNotPresent", False, True),
+        ("Always", True, True),
+        ("Never", True, False),
+    ],
+)
+def test_policy_decides(policy: str, *, present: bool, pulls: bool) -> None:
+    """IMAGE-02 breaks when the policy asks for a pull that does not come, or forbids the one that comes."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = begun(s, policy)
+        ask(s, present=present)
+        if pulls == right:
+            pull(s, web)
+        ask(s)
+        s.create(web, sandbox)
+
+    assert_bites("IMAGE-02", tell)
+
+
+@pytest.mark.parametrize("wrong", ["unasked", "again"])
+def test_pull_follows_an_absence(wrong: str) -> None:
+    """IMAGE-02 breaks when a pull is repeated, or made, without looking for the image."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _ = begun(s)
+        if right or wrong == "again":
+            ask(s, present=False)
+        pull(s, web)
+        if not right:
+            pull(s, web)
+
+    assert_bites("IMAGE-02", tell)
+
+
+@pytest.mark.parametrize(("policy", "present"), [("IfNotPresent", False), ("Never", True)])
+def test_never_pull_is_told_for_absence(policy: str, *, present: bool) -> None:
+    """IMAGE-02 breaks when ErrImageNeverPull is shown with another policy, or for a present image."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _ = begun(s, "Never" if right else policy)
+        ask(s, present=present and not right)
+        waits(s, web, "ErrImageNeverPull")
+
+    assert_bites("IMAGE-02", tell)
+
+
+def test_always_asked_first_once() -> None:
+    """IMAGE-03 breaks when 1.26 pulls without having looked; 1.32 does not look."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _ = begun(s, "Always")
+        if right:
+            ask(s)
+        pull(s, web)
+
+    assert_bites("IMAGE-03", tell, kubernetes="1.26")
+    later = Story("1.32")
+    tell(later, right=False)
+    assert later.judge("IMAGE-03").verdict is Verdict.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("image", "right", "wrong"),
+    [
+        ("img:1", "img:1", "img:2"),
+        ("reg:5000/img", "reg:5000/img:latest", "reg:5000/img"),
+        ("busybox", "busybox:latest", "docker.io/library/busybox:latest"),
+        ("img@sha256:1", "img@sha256:1", "img:latest"),
+    ],
+)
+def test_pulled_image(image: str, right: str, wrong: str) -> None:
+    """IMAGE-04 breaks when another image is pulled than the manifest's, tagged or expanded wrongly."""
+    names = {True: right, False: wrong}
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _ = begun(s, image=image)
+        pull(s, web, names[right])
+
+    assert_bites("IMAGE-04", tell)
+
+
+def test_failed_inspection_is_no_absence() -> None:
+    """IMAGE-06 breaks when a pull follows a failed ImageStatus."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _ = begun(s)
+        ask(s, error="INTERNAL")
+        if right:
+            ask(s, present=False)
+        pull(s, web)
+
+    assert_bites("IMAGE-06", tell)
+
+
+def test_inspection_error_has_a_cause() -> None:
+    """IMAGE-06 breaks when ImageInspectError is shown and no ImageStatus had failed."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _ = begun(s)
+        ask(s, error="INTERNAL" if right else None)
+        waits(s, web, "ImageInspectError")
+
+    assert_bites("IMAGE-06", tell)
+
+
+@pytest.mark.parametrize("wrong", ["no sandbox", "other sandbox", "annotations"])
+def test_pull_is_told_the_sandbox(wrong: str) -> None:
+    """IMAGE-15 breaks when a pull lacks the sandbox's config or the pod's annotations."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        config = s.sandbox_config(web, annotations={"k": "v"})
+        s.run_sandbox(web, config=config)
+        image: dict[str, Any] = {"image": IMAGE, "annotations": {"k": "v"}}
+        if not right and wrong == "no sandbox":
+            config = {}
+        elif not right and wrong == "other sandbox":
+            config = {**config, "hostname": "other"}
+        elif not right:
+            image["annotations"] = {}
+        s.call("PullImage", {"image": image, "sandbox_config": config}, {"image_ref": f"sha256:{IMAGE}"})
+
+    assert_bites("IMAGE-15", tell)
+
+
+@pytest.mark.parametrize("pulled", [False, True])
+@pytest.mark.parametrize(
+    "wrong", [{"image": IMAGE, "user_specified_image": IMAGE}, {"image": f"sha256:{IMAGE}"}]
+)
+def test_container_is_made_from_what_was_found(wrong: dict[str, str], *, pulled: bool) -> None:
+    """IMAGE-16 breaks when the tag is used instead of the id, or is not told beside it."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = begun(s)
+        ask(s, present=not pulled)
+        if pulled:
+            pull(s, web)
+        ask(s)
+        config = s.container_config(web, "c1") if right else s.container_config(web, "c1", image=wrong)
+        s.create(web, sandbox, config=config)
+
+    assert_bites("IMAGE-16", tell)
+
+
+def test_older_kubelets_tell_no_tag() -> None:
+    """IMAGE-16 asks for the manifest's image from 1.32 on only."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = begun(s)
+        ask(s)
+        image = {"image": f"sha256:{IMAGE}" if right else IMAGE}
+        s.create(web, sandbox, config=s.container_config(web, "c1", image=image))
+
+    assert_bites("IMAGE-16", tell, kubernetes="1.26")
+
+
+@pytest.mark.parametrize("pulled", [False, True])
+@pytest.mark.parametrize("wrong", ["not asked", "failed", "absent"])
+def test_image_is_asked_once_more(wrong: str, *, pulled: bool) -> None:
+    """IMAGE-24 breaks when ImageStatus is not asked again, or does not find what is used all the same."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = begun(s)
+        ask(s, present=not pulled)
+        if pulled:
+            pull(s, web)
+        if right:
+            ask(s)
+        elif wrong == "failed":
+            ask(s, error="INTERNAL")
+        elif wrong == "absent":
+            ask(s, present=False)
+        s.create(web, sandbox)
+
+    assert_bites("IMAGE-24", tell)

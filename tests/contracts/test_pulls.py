@@ -1,0 +1,140 @@
+"""IMAGE contracts on failed pulls: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import PodHandle
+
+TWO = [{"name": name, "image": "img:1"} for name in ("c1", "c2")]
+
+
+def pull(s: Story, web: PodHandle, image: str = "img:1", *, error: str | None = None) -> None:
+    """PullImage."""
+    request = {"image": {"image": image}, "sandbox_config": s.sandbox_config(web)}
+    s.call("PullImage", request, {"image_ref": f"sha256:{image}"}, error=error)
+
+
+def failing(s: Story) -> PodHandle:
+    """A pod whose first pull has failed."""
+    web = s.pod()
+    s.run_sandbox(web)
+    pull(s, web, error="INTERNAL")
+    return web
+
+
+def waits(s: Story, web: PodHandle, reason: str, message: str) -> None:
+    """A status in which c1 waits for this reason."""
+    waiting = {"reason": reason, "message": message}
+    s.status(web, "Pending", containerStatuses=[{"name": "c1", "state": {"waiting": waiting}}])
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3, 6])
+def test_pull_waits_for_its_back_off(failures: int) -> None:
+    """IMAGE-07 breaks when a pull comes before 10, 20, 40 ... 300 s have passed since the failure."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = failing(s)
+        delays = [10, 20, 40, 80, 160, 300][:failures]
+        for delay in delays[:-1]:
+            s.wait(delay)
+            pull(s, web, error="INTERNAL")
+        s.wait(delays[-1] + (1 if right else -1))
+        pull(s, web)
+
+    assert_bites("IMAGE-07", tell)
+
+
+@pytest.mark.parametrize("after", ["ten minutes", "a restart"])
+def test_back_off_begins_anew(after: str) -> None:
+    """IMAGE-07 begins at 10 s again after a long time, and the kubelet forgets it when it starts anew."""
+    s = Story()
+    web = failing(s)
+    if after == "a restart":
+        s.record("kubelet", op="killed")
+        s.record("kubelet", op="started")
+        pull(s, web, error="INTERNAL")
+    else:
+        s.wait(10)
+        pull(s, web, error="INTERNAL")
+        s.delete(web)
+        s.wait(601)
+        pull(s, web, error="INTERNAL")
+    s.wait(11)
+    pull(s, web)
+
+    assert s.judge("IMAGE-07").breaks == 0
+
+
+def test_failed_pull_is_retried() -> None:
+    """IMAGE-07 breaks when an image is not pulled again once its back-off is over."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = failing(s)
+        s.wait(25 if right else 40)
+        pull(s, web)
+
+    assert_bites("IMAGE-07", tell)
+
+
+@pytest.mark.parametrize("wrong", ["other message", "no failure"])
+def test_failed_pull_is_told(wrong: str) -> None:
+    """IMAGE-07 breaks when ErrImagePull says something else than the runtime, or nothing had failed."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = failing(s) if right or wrong == "other message" else s.pod()
+        waits(s, web, "ErrImagePull", "rpc error: told so" if right else "it did not work")
+        s.wait(12)
+        pull(s, web)
+
+    assert_bites("IMAGE-07", tell)
+
+
+def test_back_off_is_the_pods_own() -> None:
+    """IMAGE-08 breaks when another pod has to wait for the failure of the first."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        first = failing(s)
+        second = s.pod("second")
+        waits(s, first if right else second, "ImagePullBackOff", "")
+
+    assert_bites("IMAGE-08", tell)
+
+
+def test_back_off_is_shared_in_the_pod() -> None:
+    """IMAGE-08 breaks when a second container of the pod pulls the image that has just failed."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(containers=TWO)
+        s.run_sandbox(web)
+        pull(s, web, error="INTERNAL")
+        s.wait(11 if right else 0.1)
+        pull(s, web)
+
+    assert_bites("IMAGE-08", tell)
+
+
+@pytest.mark.parametrize(("version", "tells"), [("1.26", False), ("1.32", True)])
+def test_back_off_tells_the_failure(version: str, *, tells: bool) -> None:
+    """IMAGE-09 breaks when 1.32 does not tell the error of the pull before, or 1.26 does."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = failing(s)
+        waits(s, web, "ImagePullBackOff", "Back-off: told so" if tells == right else "Back-off")
+
+    assert_bites("IMAGE-09", tell, kubernetes=version)
+
+
+def test_unread_version_has_no_message() -> None:
+    """IMAGE-09 is not applicable between the versions that were read."""
+    s = Story("1.29")
+    waits(s, failing(s), "ImagePullBackOff", "")
+
+    assert s.judge("IMAGE-09").verdict is Verdict.NOT_APPLICABLE

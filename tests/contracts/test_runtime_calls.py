@@ -1,0 +1,335 @@
+"""CRI contracts on calls: each is kept by a right runtime and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from running import running
+from runtime_reads import list_containers, refuse
+from story import Story
+from twice import assert_bites
+
+VERSION = {
+    "version": "0.1.0",
+    "runtime_name": "fake",
+    "runtime_version": "1.0.0",
+    "runtime_api_version": "v1",
+}
+CONDITIONS = [{"type": "RuntimeReady", "status": True}, {"type": "NetworkReady", "status": True}]
+IMAGE = {"id": "sha256:img", "repo_tags": ["img:1"], "repo_digests": ["img@sha256:d"], "size": "1"}
+
+
+def assert_answer(
+    contract_id: str, rpc: str, request: dict[str, Any], right: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    """One call: the right answer keeps the contract, the wrong one breaks it."""
+
+    def tell(s: Story, *, is_right: bool) -> None:
+        s.call(rpc, request, right if is_right else wrong)
+
+    assert_bites(contract_id, lambda s, right: tell(s, is_right=right))
+
+
+@pytest.mark.parametrize("wrong", [{"version": "0.2.0"}, {"runtime_name": ""}])
+def test_version_is_answered_in_full(wrong: dict[str, Any]) -> None:
+    """CRI-01: version 0.1.0, with names and versions."""
+    assert_answer("CRI-01", "Version", {}, VERSION, VERSION | wrong)
+
+
+def test_status_has_both_conditions() -> None:
+    """CRI-02: RuntimeReady and NetworkReady are both there."""
+    answers = [{"status": {"conditions": CONDITIONS[:n]}} for n in (2, 1)]
+    assert_answer("CRI-02", "Status", {}, *answers)
+
+
+@pytest.mark.parametrize("wrong", ["empty", "taken"])
+def test_sandbox_id_is_new(wrong: str) -> None:
+    """CRI-03: neither empty nor the id of another sandbox."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        first = s.run_sandbox(s.pod())
+        config = s.sandbox_config(s.pod("db"))
+        taken = first.id if wrong == "taken" else ""
+        s.call("RunPodSandbox", {"config": config}, {"pod_sandbox_id": "new" if right else taken})
+
+    assert_bites("CRI-03", tell)
+
+
+def test_new_sandbox_is_ready() -> None:
+    """CRI-03: read at once it is READY."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        sandbox = s.run_sandbox(s.pod(), read=False)
+        s.sandbox_status(sandbox, state="SANDBOX_READY" if right else "SANDBOX_NOTREADY")
+
+    assert_bites("CRI-03", tell)
+
+
+def test_no_twin_sandbox() -> None:
+    """CRI-04: the same pod and attempt a second time is an error."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        s.run_sandbox(pod)
+        s.run_sandbox(pod, error="ALREADY_EXISTS" if right else None)
+
+    assert_bites("CRI-04", tell)
+
+
+def test_stopped_sandbox_is_notready() -> None:
+    """CRI-05: it is NOTREADY and none of its containers runs."""
+    for state, container_state, words in (
+        ("SANDBOX_NOTREADY", "CONTAINER_EXITED", "kept"),
+        ("SANDBOX_READY", "CONTAINER_EXITED", "broken"),
+        ("SANDBOX_NOTREADY", "CONTAINER_RUNNING", "broken"),
+    ):
+        s, _, sandbox, c1 = running()
+        s.stop_sandbox(sandbox)
+        s.sandbox_status(sandbox, state=state)
+        s.container_status(c1, state=container_state)
+
+        assert s.judge("CRI-05").verdict.words == words
+
+
+def test_stopping_a_sandbox_twice_is_no_error() -> None:
+    """CRI-05: the second StopPodSandbox succeeds as well."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        sandbox = s.run_sandbox(s.pod())
+        s.stop_sandbox(sandbox)
+        if right:
+            s.stop_sandbox(sandbox)
+        else:
+            refuse(s, "StopPodSandbox", {"pod_sandbox_id": sandbox.id}, "INTERNAL")
+
+    assert_bites("CRI-05", tell)
+
+
+@pytest.mark.parametrize("rpc", ["ContainerStatus", "PodSandboxStatus"])
+def test_unknown_id_is_not_found(rpc: str) -> None:
+    """CRI-07: NOT_FOUND and no other error."""
+    field = "container_id" if rpc == "ContainerStatus" else "pod_sandbox_id"
+
+    def tell(s: Story, *, right: bool) -> None:
+        refuse(s, rpc, {field: "nobody"}, "NOT_FOUND" if right else "INTERNAL")
+
+    assert_bites("CRI-07", tell)
+
+
+def test_unknown_id_has_no_status() -> None:
+    """CRI-07: an id that was never given out has none."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        refuse(s, "ContainerStatus", {"container_id": "nobody"}, "NOT_FOUND")
+        if not right:
+            s.call("ContainerStatus", {"container_id": "nobody"}, {"status": {"id": "nobody"}})
+
+    assert_bites("CRI-07", tell)
+
+
+def test_stop_of_unknown_container_is_harmless() -> None:
+    """CRI-08: it succeeds or says NOT_FOUND."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        refuse(s, "StopContainer", {"container_id": "nobody"}, "NOT_FOUND" if right else "INTERNAL")
+
+    assert_bites("CRI-08", tell)
+
+
+@pytest.mark.parametrize("wrong", ["stopped", "unknown", "empty id", "running", "exits"])
+def test_container_is_created_in_a_ready_sandbox(wrong: str) -> None:
+    """CRI-11: only in a READY sandbox, with an id, and it does not run before it is started."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        sandbox = s.run_sandbox(pod)
+        how = "" if right else wrong
+        if how == "stopped":
+            s.stop_sandbox(sandbox)
+        if how == "unknown":
+            sandbox.id = "nobody"
+        if how == "empty id":
+            s.call("CreateContainer", {"pod_sandbox_id": sandbox.id, "config": {}}, {})
+        c1 = s.create(pod, sandbox)
+        s.container_status(
+            c1, state="CONTAINER_RUNNING" if how == "running" else "CONTAINER_CREATED", started_at="0"
+        )
+        if how == "exits":
+            s.exited(c1, seen=False)
+
+    assert_bites("CRI-11", tell)
+
+
+def test_container_is_started_once() -> None:
+    """CRI-12: a second StartContainer is an error."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        c1 = s.run_container(pod, s.run_sandbox(pod))
+        if not right:
+            s.start(c1)
+
+    assert_bites("CRI-12", tell)
+
+
+def test_ended_container_is_not_started() -> None:
+    """CRI-12: an exited container is never started again."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        s.exited(c1)
+        s.start(c1, error="FAILED_PRECONDITION" if right else None)
+
+        assert s.judge("CRI-12").verdict.words == ("kept" if right else "broken")
+
+
+def test_unknown_container_is_not_started() -> None:
+    """CRI-12: an id that nobody was given cannot be started."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        c1 = s.create(pod, s.run_sandbox(pod))
+        s.call("StartContainer", {"container_id": c1.id if right else "nobody"}, {})
+
+    assert_bites("CRI-12", tell)
+
+
+def test_started_container_has_started_at() -> None:
+    """CRI-12: its status says when it was started."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        if not right:
+            s.container_status(c1, state="CONTAINER_RUNNING", started_at="0")
+
+        assert s.judge("CRI-12").verdict.words == ("kept" if right else "broken")
+
+
+def test_stop_returns_within_its_timeout() -> None:
+    """CRI-13: after the timeout the container is killed."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        s.stop(c1, timeout=5, takes=5.1 if right else 9)
+
+        assert s.judge("CRI-13").verdict.words == ("kept" if right else "broken")
+
+
+def test_stop_does_not_return_before_the_exit() -> None:
+    """CRI-13: the container does not end long after the answer."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        s.call("StopContainer", {"container_id": c1.id, "timeout": "5"}, {})
+        s.wait(0 if right else 1)
+        s.exited(c1, seen=False)
+
+        assert s.judge("CRI-13").verdict.words == ("kept" if right else "broken")
+
+
+def test_absent_image_is_no_error() -> None:
+    """CRI-23: the answer has no image, and is no error."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        request = {"image": {"image": "img:1"}}
+        if right:
+            s.call("ImageStatus", request, {})
+        else:
+            refuse(s, "ImageStatus", request, "NOT_FOUND")
+
+    assert_bites("CRI-23", tell)
+
+
+def test_present_image_has_id_and_size() -> None:
+    """CRI-23: an image that is there has both."""
+    request = {"image": {"image": "img:1"}}
+    assert_answer("CRI-23", "ImageStatus", request, {"image": IMAGE}, {"image": IMAGE | {"size": "0"}})
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "right", "wrong"),
+    [
+        ("1.32", "sha256:img", ""),
+        ("1.32", "img@sha256:d", "sha256:other"),
+        ("1.36", "sha256:img", "img@sha256:d"),
+    ],
+)
+def test_pulled_image_is_known_by_its_ref(kubernetes: str, right: str, wrong: str) -> None:
+    """CRI-24: by its id, before 1.36 also by a digest."""
+
+    def tell(s: Story, *, is_right: bool) -> None:
+        request = {"image": {"image": "img:1"}}
+        s.call("PullImage", request, {"image_ref": right if is_right else wrong})
+        s.call("ImageStatus", request, {"image": IMAGE})
+
+    assert_bites("CRI-24", lambda s, right: tell(s, is_right=right), kubernetes=kubernetes)
+
+
+def test_exec_keeps_its_timeout() -> None:
+    """CRI-26: it does not run on after its timeout, and is not cut short."""
+    for timeout, takes, error, words in (
+        (1, 0.5, "", "kept"),
+        (1, 1.0, "DEADLINE_EXCEEDED", "kept"),
+        (1, 9.0, "", "broken"),
+        (10, 1.0, "DEADLINE_EXCEEDED", "broken"),
+        (0, 60.0, "DEADLINE_EXCEEDED", "broken"),
+    ):
+        s, _, _, c1 = running()
+        request = {"container_id": c1.id, "cmd": ["alive"], "timeout": str(timeout)}
+        if error:
+            refuse(s, "ExecSync", request, error, takes=takes)
+        else:
+            s.call("ExecSync", request, {"exit_code": 1}, takes=takes)
+
+        assert s.judge("CRI-26").verdict.words == words
+
+
+def test_exec_needs_a_running_container() -> None:
+    """CRI-27: in an exited container it is an error."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        s.exited(c1)
+        request = {"container_id": c1.id, "cmd": ["alive"]}
+        s.call("ExecSync", request, {}, error="FAILED_PRECONDITION" if right else None)
+
+        assert s.judge("CRI-27").verdict.words == ("kept" if right else "broken")
+
+
+def test_target_is_in_the_same_sandbox() -> None:
+    """CRI-37: a debug container's target is a container of its own sandbox."""
+    for right in (True, False):
+        s, web, sandbox, c1 = running()
+        options = {"pid": "TARGET", "target_id": c1.id if right else "nobody"}
+        linux = {"security_context": {"namespace_options": options}}
+        s.create(web, sandbox, "dbg", config=s.container_config(web, "dbg", linux=linux))
+
+        assert s.judge("CRI-37").verdict.words == ("kept" if right else "broken")
+
+
+def test_sandbox_is_stopped_before_removal() -> None:
+    """CRI-41: RemovePodSandbox comes after StopPodSandbox."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        sandbox = s.run_sandbox(s.pod())
+        if right:
+            s.stop_sandbox(sandbox)
+        s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+
+    assert_bites("CRI-41", tell)
+
+
+def test_runtime_config_is_asked() -> None:
+    """CRI-42: before the first sandbox."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        if right:
+            s.call("RuntimeConfig", {}, {"linux": {}})
+        s.run_sandbox(s.pod())
+
+    assert_bites("CRI-42", tell)
+
+
+def test_what_was_injected_is_not_the_runtimes() -> None:
+    """CRI-08: an injected error breaks nothing."""
+    s = Story()
+    s.call("StopContainer", {"container_id": "nobody"}, error="INTERNAL")
+    list_containers(s)
+
+    assert s.judge("CRI-08").verdict.words == "not exercised"

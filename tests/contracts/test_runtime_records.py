@@ -1,0 +1,343 @@
+"""CRI contracts on records and lists: each is kept by a right runtime and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from running import running
+from runtime_reads import ALL, container_record, list_containers, list_sandboxes, refuse, sandbox_record
+from story import SandboxHandle, Story
+from twice import assert_bites
+
+
+def assert_reading(contract_id: str, right: dict[str, Any], wrong: dict[str, Any]) -> None:
+    """A status of a running container: the right fields keep the contract, the wrong ones break it."""
+    for fields, words in ((right, "kept"), (wrong, "broken")):
+        s, _, _, c1 = running()
+        s.call("ContainerStatus", {"container_id": c1.id}, {"status": container_record(c1, **fields)})
+
+        assert s.judge(contract_id).verdict.words == words
+
+
+def assert_sandbox(contract_id: str, right: dict[str, Any], wrong: dict[str, Any], **config: Any) -> None:
+    """A status of a new sandbox: the right fields keep the contract, the wrong ones break it."""
+
+    def tell(s: Story, *, is_right: bool) -> None:
+        pod = s.pod()
+        sandbox = s.run_sandbox(pod, config=s.sandbox_config(pod, **config), read=False)
+        record = sandbox_record(sandbox, **(right if is_right else wrong))
+        s.call("PodSandboxStatus", {"pod_sandbox_id": sandbox.id}, {"status": record})
+
+    assert_bites(contract_id, lambda s, right: tell(s, is_right=right))
+
+
+def uid_filter(sandbox: SandboxHandle) -> dict[str, Any]:
+    """The filter of a reading of one pod."""
+    return {"label_selector": {"io.kubernetes.pod.uid": sandbox.config["metadata"]["uid"]}}
+
+
+def test_removed_sandbox_is_gone() -> None:
+    """CRI-06: neither it nor its containers are listed again."""
+    for right in (True, False):
+        s, _, sandbox, c1 = running()
+        s.stop_sandbox(sandbox)
+        s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+        list_sandboxes(s)
+        list_containers(s, *([] if right else [container_record(c1, "CONTAINER_EXITED")]))
+
+        assert s.judge("CRI-06").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize(
+    ("contract_id", "rpc"), [("CRI-06", "RemovePodSandbox"), ("CRI-15", "RemoveContainer")]
+)
+def test_removing_what_is_gone_is_no_error(contract_id: str, rpc: str) -> None:
+    """CRI-06, CRI-15: removal is idempotent."""
+    field = "container_id" if rpc == "RemoveContainer" else "pod_sandbox_id"
+
+    def tell(s: Story, *, right: bool) -> None:
+        if right:
+            s.call(rpc, {field: "nobody"}, {})
+        else:
+            refuse(s, rpc, {field: "nobody"}, "NOT_FOUND")
+
+    assert_bites(contract_id, tell)
+
+
+@pytest.mark.parametrize(
+    ("asked", "right", "wrong"),
+    [
+        ({"state": {"state": "CONTAINER_RUNNING"}}, "CONTAINER_RUNNING", "CONTAINER_EXITED"),
+        ({"state": {}}, "CONTAINER_CREATED", "CONTAINER_RUNNING"),
+    ],
+)
+def test_state_filter_is_obeyed(asked: dict[str, Any], right: str, wrong: str) -> None:
+    """CRI-09: only records in the state asked for, where an empty state is the one with value 0."""
+    for state, words in ((right, "kept"), (wrong, "broken")):
+        s, _, _, c1 = running()
+        list_containers(s, container_record(c1, state), asked=asked)
+
+        assert s.judge("CRI-09").verdict.words == words
+
+
+@pytest.mark.parametrize(
+    "asked", [{"id": "other"}, {"pod_sandbox_id": "other"}, {"label_selector": {"a": "b"}}]
+)
+def test_other_filters_are_obeyed(asked: dict[str, Any]) -> None:
+    """CRI-09: nothing is listed that does not meet the filter."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        list_containers(s, container_record(c1))
+        list_containers(s, *([] if right else [container_record(c1)]), asked=asked)
+
+        assert s.judge("CRI-09").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize("wrong", ["twice", "missing", "stranger"])
+def test_list_is_exact(wrong: str) -> None:
+    """CRI-09: all that meets the filter, each once, and nothing that nobody made."""
+    for right in (True, False):
+        s, _, sandbox, c1 = running()
+        record, other = container_record(c1), container_record(c1) | {"id": "stranger"}
+        records = {"twice": [record, record], "missing": [], "stranger": [record, other]}[wrong]
+        list_containers(s, record, asked=uid_filter(sandbox))
+        list_containers(s, *([record] if right else records), asked=uid_filter(sandbox) | ALL)
+
+        assert s.judge("CRI-09").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize("wrong", ["0", "1750000000", "1750000000000000001"])
+def test_created_at_is_nanoseconds_and_stays(wrong: str) -> None:
+    """CRI-10: neither absent, nor seconds, nor another one than before."""
+    assert_reading("CRI-10", {}, {"created_at": wrong})
+
+
+def test_created_at_orders_attempts() -> None:
+    """CRI-10: a later attempt was created later."""
+    for right in (True, False):
+        s, web, sandbox, c1 = running()
+        s.exited(c1)
+        second = s.create(web, sandbox, "c1", 1)
+        second.created_at = c1.created_at + (1 if right else -1)
+        s.container_status(second, state="CONTAINER_CREATED")
+
+        assert s.judge("CRI-10").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize("wrong", [{"state": "CONTAINER_RUNNING"}, {"finished_at": "0"}])
+def test_stopped_container_has_exited(wrong: dict[str, Any]) -> None:
+    """CRI-14: once the stop was answered it is EXITED and has finished_at."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        s.stop(c1)
+        fields = {"state": "CONTAINER_EXITED", "finished_at": str(c1.created_at + 10**10)}
+        s.container_status(c1, **(fields | ({} if right else wrong)))
+
+        assert s.judge("CRI-14").verdict.words == ("kept" if right else "broken")
+
+
+def test_removed_container_is_gone() -> None:
+    """CRI-15: it is in no list and has no status."""
+    for listed, has_status, words in (
+        (False, False, "kept"),
+        (True, False, "broken"),
+        (False, True, "broken"),
+    ):
+        s, _, _, c1 = running()
+        s.exited(c1)
+        s.remove(c1)
+        list_containers(s, *([container_record(c1, "CONTAINER_EXITED")] if listed else []))
+        if has_status:
+            s.container_status(c1, state="CONTAINER_EXITED")
+        else:
+            refuse(s, "ContainerStatus", {"container_id": c1.id}, "NOT_FOUND")
+
+        assert s.judge("CRI-15").verdict.words == words
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"exit_code": 0}, {"finished_at": "0"}, {"reason": "Completed"}, {"exit_code": 0, "reason": "Error"}],
+)
+def test_exit_data_is_whole_and_true(wrong: dict[str, Any]) -> None:
+    """CRI-16: the code is the one the process ended with, and the reason goes with it."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        s.exited(c1, 3, seen=False)
+        fields = {"exit_code": 3, "reason": "Error", "finished_at": str(c1.created_at + 10**10)}
+        s.container_status(c1, state="CONTAINER_EXITED", **(fields | ({} if right else wrong)))
+
+        assert s.judge("CRI-16").verdict.words == ("kept" if right else "broken")
+
+
+def test_oom_kill_is_named() -> None:
+    """CRI-16: the reason of an out-of-memory kill is OOMKilled."""
+    for reason, words in (("OOMKilled", "kept"), ("Error", "broken")):
+        s, _, _, c1 = running()
+        s.record("runtime", op="oom", container_id=c1.id, exit_code=137)
+        at = str(c1.created_at + 10**10)
+        s.container_status(c1, state="CONTAINER_EXITED", exit_code=137, reason=reason, finished_at=at)
+
+        assert s.judge("CRI-16").verdict.words == words
+
+
+def test_exit_told_late_agrees() -> None:
+    """CRI-16: an exit recorded after the status has the same code."""
+    for code, words in ((3, "kept"), (4, "broken")):
+        s, _, _, c1 = running()
+        at = str(c1.created_at + 10**10)
+        s.container_status(c1, state="CONTAINER_EXITED", exit_code=3, finished_at=at)
+        s.exited(c1, code, seen=False)
+
+        assert s.judge("CRI-16").verdict.words == words
+
+
+def test_dead_records_stay() -> None:
+    """CRI-17: an exited container is listed until it is removed, but for a fault."""
+    for fault, listed, words in (
+        (False, True, "kept"),
+        (False, False, "broken"),
+        (True, False, "not exercised"),
+    ):
+        s, _, sandbox, c1 = running()
+        s.exited(c1)
+        if fault:
+            s.record("fault", what="all records vanish")
+        list_sandboxes(s, *([] if fault else [sandbox_record(sandbox)]))
+        list_containers(s, *([container_record(c1, "CONTAINER_EXITED")] if listed else []))
+
+        assert s.judge("CRI-17").verdict.words == words
+
+
+def test_status_of_what_stands_is_found() -> None:
+    """CRI-17: a container that was not removed is not NOT_FOUND."""
+    for right in (True, False):
+        s, _, sandbox, c1 = running()
+        s.exited(c1)
+        list_sandboxes(s, sandbox_record(sandbox))
+        list_containers(s, container_record(c1, "CONTAINER_EXITED"))
+        if not right:
+            refuse(s, "ContainerStatus", {"container_id": c1.id}, "NOT_FOUND")
+
+        assert s.judge("CRI-17").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize("wrong", [{"labels": {}}, {"annotations": {}}])
+def test_labels_and_annotations_come_back(wrong: dict[str, Any]) -> None:
+    """CRI-18: exactly as they were given, of containers and of sandboxes."""
+    assert_reading("CRI-18", {}, wrong)
+    assert_sandbox("CRI-18", {}, wrong, annotations={"a": ""})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("exited", "RUNNING"), ("exited", "CREATED"), ("started", "CREATED")]
+)
+def test_container_states_never_go_back(before: str, after: str) -> None:
+    """CRI-19: neither from EXITED nor from RUNNING."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        if before == "exited":
+            s.exited(c1)
+        if not right:
+            s.container_status(c1, state=f"CONTAINER_{after}")
+
+        assert s.judge("CRI-19").verdict.words == ("kept" if right else "broken")
+
+
+def test_list_that_says_the_same_is_looked_at_after_a_change() -> None:
+    """CRI-19: a list that repeats itself after an exit is wrong."""
+    for right in (True, False):
+        s, _, _, c1 = running()
+        for _ in range(2):
+            list_containers(s, container_record(c1))
+        s.exited(c1, seen=False)
+        call_id = s.begin("ListContainers", {})
+        if right:
+            s.end("ListContainers", call_id, {"containers": [container_record(c1, "CONTAINER_EXITED")]})
+        else:
+            same = next(
+                r["id"] for r in reversed(s.records) if r.get("rpc") == "ListContainers" and "response" in r
+            )
+            s.record("reply", rpc="ListContainers", id=call_id, same=same)
+
+        assert s.judge("CRI-19").verdict.words == ("kept" if right else "broken")
+
+
+def test_notready_is_final() -> None:
+    """CRI-20: a dead sandbox is never READY again."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        sandbox = s.run_sandbox(s.pod())
+        s.sandbox_died(sandbox)
+        state = "SANDBOX_NOTREADY" if right else "SANDBOX_READY"
+        list_sandboxes(s, sandbox_record(sandbox, state=state))
+
+    assert_bites("CRI-20", tell)
+
+
+def test_ready_sandbox_has_its_address() -> None:
+    """CRI-21: a READY sandbox has an IP, unless it is on the host's network."""
+    assert_sandbox("CRI-21", {}, {"network": {}})
+
+
+def test_address_of_a_sandbox_stays() -> None:
+    """CRI-21: the IP of a sandbox does not change."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        sandbox = s.run_sandbox(s.pod())
+        s.sandbox_status(sandbox, network={"ip": "10.88.0.2" if right else "10.88.0.3"})
+
+    assert_bites("CRI-21", tell)
+
+
+def test_namespace_modes_come_back() -> None:
+    """CRI-22: a sandbox on the host's network says so."""
+    linux = {"security_context": {"namespace_options": {"network": "NODE"}}}
+    assert_sandbox("CRI-22", {}, {"linux": {}}, linux=linux)
+
+
+WRONG_RECORDS: list[dict[str, Any]] = [
+    {"id": "other"},
+    {"image_ref": ""},
+    {"image_ref": "sha256:other"},
+    {"image": {}},
+    {"metadata": {}},
+    {"metadata": {"name": "c1", "attempt": 1}},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_RECORDS)
+def test_container_records_are_whole(wrong: dict[str, Any]) -> None:
+    """CRI-34: with all fields, and those of the container asked for."""
+    assert_reading("CRI-34", {}, wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"id": "other"}, {"metadata": {}}, {"created_at": "0"}])
+def test_sandbox_records_are_whole(wrong: dict[str, Any]) -> None:
+    """CRI-34: with all fields, and those of the sandbox asked for."""
+    assert_sandbox("CRI-34", {}, wrong)
+
+
+def test_sandbox_keeps_its_attempt() -> None:
+    """CRI-34: the metadata is what the sandbox was run with."""
+    assert_sandbox(
+        "CRI-34", {}, {"metadata": {"name": "web", "namespace": "default", "uid": "u", "attempt": 1}}
+    )
+
+
+def test_runtime_handler_is_the_one_asked_for() -> None:
+    """CRI-35: an asked handler is not replaced by the default one."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        config = s.sandbox_config(s.pod())
+        s.call("RunPodSandbox", {"config": config, "runtime_handler": "kata"}, {"pod_sandbox_id": "s1"})
+        record = sandbox_record(SandboxHandle("s1", config, 10**18), runtime_handler="kata" if right else "")
+        s.call("PodSandboxStatus", {"pod_sandbox_id": "s1"}, {"status": record})
+
+    assert_bites("CRI-35", tell)
+
+
+def test_image_id_is_that_of_the_image_asked_for() -> None:
+    """CRI-39: a container's image_id is the id it was created with."""
+    assert_reading("CRI-39", {}, {"image_id": "sha256:other"})

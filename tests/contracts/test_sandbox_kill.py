@@ -1,0 +1,162 @@
+"""SANDBOX contracts on how a pod is killed: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle
+
+ADDRESS = "10.88.0.2"
+
+
+def dying(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
+    """A pod whose container c1 runs, and which is being deleted."""
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.wait(5).delete(web)
+    s.wait(0.1)
+    return web, sandbox, c1
+
+
+@pytest.mark.parametrize("wrong", ["not stopped", "still stopping", "had exited unseen"])
+def test_containers_are_stopped_first(wrong: str) -> None:
+    """SANDBOX-18 breaks when the sandbox is stopped before its containers were."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        _, sandbox, c1 = dying(s)
+        if right:
+            s.stop(c1)
+        elif wrong == "still stopping":
+            s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+        elif wrong == "had exited unseen":
+            s.exited(c1, seen=False)
+        s.stop_sandbox(sandbox)
+
+    assert_bites("SANDBOX-18", tell)
+
+
+@pytest.mark.parametrize("wrong", ["never", "late", "after the record", "after the phase"])
+def test_sandbox_follows_its_last_container(wrong: str) -> None:
+    """SANDBOX-18 breaks when the sandbox is not stopped at once, before anything is removed or reported."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c1 = dying(s)
+        s.stop(c1)
+        if not right and wrong == "late":
+            s.wait(9)
+        if not right and wrong == "after the record":
+            s.remove(c1)
+        if not right and wrong == "after the phase":
+            s.status(web, "Succeeded")
+        if right or wrong != "never":
+            s.stop_sandbox(sandbox)
+
+    assert_bites("SANDBOX-18", tell)
+
+
+def test_no_record_is_removed_before_the_kill() -> None:
+    """SANDBOX-18 breaks when a record of a pod being deleted is removed before its sandbox was stopped."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        c1 = s.run_container(web, sandbox)
+        s.exited(c1, code=1)
+        s.delete(web)
+        if right:
+            s.stop_sandbox(sandbox)
+        s.remove(c1)
+
+    assert_bites("SANDBOX-18", tell)
+
+
+@pytest.mark.parametrize("wrong", ["never", "reported", "replaced"])
+def test_failed_sandbox_stop_is_retried(wrong: str) -> None:
+    """SANDBOX-19 breaks when the kill is given up, or the pod reported as over or run anew before it is."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c1 = dying(s)
+        s.stop(c1)
+        s.stop_sandbox(sandbox, error="INTERNAL")
+        if not right and wrong == "reported":
+            s.status(web, "Failed")
+        if not right and wrong == "replaced":
+            s.run_sandbox(web, attempt=1)
+        if right or wrong != "never":
+            s.wait(14).stop_sandbox(sandbox)
+
+    assert_bites("SANDBOX-19", tell)
+
+
+def test_unknown_sandbox_needs_no_retry() -> None:
+    """SANDBOX-19 owes nothing after NotFound."""
+    s = Story()
+    _, sandbox, c1 = dying(s)
+    s.stop(c1)
+    s.stop_sandbox(sandbox, error="NOT_FOUND")
+
+    assert s.judge("SANDBOX-19").verdict is Verdict.NOT_EXERCISED
+
+
+@pytest.mark.parametrize("wrong", ["sandbox stands", "not repeated"])
+def test_kill_goes_on_after_a_failed_stop(wrong: str) -> None:
+    """SANDBOX-26 breaks when a failed StopContainer ends the kill, or counts for nothing."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        _, sandbox, c1 = dying(s)
+        s.stop(c1, error="INTERNAL")
+        if right or wrong != "sandbox stands":
+            s.stop_sandbox(sandbox)
+            s.exited(c1, code=137)
+        if right:
+            s.wait(12).stop_sandbox(sandbox)
+
+    assert_bites("SANDBOX-26", tell)
+
+
+@pytest.mark.parametrize("wrong", ["", "10.88.0.9"])
+def test_address_outlives_the_sandbox(wrong: str) -> None:
+    """SANDBOX-20 breaks when the address is dropped with the sandbox, or was never told."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c1 = dying(s)
+        s.status(web, podIP=ADDRESS)
+        s.stop(c1)
+        s.stop_sandbox(sandbox)
+        s.sandbox_status(sandbox, network={})
+        s.status(web, "Succeeded", podIP=ADDRESS if right else wrong)
+
+    assert_bites("SANDBOX-20", tell)
+
+
+def test_address_goes_with_the_records() -> None:
+    """SANDBOX-20 lets the address go when every record has vanished, and no other address come."""
+    s = Story()
+    web = s.pod()
+    s.run_sandbox(web)
+    s.status(web, podIP=ADDRESS)
+    s.wait(1).call("ListPodSandbox", {}, {})
+    s.run_sandbox(web)
+    s.status(web)
+
+    assert s.judge("SANDBOX-20").verdict is Verdict.KEPT
+
+
+def test_invalid_address_is_not_shown() -> None:
+    """SANDBOX-21 breaks when what the runtime tells is copied, though it is no address."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web, read=False)
+        s.sandbox_status(sandbox, network={"ip": "foo"})
+        s.status(web, **({} if right else {"podIP": "foo"}))
+
+    assert_bites("SANDBOX-21", tell)

@@ -1,0 +1,115 @@
+"""SYNC contracts on pods that are let be, and on kills that fail: each is kept once and broken once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle
+
+PROBE = {"livenessProbe": {"httpGet": {"port": 80}}}
+
+
+def running(s: Story, **container: Any) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
+    """A pod whose containers c1 and c2 run; `container` adds to the spec of c1."""
+    two = [{"name": "c1", "image": "img:1", **container}, {"name": "c2", "image": "img:1"}]
+    web = s.pod(containers=two)
+    sandbox = s.run_sandbox(web)
+    c1, _ = (s.run_container(web, sandbox, name) for name in ("c1", "c2"))
+    s.wait(5)
+    return web, sandbox, c1
+
+
+def pull(s: Story, web: PodHandle) -> None:
+    """PullImage of the pod's image."""
+    request = {"image": {"image": "img:1"}, "sandbox_config": s.sandbox_config(web)}
+    s.call("PullImage", request, {"image_ref": "sha256:img:1"})
+
+
+@pytest.mark.parametrize("reason", ["deletion", "image", "sandbox", "told late"])
+def test_container_is_stopped_for_a_reason(reason: str) -> None:
+    """SYNC-13 breaks when a healthy container is stopped out of the blue."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c1 = running(s)
+        if right and reason == "deletion":
+            s.delete(web)
+        elif right and reason == "image":
+            web.manifest["spec"]["containers"][0]["image"] = "img:2"
+            s.set(web)
+        elif right and reason == "sandbox":
+            s.sandbox_died(sandbox)
+        s.stop(c1)
+        if right and reason == "told late":
+            s.deleted(web)
+
+    assert_bites("SYNC-13", tell)
+
+
+def test_unseen_probe_may_be_the_reason() -> None:
+    """SYNC-13 lets a container be stopped whose probe no call shows."""
+    s = Story()
+    _, _, c1 = running(s, **PROBE)
+    s.stop(c1)
+
+    assert s.judge("SYNC-13").verdict is Verdict.KEPT
+
+
+@pytest.mark.parametrize("wrong", ["sandbox", "container", "image"])
+def test_healthy_pod_is_let_be(wrong: str) -> None:
+    """SYNC-13 breaks when a ready sandbox is stopped, or what runs is made or pulled for again."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c1 = running(s)
+        if right:
+            s.exited(c1, code=1)
+            pull(s, web)
+            s.run_container(web, sandbox, attempt=1)
+            s.delete(web)
+            s.stop_sandbox(sandbox)
+        elif wrong == "sandbox":
+            s.stop_sandbox(sandbox)
+        elif wrong == "container":
+            s.create(web, sandbox, attempt=1)
+        else:
+            pull(s, web)
+
+    assert_bites("SYNC-13", tell)
+
+
+@pytest.mark.parametrize("wrong", ["made again", "forgotten"])
+def test_failed_kill_is_repeated_first(wrong: str) -> None:
+    """SYNC-06 breaks when a container is made beside one whose kill failed, or the kill is given up."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c1 = running(s, **PROBE)
+        s.stop(c1, error="INTERNAL")
+        if right:
+            s.wait(11).stop(c1)
+        if right or wrong == "made again":
+            s.run_container(web, sandbox, attempt=1)
+
+    assert_bites("SYNC-06", tell)
+
+
+@pytest.mark.parametrize("wrong", ["another container", "sandbox"])
+def test_failed_kill_ends_the_sync(wrong: str) -> None:
+    """SYNC-24 breaks when anything of the pod is made in the sync in which a kill failed."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, c1 = running(s, **PROBE)
+        s.stop(c1, error="INTERNAL")
+        if right:
+            s.wait(11).stop(c1)
+        if right or wrong != "sandbox":
+            s.run_container(web, sandbox, "c2", attempt=1)
+        else:
+            s.run_sandbox(web, attempt=1)
+
+    assert_bites("SYNC-24", tell)

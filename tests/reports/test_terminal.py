@@ -1,0 +1,262 @@
+"""The report to read: every part of it, without colour in a log and with colour in a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+from command import in_process
+from lines import HEADER, end, record, reply, trace
+from lines import call as begun
+from rich.console import Console
+from story import Story
+
+from kubelet_conformance.contract.baseline import Baseline
+from kubelet_conformance.contract.catalogue import row
+from kubelet_conformance.contract.checking import Check, judge_file
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, event
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.reports.breaks import BREAKS_SHOWN
+from kubelet_conformance.reports.run import Run
+from kubelet_conformance.reports.terminal import TerminalReport
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kubelet_conformance.contract.frame import Contract, Findings
+    from kubelet_conformance.trace.moment import Moment
+
+
+@contract("START-01", on=call("StartContainer"))
+def never_started(m: Moment) -> Findings:
+    """No container is ever started, which is a rule long enough to be set on more than one single line."""
+    return broken(f"{m.container.name if m.container else ''} was started")
+
+
+@never_started.clause("images", on=call("ImageStatus"))
+def _(_: Moment) -> Findings:
+    return broken("an image was asked for")
+
+
+@contract("SANDBOX-01", on=call("RunPodSandbox"))
+def sandbox_runs(_: Moment) -> Findings:
+    """A sandbox is run."""
+    return KEPT
+
+
+@contract("SANDBOX-02", on=event("Never"))
+def never_seen(_: Moment) -> Findings:
+    """Something that never happens."""
+    return KEPT
+
+
+@contract("SANDBOX-05", on=event("Never"), versions=since("1.33"))
+def later(_: Moment) -> Findings:
+    """Something of a later version."""
+    return KEPT
+
+
+@contract("SANDBOX-07", on=call("RunPodSandbox"))
+def owed(_: Moment) -> Findings:
+    """A sandbox is soon stopped."""
+    return answered(by=call("StopPodSandbox"), within=1, text="StopPodSandbox comes")
+
+
+CONTRACTS = [never_started, sandbox_runs, never_seen, later]
+
+
+def checked(path: Path, story: Story, *contracts: Contract, baseline: str = "") -> Check:
+    """A check of one story."""
+    path.write_bytes(story.text())
+    known = None
+    if baseline:
+        toml = path.with_suffix(".toml")
+        toml.write_text(baseline)
+        known = Baseline.read(str(toml), {each.id: each for each in contracts})
+    check = Check(contracts or CONTRACTS, known)
+    check.add(judge_file(str(path), check.contracts))
+    return check
+
+
+def printed(check: Check, run: Run | None = None, *, terminal: bool = False) -> str:
+    """The report as text."""
+    colours: Literal["standard"] | None = "standard" if terminal else None
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=70, color_system=colours)
+    TerminalReport(check, run or Run(), console).print()
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.fixture
+def story() -> Story:
+    """A pod of one container runs."""
+    s = Story(scenario="plain")
+    web = s.pod()
+    s.run_container(web, s.run_sandbox(web))
+    return s
+
+
+def plain_trace() -> bytes:
+    """A trace that depends on no helper: a pod of one container runs."""
+    metadata = {"name": "web", "namespace": "default", "uid": "u1"}
+    config = {"metadata": {"name": "c1"}, "image": {"image": "img:1"}}
+    return trace(
+        record(1, "pod", op="set", source="api", pod={"metadata": metadata}),
+        begun(2, "RunPodSandbox", {"config": {"metadata": metadata}}),
+        reply(3, "c2", "RunPodSandbox", response={"pod_sandbox_id": "0123456789abcdef"}),
+        begun(4, "ImageStatus", {"image": {"image": "img:1"}}),
+        reply(5, "c4", "ImageStatus", response={}),
+        begun(6, "CreateContainer", {"pod_sandbox_id": "0123456789abcdef", "config": config}),
+        reply(7, "c6", "CreateContainer", response={"container_id": "fedcba9876543210"}),
+        begun(8, "StartContainer", {"container_id": "fedcba9876543210"}),
+        reply(9, "c8", "StartContainer"),
+        end(10),
+        header=HEADER | {"scenario": "plain"},
+    )
+
+
+def test_whole_report(tmp_path: Path) -> None:
+    """Head, counts by area, the broken contract with its slices, what was not judged, and a last line."""
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(plain_trace())
+    check = Check(CONTRACTS)
+    check.add(judge_file(str(path), check.contracts))
+
+    assert (
+        printed(check).replace(str(path), "t.jsonl")
+        == """\
+Judged 1 trace, 10 records of Kubernetes 1.32 by 4 contracts.
+
+area     kept  broken  known deviation  not exercised  not applicable  error
+SANDBOX     1       -                -              1               1      -
+START       -       1                -              -               -      -
+
+BROKEN  START-01  MUST
+    No container is ever started, which is a rule long enough to be set on more than one single line.
+    source: @source@
+
+    in t.jsonl, scenario plain, clause images
+          +0.000 s  #4 ImageStatus img:1 -> absent (#5, 0.001 s later)
+      an image was asked for
+
+    in t.jsonl, scenario plain, clause main
+          +0.000 s  #8 StartContainer c1#0 (fedcba987654) of default/web -> ok (#9, 0.001 s later)
+      c1 was started
+    again: kubelet-conformance check t.jsonl --contract START-01
+
+not exercised (1)
+    SANDBOX-02
+
+not applicable (1)
+    since 1.33: SANDBOX-05
+
+FAILED: 1 kept, 1 broken, 0 known deviation, 1 not exercised, 1 not applicable, 0 error in 1 trace
+""".replace("@source@", row("START-01").source)
+    )
+
+
+def test_the_command_shows_it_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The printed command, as a shell reads it, shows the same break, whatever the file is called."""
+    s = Story()
+    web = s.pod()
+    s.run_sandbox(web)
+    s.wait(1).run_sandbox(web, attempt=1)
+    path = tmp_path / "a trace; with 'odd' name.jsonl"
+    check = checked(path, s, every_contract()["SANDBOX-04"])
+    report = printed(check, Run(kubernetes="1.32"))
+    command = report.partition("again: ")[2].partition("\n")[0]
+    ended = in_process(capsys, *shlex.split(command)[1:])
+
+    assert ended.code == 1
+    assert shlex.split(command)[-2:] == ["--kubernetes", "1.32"]
+    assert report.partition("BROKEN")[2] == ended.out.partition("BROKEN")[2]
+
+
+def test_deadline_shows_what_owed_it(tmp_path: Path, story: Story) -> None:
+    """What never came shows the record that owed it and the one at which time was up."""
+    story.wait(30).record("event", reason="Scheduled", uid="u", message="late")
+    report = printed(checked(tmp_path / "t.jsonl", story, owed))
+
+    assert re.search(r"\+0\.000 s +#\d+ RunPodSandbox default/web attempt 0 -> sandbox sandbox-", report)
+    assert re.search(r"\+30\.\d+ s +#\d+ event of pod u: Scheduled late", report)
+    assert "StopPodSandbox comes within 1 s" in report
+
+
+def test_many_breaks_are_cut(tmp_path: Path, story: Story) -> None:
+    """Few breaks are shown in full, one of each clause first, and the rest counted."""
+    for _ in range(20):
+        story.call("ImageStatus", {"image": {"image": "x"}}, {})
+    report = printed(checked(tmp_path / "t.jsonl", story, never_started))
+
+    assert report.count("scenario plain") == BREAKS_SHOWN
+    assert "c1 was started" in report
+    assert f"and {22 - BREAKS_SHOWN} more breaks" in report
+
+
+def test_known_and_stale(tmp_path: Path, story: Story) -> None:
+    """Known deviations come with their reasons, stale entries with their lines, known breaks in no slice."""
+    entry = '[[deviation]]\nid = "{}"\nreason = "{}"\n{}'
+    text = (
+        entry.format("START-01", "Being mended.", 'clause = "main"\n')
+        + entry.format("START-01", "Being mended.", 'clause = "images"\n')
+        + entry.format("SANDBOX-01", "Old.", "")
+    )
+    path = tmp_path / "t.jsonl"
+    report = printed(checked(path, story, *CONTRACTS, baseline=text))
+
+    assert "BROKEN" not in report
+    assert "known deviations (1)\n    START-01  Being mended.\n" in report
+    assert f"remove them (1)\n    {path.with_suffix('.toml')}:9: SANDBOX-01\n" in report
+    assert report.splitlines()[-1].startswith("FAILED: 1 kept, 0 broken, 1 known deviation, ")
+    assert report.splitlines()[-1].endswith("; 1 entry of the baseline stale")
+
+
+def test_partly_known_shows_what_is_not(tmp_path: Path, story: Story) -> None:
+    """Of a contract that is broken in a known and in an unknown way only the unknown one is shown."""
+    text = '[[deviation]]\nid = "START-01"\nreason = "r"\nclause = "images"\n'
+    report = printed(checked(tmp_path / "t.jsonl", story, never_started, baseline=text))
+
+    assert "c1 was started" in report
+    assert "an image was asked for" not in report
+
+
+def test_colours_only_in_a_terminal(tmp_path: Path, story: Story) -> None:
+    """A log has no escape at all; a terminal has colours, and no line of it is cut in two."""
+    check = checked(tmp_path / "t.jsonl", story)
+    plain, coloured = printed(check), printed(check, terminal=True)
+
+    assert "\x1b" not in plain
+    assert "\x1b[1;31mBROKEN\x1b[0m" in coloured
+    assert f"again: kubelet-conformance check {tmp_path / 't.jsonl'} --contract START-01" in coloured
+
+
+def test_nothing_of_a_trace_reaches_the_terminal_raw(tmp_path: Path) -> None:
+    """Names, images, messages and scenarios with escapes are shown by codes."""
+    odd = "\x1b[2J\u202e\x00x"
+    s = Story(scenario=odd)
+    web = s.pod(odd, containers=[{"name": odd, "image": odd}])
+    s.run_container(web, s.run_sandbox(web), odd)
+    report = printed(checked(tmp_path / "t.jsonl", s, never_started, sandbox_runs))
+
+    assert report.replace("\n", "").isprintable()
+    assert r"\x1b[2J\u202e\x00x was started" in report
+
+
+def test_trace_that_cannot_be_read_again(tmp_path: Path, story: Story) -> None:
+    """Where the trace is gone by the time of the report, the records are named and the report stands."""
+    path = tmp_path / "t.jsonl"
+    check = checked(path, story)
+    path.unlink()
+
+    assert re.search(r"records #\d+ \(the trace could not be read again\)", printed(check))
+
+
+def test_nothing_judged(tmp_path: Path) -> None:
+    """A report over no trace at all is still a report."""
+    assert printed(Check(CONTRACTS)).splitlines()[-1].startswith("INCONCLUSIVE: 0 kept")
+    assert tmp_path.exists()

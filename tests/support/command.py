@@ -1,0 +1,47 @@
+"""The command line as a user meets it, in this process or in one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+__all__ = ("Ended", "in_process", "in_subprocess")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def in_process(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Ended:
+    """Run the command here."""
+    capsys.readouterr()
+    code = main([str(each) for each in arguments])
+    captured = capsys.readouterr()
+    return Ended(code, captured.out, captured.err)
+
+
+def in_subprocess(*arguments: str | Path, **environment: str) -> Ended:
+    """Run the real command, as `python -m` does."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kubelet_conformance", *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        env=os.environ | environment,
+        timeout=120,
+    )
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -1,0 +1,95 @@
+"""Long traces: what a judge remembers follows what lives, not how much has happened."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pytest
+from stitching import histories, mix, stitch
+
+from kubelet_conformance.contract.judge import Judge
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.versions import parse_version
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.trace.reader import Reader
+from kubelet_fixtures import traces
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stitching import History
+
+EARLY_ROUND, LATE_ROUND = 2, 22
+
+
+@cache
+def parts() -> list[History]:
+    """The recorded histories that long traces are made of."""
+    return histories(traces() / "kubernetes-1.32")
+
+
+ROUND = sum(part.records for part in parts())
+MIDWAY = sum(part.records for part in parts()[:5]) + 150
+"""Into a round: a pod is alive and kept waiting."""
+
+
+@pytest.fixture(scope="module")
+def long_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every history, told over and over: about 200 000 records."""
+    path = tmp_path_factory.mktemp("long") / "long.jsonl"
+    stitch(path, parts(), (LATE_ROUND + 1) * ROUND)
+    return path
+
+
+def census(judge: Judge) -> dict[str, int]:
+    """How much of each kind is remembered."""
+    world = judge.world
+    entities = chain(
+        [world.node],
+        world.pods.values(),
+        world.names.values(),
+        world.sandboxes.values(),
+        world.containers.values(),
+    )
+    return {
+        "pods": len(world.pods),
+        "names": len(world.names),
+        "mirrors": len(world.mirrors),
+        "sandboxes": len(world.sandboxes),
+        "containers": len(world.containers),
+        "images": len(world.images),
+        "obligations": len(judge.ledger),
+        "monitors": sum(len(entity.monitors) for entity in entities),
+    }
+
+
+@pytest.mark.slow
+def test_memory_follows_what_lives(long_trace: Path) -> None:
+    """After 20 000 and after 200 000 records, at the same place in a history, as much is remembered."""
+    counted: dict[int, dict[str, int]] = {}
+    with Reader(long_trace) as reader:
+        judge = Judge("long", reader.header, every_contract().values(), parse_version("1.32"))
+        for number, record in enumerate(reader):
+            judge.feed(record)
+            if number % ROUND == MIDWAY:
+                counted[number // ROUND] = census(judge)
+    outcomes = judge.outcomes()
+
+    assert counted[EARLY_ROUND] == counted[LATE_ROUND]
+    assert counted[LATE_ROUND]["containers"] > 0
+    assert [key for key, one in outcomes.items() if one.verdict in {Verdict.BROKEN, Verdict.ERROR}] == []
+
+
+def test_long_traces_are_like_real_ones(tmp_path: Path) -> None:
+    """The mix of records and their size are those of the traces they are made of."""
+    path = tmp_path / "round.jsonl"
+    stitch(path, parts(), ROUND)
+
+    made, real = mix([path]), mix((traces() / "kubernetes-1.32").glob("*.jsonl"))
+
+    assert {kind: share for kind, share in made.items() if kind != "bytes"} == pytest.approx(
+        {kind: share for kind, share in real.items() if kind != "bytes"}, abs=0.01
+    )
+    assert made["bytes"] == pytest.approx(real["bytes"], rel=0.1)
