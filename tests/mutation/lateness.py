@@ -8,7 +8,7 @@ shows lateness and nothing else.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,10 +123,11 @@ class _Clock:
 
     def moved(self, value: Any, owner: str = "") -> Any:
         if isinstance(value, dict):
-            own = value.get("containerID", "").rpartition("//")[2] or owner  # pyright: ignore[reportUnknownVariableType]
-            return {key: self.moved(inner, own) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            whole = cast("Json", value)
+            own = whole.get("containerID", "").rpartition("//")[2] or owner
+            return {key: self.moved(inner, own) for key, inner in whole.items()}
         if isinstance(value, list):
-            return [self.moved(inner, owner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+            return [self.moved(inner, owner) for inner in cast("list[Any]", value)]
         if isinstance(value, str) and _is_nanoseconds(value):
             return str(int(value) + self._seconds * 10**9) if int(value) >= self._gap_ns else value
         if isinstance(value, str) and _is_date(value):
@@ -146,10 +147,9 @@ class _Clock:
 
 def _stamps(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for inner in value.values():  # pyright: ignore[reportUnknownVariableType]
-            yield from _stamps(inner)
+        yield from _stamps(list(cast("Json", value).values()))
     elif isinstance(value, list):
-        for inner in value:  # pyright: ignore[reportUnknownVariableType]
+        for inner in cast("list[Any]", value):
             yield from _stamps(inner)
     elif isinstance(value, str) and (_is_nanoseconds(value) or _is_date(value)):
         yield value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from story import Story
@@ -61,7 +61,10 @@ def test_life_of_a_pod(path: Path) -> None:
         f"StopContainer c1#0 ({short(c1.id)}) of default/web, timeout 3 s -> ok",
         f"the runtime tells: exited c1#0 ({short(c1.id)}) of default/web, code 137",
         f"ContainerStatus c1#0 ({short(c1.id)}) of default/web -> exited with code 137 Error",
-        f"StopPodSandbox sandbox {short(sandbox.id)} (attempt 0) of default/web -> UNKNOWN: told so (without effect)",
+        (
+            f"StopPodSandbox sandbox {short(sandbox.id)} (attempt 0) of default/web "
+            "-> UNKNOWN: told so (without effect)"
+        ),
         f"RemoveContainer c1#0 ({short(c1.id)}) of default/web -> ok",
         "pod removed from its source: default/web (api)",
         "pod object deleted: default/web",
@@ -74,7 +77,7 @@ def test_other_kinds(path: Path) -> None:
     s = Story()
     web = s.pod()
     waiting = {"name": "c1", "state": {"waiting": {"reason": "ContainerCreating"}}}
-    running = {"name": "c2", "state": {"running": {}}, "ready": True, "restartCount": 2}
+    running: dict[str, Any] = {"name": "c2", "state": {"running": {}}, "ready": True, "restartCount": 2}
     ended = {"name": "i1", "state": {"terminated": {"exitCode": 3}}}
     s.status(web, "Pending", initContainerStatuses=[ended], containerStatuses=[waiting, running])
     s.record(

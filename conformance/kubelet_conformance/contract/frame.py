@@ -109,6 +109,8 @@ class Clause:
     judge: JudgeFunction | None
     implication: Implication | None = None
     each: Each = "pod"
+    remembers: bool = False
+    """It only takes notes for the others and never finds anything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,6 +140,15 @@ class Contract:
 
         def add(judge: JudgeFunction) -> Contract:
             self.clauses.append(Clause(name, on, judge))
+            return self
+
+        return add
+
+    def remember(self, *, on: Pattern) -> Callable[[Callable[[Moment], None]], Contract]:
+        """Add a function that only takes notes for the judges; where both are called, in order of writing."""
+
+        def add(take_note: Callable[[Moment], None]) -> Contract:
+            self.clauses.append(Clause("", on, take_note, remembers=True))
             return self
 
         return add

@@ -247,7 +247,7 @@ def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
                 )
 
 
-@forgotten_with_the_kubelet.clause("history", on=ATTEMPTS)
+@forgotten_with_the_kubelet.remember(on=ATTEMPTS)
 def _(m: Moment) -> None:
     restart_at(m)
 

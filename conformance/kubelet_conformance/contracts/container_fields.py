@@ -99,14 +99,13 @@ class _Made:
 _MADE_REMEMBERED = 1_000
 
 
-@image_is_that_of_the_record.clause("created", on=done("CreateContainer"))
-def _made(m: Moment) -> Findings:
+@image_is_that_of_the_record.remember(on=done("CreateContainer"))
+def _made(m: Moment) -> None:
     if m.pod is not None:
         ids = m.pod.note(_Made).ids
         ids[m.response(CreateContainerReply).container_id] = None
         if len(ids) > _MADE_REMEMBERED:
             del ids[next(iter(ids))]
-    return None
 
 
 @image_is_that_of_the_record.clause("id", on=status())

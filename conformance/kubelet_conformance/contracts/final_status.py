@@ -71,7 +71,7 @@ def _is_deleted_for_good(pod: Pod) -> bool:
 def deleted_pod_ends_in_the_phase_of_its_exit_codes(m: Moment) -> Findings:
     """A deleted pod becomes Succeeded if all its app containers ended with 0, otherwise Failed, before its
     object goes; static pods are exempt.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod, now = m.pod, m.status
     if pod is None or now is None or pod.spec is None or not _is_deleted_for_good(pod) or now.reason:
         return None

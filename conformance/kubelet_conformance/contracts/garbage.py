@@ -49,7 +49,7 @@ def oldest_record_goes_first(m: Moment) -> Findings:
 def newest_record_is_kept(m: Moment) -> Findings:
     """While a pod lives, the newest record of each of its containers is kept, and one older than the newest
     dead one is removed soon after a death.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod, container = m.pod, m.container
     if pod is None or container is None or not pod.born or not _lives_on(pod):
         return None
@@ -119,7 +119,7 @@ def _was_unknown(container: Container) -> bool:
 def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
     """A sandbox is removed only when it is not ready, was stopped, and has no containers left; the newest one
     stays while its pod exists.
-    """  # noqa: D205 - one rule of two lines
+    """
     sandbox, pod = m.sandbox, m.pod
     if sandbox is None or pod is None or not sandbox.born:
         return None

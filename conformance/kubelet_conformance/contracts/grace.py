@@ -71,7 +71,7 @@ def grace_follows_the_reason(m: Moment) -> Findings:
     """A container is stopped with the pod's deletion grace period if the pod is being deleted, else after a
     failing liveness or startup probe with the probe's own grace period if it has one, else with the pod's; at
     least 2 s, but for a terminated pod in 1.22 to 1.26.
-    """  # noqa: D205 - one rule of two lines
+    """
     why = reasons(m)
     if not why or m.container is None or wait_before_stop(m).turns:
         return None
@@ -108,7 +108,7 @@ def _left(wait: Wait, reason: Reason) -> tuple[int, int]:
 def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     """The timeout is what the preStop hook and the wait for the container's turn have left of the grace, at
     least 2 s; for a terminated pod in 1.22 to 1.26 see TERM-11.
-    """  # noqa: D205 - one rule of two lines
+    """
     wait = wait_before_stop(m)
     why = reasons(m)
     if not why or not wait.turns or any(_overridden(m, reason) for reason in why):
@@ -132,7 +132,7 @@ def _open_pre_stop(container: Container) -> Execution | None:
 def hook_is_awaited_no_longer_than_the_grace(m: Moment) -> Findings:
     """A preStop hook that outlasts the grace is left at the grace's end, not before, and the container is
     stopped with 2 s; in 1.22 to 1.26 a terminated pod's with the whole grace once more.
-    """  # noqa: D205 - one rule of two lines
+    """
     hook = _open_pre_stop(m.container) if m.container else None
     why = reasons(m)
     if hook is None or not why:
@@ -207,20 +207,19 @@ def grace_only_shrinks(m: Moment) -> Findings:
     return KEPT
 
 
-@grace_only_shrinks.clause("asked", on=pod_set())
-def graces_are_remembered(m: Moment) -> Findings:
+@grace_only_shrinks.remember(on=pod_set())
+def graces_are_remembered(m: Moment) -> None:
     """Remember each grace that is asked for."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
     if m.pod is not None and grace is not None:
         m.pod.note(_Graces).asked.append((grace, m.seq))
-    return None
 
 
 @contract("WORK-08", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True, ">=1.31": True}))
 def grace_of_a_forced_deletion(m: Moment) -> Findings:
     """A forced deletion (grace 0) stops containers with the pod's own grace up to 1.26, with the least from
     1.31 on.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod = m.pod
     if pod is None or not forced(pod) or not known_to_kubelet(pod, m.node) or wait_before_stop(m).turns:
         return None

@@ -87,7 +87,7 @@ def _post_start_under_way(pod: Pod) -> Execution | None:
 def next_container_waits_for_the_hook(m: Moment) -> Findings:
     """The container after one with a postStart hook is created only when the hook has returned; exec hooks
     are called without a timeout.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod = m.pod
     if pod is None:
         return None
@@ -109,7 +109,7 @@ def exec_hook_has_no_timeout(m: Moment) -> Findings:
 def failed_post_start_kills(m: Moment) -> Findings:
     """A container whose postStart hook fails is killed with its grace, its preStop hook first, and a
     FailedPostStartHook event tells it.
-    """  # noqa: D205 - one rule of two lines
+    """
     container = m.container
     if container is None or container.state != "running" or _succeeded(m):
         return None
@@ -269,12 +269,11 @@ def pre_stop_is_for_running_containers(m: Moment) -> Findings:
     return KEPT if container.state == "running" else None
 
 
-@pre_stop_is_for_running_containers.clause("told", on=done("ContainerStatus"))
-def exits_are_remembered(m: Moment) -> Findings:
+@pre_stop_is_for_running_containers.remember(on=done("ContainerStatus"))
+def exits_are_remembered(m: Moment) -> None:
     """Remember when the kubelet reads that a container has exited."""
     record = m.response(ContainerStatusReply).status
     if m.container is not None and record is not None and record.state == "CONTAINER_EXITED":
         told = m.container.note(_Told)
         if told.t is None:
             told.t, told.seq = m.t, m.seq
-    return None

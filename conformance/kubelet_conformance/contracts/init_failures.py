@@ -138,7 +138,7 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
     )
 
 
-@out_of_memory_is_a_failure.clause("history", on=ATTEMPTS)
+@out_of_memory_is_a_failure.remember(on=ATTEMPTS)
 def _(m: Moment) -> None:
     restart_at(m)
 

@@ -232,7 +232,7 @@ def _asked_while_down(pod: Pod, node: Node) -> bool:
 def pod_deleted_meanwhile_is_stopped(m: Moment) -> Iterator[Finding]:
     """A pod that was deleted while the kubelet was down is stopped after its start: with its grace while the
     object exists, else with the least and without hooks.
-    """  # noqa: D205 - one rule of two lines
+    """
     if m.node.lives < 1:
         return
     for pod in list(m.world.pods.values()):
@@ -337,7 +337,7 @@ def initialized_pods_stay_initialized(m: Moment) -> Iterator[Finding]:
 def dead_sandbox_is_replaced_after_a_reboot(m: Moment) -> Iterator[Finding]:
     """A pod whose sandbox died while the kubelet was down gets a new one with the next attempt number, unless
     it is to run only once.
-    """  # noqa: D205 - one rule of two lines
+    """
     node = m.node
     for pod in list(m.world.pods.values()):
         sandbox = pod.sandbox

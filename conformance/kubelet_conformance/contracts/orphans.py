@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def unknown_pod_is_killed_quickly(m: Moment) -> Findings:
     """A pod at the runtime that no source knows is stopped with the least grace (1 s up to 1.26, 2 s from
     1.28) and without its preStop hooks, soon after the kubelet has heard from all sources.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod, container = m.pod, m.container
     if pod is None or container is None or container.state != "running" or known_to_kubelet(pod, m.node):
         return None
@@ -57,11 +57,10 @@ class _Faults:
         self.t = float("-inf")
 
 
-@unknown_pod_is_killed_quickly.clause("faults", on=FAULT)
-def faults_are_remembered(m: Moment) -> Findings:
+@unknown_pod_is_killed_quickly.remember(on=FAULT)
+def faults_are_remembered(m: Moment) -> None:
     """Remember the last fault: a source may be out of reach."""
     m.node.note(_Faults).t = m.t
-    return None
 
 
 @unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers"))

@@ -42,7 +42,7 @@ def _liveness(container: Container, m: Moment) -> Probe | None:
 def failing_liveness_kills_at_once(m: Moment) -> Findings:
     """When a liveness probe has failed as often in a row as its threshold says, the container is killed at
     once, not at the next resync.
-    """  # noqa: D205 - one rule of two lines
+    """
     container, pod = m.container, m.pod
     probe = _liveness(container, m) if container else None
     if container is None or pod is None or probe is None or m.reply.error is not None or not container.born:

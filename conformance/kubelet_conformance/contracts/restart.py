@@ -131,7 +131,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
     )
 
 
-@created_one_is_started_again.clause("history", on=ATTEMPTS)
+@created_one_is_started_again.remember(on=ATTEMPTS)
 def _(m: Moment) -> None:
     restart_at(m)
 

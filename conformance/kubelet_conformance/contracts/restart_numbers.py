@@ -100,14 +100,14 @@ def tries_do_not_count(m: Moment) -> Findings:
     return None
 
 
-@tries_do_not_count.clause("failed", on=failed("CreateContainer"))
+@tries_do_not_count.remember(on=failed("CreateContainer"))
 def _(m: Moment) -> None:
     if m.pod is not None and m.sandbox is not None and m.reply.error and not m.reply.effect:
         meta = asked(m).metadata
         m.pod.note(_Failed).attempts[meta.name] = meta.attempt, m.sandbox.id
 
 
-@tries_do_not_count.clause("made", on=done("CreateContainer"))
+@tries_do_not_count.remember(on=done("CreateContainer"))
 def _(m: Moment) -> None:
     if m.pod is not None:
         m.pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)

@@ -134,10 +134,9 @@ def _outside(m: Moment) -> bool:
     return m.node.note(_Outside).happened[m.call.rpc]
 
 
-@filters_are_obeyed.clause("outside", on=OUTSIDE)
-def _filters_after_a_fault(m: Moment) -> Findings:
+@filters_are_obeyed.remember(on=OUTSIDE)
+def _filters_after_a_fault(m: Moment) -> None:
     _remember_outside(m)
-    return None
 
 
 def _remember_outside(m: Moment) -> None:
@@ -178,10 +177,9 @@ def status_of_what_stands(m: Moment) -> Findings:
     return broken(f"{one.id[:12]} was never removed and is not found")
 
 
-@records_stay_until_removed.clause("outside", on=OUTSIDE)
-def _records_after_a_fault(m: Moment) -> Findings:
+@records_stay_until_removed.remember(on=OUTSIDE)
+def _records_after_a_fault(m: Moment) -> None:
     _remember_outside(m)
-    return None
 
 
 class _Removed:
@@ -308,9 +306,8 @@ def _may_have_been_made(pod: Pod) -> bool:
     return any(c.rpc in {"CreateContainer", "RunPodSandbox"} for c in pod.calls_open.values())
 
 
-@filters_are_obeyed.clause("leftover", on=failed("CreateContainer", "RunPodSandbox"))
-def _may_leave_something(m: Moment) -> Findings:
+@filters_are_obeyed.remember(on=failed("CreateContainer", "RunPodSandbox"))
+def _may_leave_something(m: Moment) -> None:
     """A call that failed may have left a record behind."""
     if m.pod is not None and m.reply.effect:
         m.pod.note(_Attempted).unclear = True
-    return None

@@ -113,12 +113,11 @@ def sandbox_in_use_was_made_or_found(m: Moment) -> Findings:
     return KEPT if m.sandbox.born and m.sandbox.status_t is None else None
 
 
-@first_sandbox_is_attempt_zero.clause("failed", on=failed("RunPodSandbox"))
-def _nothing_was_made(m: Moment) -> Findings:
+@first_sandbox_is_attempt_zero.remember(on=failed("RunPodSandbox"))
+def _nothing_was_made(m: Moment) -> None:
     """A RunPodSandbox that failed without any effect made none."""
     if m.pod is not None and not m.reply.effect:
         m.pod.note(_Asked).run = False
-    return None
 
 
 @first_sandbox_is_attempt_zero.clause("asked for", on=done("ListPodSandbox"))

@@ -42,12 +42,11 @@ def replacement_begins_with_initialization(m: Moment) -> Findings:
     return KEPT if records else None
 
 
-@replacement_begins_with_initialization.clause("removal", on=failed("RemoveContainer"))
-def _removal_was_tried(m: Moment) -> Findings:
+@replacement_begins_with_initialization.remember(on=failed("RemoveContainer"))
+def _removal_was_tried(m: Moment) -> None:
     """A removal that fails does not hold the replacement up."""
     if m.container is not None:
         m.container.note(_Kept).tried = True
-    return None
 
 
 @replacement_begins_with_initialization.clause("not before", on=call("RemoveContainer"))

@@ -115,7 +115,7 @@ def _awaits_startup(container: Container) -> bool:
     return not any(one.note(_Startup).passed for one in pod.containers.get(container.name, ()))
 
 
-@next_once_it_runs.clause("startup", on=done("ExecSync"))
+@next_once_it_runs.remember(on=done("ExecSync"))
 def _(m: Moment) -> None:
     _note_startup(m)
 
@@ -281,7 +281,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
     )
 
 
-@created_one_is_started_again.clause("history", on=ATTEMPTS)
+@created_one_is_started_again.remember(on=ATTEMPTS)
 def _(m: Moment) -> None:
     restart_at(m)
 

@@ -20,6 +20,7 @@ from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
     Label,
 )
+from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.manifests import Handler
 
 if TYPE_CHECKING:
@@ -223,7 +224,12 @@ def termination_message_has_a_fresh_file(m: Moment) -> Findings:
 
 
 def _seconds(text: str | None) -> int | None:
-    return None if text is None else int(datetime.fromisoformat(text).timestamp())
+    if text is None:
+        return None
+    try:
+        return int(datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        raise BodyError(f"{text[:40]!r} is no time") from None
 
 
 def _told_times(one: ContainerStatus) -> Iterator[tuple[str, str, str | None, str | None]]:

@@ -214,12 +214,11 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
     return broken(f"podIP is absent, the sandbox has {newest.ip}", newest.run.seq if newest.run else None)
 
 
-@addresses_are_those_of_the_sandbox.clause("given", on=done("PodSandboxStatus"))
-def _addresses_given(m: Moment) -> Findings:
+@addresses_are_those_of_the_sandbox.remember(on=done("PodSandboxStatus"))
+def _addresses_given(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.pod is not None and record is not None and record.network is not None and record.network.ip:
         m.pod.note(_Addresses).first_t.setdefault(record.network.ip, m.t)
-    return None
 
 
 @addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())

@@ -319,8 +319,8 @@ def pod_waits_for_the_network(m: Moment) -> Findings:
     return KEPT if pod.set_t < memory.up_t else None
 
 
-@pod_waits_for_the_network.clause("told", on=done("Status"))
-def _network_is_told(m: Moment) -> Findings:
+@pod_waits_for_the_network.remember(on=done("Status"))
+def _network_is_told(m: Moment) -> None:
     """The runtime tells whether its network is ready."""
     memory, reply = m.node.note(_Network), m.response(StatusReply).status
     conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}
@@ -329,4 +329,3 @@ def _network_is_told(m: Moment) -> Findings:
         memory.down_t, memory.up_t = m.t, None
     elif ready and was_down:
         memory.up_t = m.t
-    return None

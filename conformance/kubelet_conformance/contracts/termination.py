@@ -50,7 +50,7 @@ def _was_asked_since(container: Container, sandbox: Sandbox) -> bool:
 def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
     """A sandbox is stopped only after StopContainer was answered for each of its running containers, and then
     at once; the pod's object goes only after its sandbox was stopped.
-    """  # noqa: D205 - one rule of two lines
+    """
     sandbox = m.sandbox
     if sandbox is None or not (sandbox.born or m.node.born):
         return None
@@ -89,18 +89,17 @@ def _left_out(pod: Pod | None, sandbox: Sandbox) -> Container | None:
     return next((c for c in (*running, *believed) if not c.stops and c.sandbox is sandbox), None)
 
 
-@containers_are_stopped_before_the_sandbox.clause("kill", on=call("StopContainer", "ExecSync"))
-def kill_is_remembered(m: Moment) -> Findings:
+@containers_are_stopped_before_the_sandbox.remember(on=call("StopContainer", "ExecSync"))
+def kill_is_remembered(m: Moment) -> None:
     """Remember whom the kill of a pod concerns."""
     pod, container = m.pod, m.container
     if pod is None or container is None or not pod.born or pod.note(_Kill).of:
-        return None
+        return
     if m.call.rpc == "ExecSync" and not runs_pre_stop(m):
-        return None
+        return
     dead = container.sandbox is not None and container.sandbox.state == "notready"
     if pod.termination is not None or at_its_end(pod) or dead:
         pod.note(_Kill).of = tuple(c for c in pod.every_container() if c.born and believed_running(c))
-    return None
 
 
 @containers_are_stopped_before_the_sandbox.clause("sandbox-next", on=_STOPPED)
@@ -199,7 +198,7 @@ def _has_no_work(pod: Pod) -> bool:
 def finished_pod_gives_up_its_sandbox(m: Moment) -> Findings:
     """When nothing of a pod is left to run, its sandbox is stopped without waiting for a deletion; sidecars
     that still run are stopped first, with their grace.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod, container = m.pod, m.container
     if pod is None or container is None or m.exit is None or m.exit.code is None or not pod.born:
         return None

@@ -82,7 +82,7 @@ def update_does_not_undo_a_kill(m: Moment) -> Findings:
 def termination_is_irreversible(m: Moment) -> Findings:
     """Once a pod was asked to go, nothing of it is made or started any more, but for the steps of the sync
     that was under way.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod = m.pod
     if pod is None or not pod.born or pod.termination is None:
         return None
@@ -110,21 +110,19 @@ class _LastStep:
         self.busy_when_asked = False
 
 
-@termination_is_irreversible.clause("asked", on=TERMINATION_ASKED)
-def sync_under_way_is_remembered(m: Moment) -> Findings:
+@termination_is_irreversible.remember(on=TERMINATION_ASKED)
+def sync_under_way_is_remembered(m: Moment) -> None:
     """Remember whether a sync may be under way: its remaining steps are still allowed."""
     if m.pod is not None and m.pod.termination is None:
         work = m.pod.note(_LastStep)
         work.busy_when_asked = worker_is_busy(m.pod) or m.t - work.t < 1.0
-    return None
 
 
-@termination_is_irreversible.clause("steps", on=_ANSWERED)
-def steps_are_remembered(m: Moment) -> Findings:
+@termination_is_irreversible.remember(on=_ANSWERED)
+def steps_are_remembered(m: Moment) -> None:
     """Remember when a step was answered: what follows it belongs to the same sync."""
     if m.pod is not None:
         m.pod.note(_LastStep).t = m.t
-    return None
 
 
 @termination_is_irreversible.clause("gone", on=deleted().either(END))
@@ -148,7 +146,7 @@ _TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended, "its phase is 
 def pod_that_is_to_go_is_stopped(m: Moment) -> Iterator[Finding]:
     """A pod that is being deleted, was removed, or was sent with a terminal phase has each of its running
     containers stopped, as soon as its worker is free.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod = m.pod
     if pod is None or not pod.born or not m.node.kubelet_up or m.node.listing_failed:
         return
@@ -196,7 +194,7 @@ def failed_termination_is_tried_again(m: Moment) -> Findings:
 def stop_is_not_believed_blindly(m: Moment) -> Findings:
     """When a container of a terminating pod is read as running after its stop succeeded, it is stopped again
     before the pod ends.
-    """  # noqa: D205 - one rule of two lines
+    """
     container, pod = m.container, m.pod
     record = m.response(ContainerStatusReply).status
     if container is None or pod is None or record is None or record.state != "CONTAINER_RUNNING":
@@ -238,7 +236,7 @@ def stopped_pod_goes(m: Moment) -> Findings:
 def records_stay_until_the_pod_is_stopped(m: Moment) -> Findings:
     """The newest record of each container of a terminating pod stays until the sandbox was stopped, and the
     final status tells the exit codes that the runtime gave.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod, container = m.pod, m.container
     if pod is None or container is None or not pod.born or pod.termination is None:
         return None
@@ -293,7 +291,7 @@ def finished_pods_stayed_finished(m: Moment) -> Iterator[Finding]:
 def container_is_not_made_twice(m: Moment) -> Findings:
     """A container is created only when the kubelet can know that no other one of its name runs or is about to
     be started in the pod.
-    """  # noqa: D205 - one rule of two lines
+    """
     pod = m.pod
     if pod is None or not pod.born:
         return None
