@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -46,7 +46,11 @@ ODD: list[Any] = [
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where something stands inside a body."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        inside = list(cast("dict[str, Any]", value).items())
+    elif isinstance(value, list):
+        inside = list(enumerate(cast("list[Any]", value)))
     for key, part in inside:
         if path:
             yield (*path, key)

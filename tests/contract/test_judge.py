@@ -144,6 +144,14 @@ def by_version(_: Moment) -> Findings:
     return KEPT
 
 
+def test_rule_that_ended() -> None:
+    """A version later than every range is told for which ones the rule holds."""
+    ended = ByVersion({"1.22..1.26": True})
+
+    assert ended.why_not((1, 32)) == "only for 1.22..1.26"
+    assert ended.why_not((1, 40)) == "unverified for 1.40"
+
+
 @pytest.mark.parametrize(
     ("kubernetes", "verdict", "reason"),
     [

@@ -127,7 +127,8 @@ class _Clock:
             own = whole.get("containerID", "").rpartition("//")[2] or owner
             return {key: self.moved(inner, own) for key, inner in whole.items()}
         if isinstance(value, list):
-            return [self.moved(inner, owner) for inner in cast("list[Any]", value)]
+            items: list[Any] = value
+            return [self.moved(inner, owner) for inner in items]
         if isinstance(value, str) and _is_nanoseconds(value):
             return str(int(value) + self._seconds * 10**9) if int(value) >= self._gap_ns else value
         if isinstance(value, str) and _is_date(value):
@@ -149,7 +150,8 @@ def _stamps(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         yield from _stamps(list(cast("Json", value).values()))
     elif isinstance(value, list):
-        for inner in cast("list[Any]", value):
+        items: list[Any] = value
+        for inner in items:
             yield from _stamps(inner)
     elif isinstance(value, str) and (_is_nanoseconds(value) or _is_date(value)):
         yield value

@@ -85,8 +85,8 @@ class _Tally:
         self._failed = ""
 
     def owe(self, obligation: Obligation, moment: Moment) -> None:
-        whole_node = obligation.due.whole_node or moment.pod is None
-        self._judge.ledger.owe(obligation, moment.node if whole_node else moment.pod)
+        of_pod = None if obligation.due.whole_node else moment.pod
+        self._judge.ledger.owe(obligation, of_pod or moment.node)
 
     def broken(self, clause: Clause, seqs: tuple[int, ...], text: str) -> None:
         outcome = self._outcome

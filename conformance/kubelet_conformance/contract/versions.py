@@ -72,6 +72,8 @@ class ByVersion(Generic[E]):
         lowest = min(low for low, _, _ in self._ranges)
         if OLDEST_READ <= version < lowest:
             return f"since {lowest[0]}.{lowest[1]}"
+        if max(high for _, high, _ in self._ranges) < version <= NEWEST_READ:
+            return f"only for {self.text}"
         return f"unverified for {version[0]}.{version[1]}"
 
 
