@@ -8,7 +8,7 @@ shows lateness and nothing else.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,13 +122,11 @@ class _Clock:
                 self._exact[status["id"]] = times
 
     def moved(self, value: Any, owner: str = "") -> Any:
-        if isinstance(value, dict):
-            whole = cast("Json", value)
-            own = whole.get("containerID", "").rpartition("//")[2] or owner
-            return {key: self.moved(inner, own) for key, inner in whole.items()}
-        if isinstance(value, list):
-            items: list[Any] = value
-            return [self.moved(inner, owner) for inner in items]
+        if _is_object(value):
+            own = value.get("containerID", "").rpartition("//")[2] or owner
+            return {key: self.moved(inner, own) for key, inner in value.items()}
+        if _is_list(value):
+            return [self.moved(inner, owner) for inner in value]
         if isinstance(value, str) and _is_nanoseconds(value):
             return str(int(value) + self._seconds * 10**9) if int(value) >= self._gap_ns else value
         if isinstance(value, str) and _is_date(value):
@@ -147,14 +145,21 @@ class _Clock:
 
 
 def _stamps(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from _stamps(list(cast("Json", value).values()))
-    elif isinstance(value, list):
-        items: list[Any] = value
-        for inner in items:
+    if _is_object(value):
+        yield from _stamps(list(value.values()))
+    elif _is_list(value):
+        for inner in value:
             yield from _stamps(inner)
     elif isinstance(value, str) and (_is_nanoseconds(value) or _is_date(value)):
         yield value
+
+
+def _is_object(value: Any) -> TypeGuard[Json]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def _is_nanoseconds(text: str) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import sys
 
 import click
@@ -26,7 +28,8 @@ class Progress:
         self._before = 0
         self._count = 0
         self._logged = 0
-        self._live = sys.stderr is not None and sys.stderr.isatty()
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._live = is_terminal and os.environ.get("TERM") != "dumb"
 
     def begin(self, path: str) -> None:
         """The next trace."""
@@ -51,7 +54,7 @@ class Progress:
         path = self._path if len(self._path) <= _PATH_CHARS else f"…{self._path[1 - _PATH_CHARS :]}"
         text = f"judging {safe(path)} ({self._number} of {self._traces}), {every:,} records so far"
         if self._live:
-            self._write(f"\r\x1b[2K{text}", newline=False)
+            self._write(f"\r\x1b[2K{text[: shutil.get_terminal_size().columns - 1]}", newline=False)
         elif every - self._logged >= LOGGED_RECORDS:
             self._logged = every
             self._write(text, newline=True)

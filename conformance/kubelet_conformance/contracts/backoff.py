@@ -24,6 +24,7 @@ from kubelet_conformance.contracts.instances import (
     asked,
     awake,
     failed_run,
+    newly_imaged,
     start_of,
     to_watch,
     wants_restart,
@@ -156,19 +157,13 @@ def success_is_held_up_too(m: Moment) -> Findings:
 @contract("BACKOFF-05", on=pod_set(), needs=(CRI, PODS))
 def change_begins_anew(m: Moment) -> Iterator[Finding]:
     """The back-off belongs to one pod, container and definition: a changed image is started at once."""
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
-        return
-    for new in manifest.spec.containers:
-        newest, old = pod.newest(new.name), pod.container_spec(new.name)
-        if newest is None or old is None or newest.state != "exited" or old.image == new.image:
-            continue
-        if wants_restart(pod, newest):
+    for newest in newly_imaged(m, "exited"):
+        if newest.pod is not None and wants_restart(newest.pod, newest):
             yield answered(
-                by=start_of(new.name),
+                by=start_of(newest.name),
                 within=REACTION,
                 unless=HELD_UP,
-                text=f"{new.name} is made at once with its new image",
+                text=f"{newest.name} is made at once with its new image",
             )
 
 

@@ -36,7 +36,9 @@ __all__ = (
     "finished_t",
     "first_missing",
     "following",
+    "in_place",
     "made_in",
+    "newly_imaged",
     "of_container",
     "recorded",
     "regular_inits",
@@ -199,6 +201,23 @@ def wants_restart(pod: Pod, container: Container) -> bool | None:
     if pod.restart_policy == "OnFailure":
         return container.exit.code != 0
     return pod.restart_policy == "Always"
+
+
+def in_place(container: Container) -> bool:
+    """Its sandbox is ready and nobody stops it."""
+    sandbox = container.sandbox
+    return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
+
+
+def newly_imaged(m: Moment, state: str) -> Iterator[Container]:
+    """The newest instances in this state whose image the manifest just sent changes, app containers only."""
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+        return
+    for new in manifest.spec.containers:
+        newest, old = pod.newest(new.name), pod.container_spec(new.name)
+        if newest is not None and old is not None and newest.state == state and old.image != new.image:
+            yield newest
 
 
 def regular_inits(pod: Pod) -> Iterator[ContainerSpec]:

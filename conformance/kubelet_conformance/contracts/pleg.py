@@ -26,6 +26,7 @@ from kubelet_conformance.trace.bodies import (
     ListPodSandboxRequest,
 )
 from kubelet_conformance.trace.records import RuntimeEvent
+from kubelet_conformance.trace.under_way import WORK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,16 +106,7 @@ class _Quiet:
         self.inspected = deque[tuple[float, int]](maxlen=_INSPECTIONS_MAX + 1)
 
 
-_CHANGES = call(
-    "RunPodSandbox",
-    "StopPodSandbox",
-    "RemovePodSandbox",
-    "PullImage",
-    "CreateContainer",
-    "StartContainer",
-    "StopContainer",
-    "RemoveContainer",
-).either(
+_CHANGES = call(*sorted(WORK - {"ExecSync"})).either(
     done("RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "PullImage"),
     failed("RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "PullImage"),
     failed("PodSandboxStatus", "ContainerStatus"),

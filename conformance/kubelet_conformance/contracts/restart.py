@@ -13,6 +13,8 @@ from kubelet_conformance.contracts.instances import (
     HELD_UP,
     asked,
     creation_of,
+    in_place,
+    newly_imaged,
     recorded,
     start_of,
     stop_of,
@@ -35,18 +37,12 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Container, Pod
 
 
-def _in_place(container: Container) -> bool:
-    """Its sandbox is ready and nobody stops it."""
-    sandbox = container.sandbox
-    return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
-
-
 def _app_exit(m: Moment) -> Container | None:
     """The app container that ended by itself just now, in a pod that is to run."""
     container = m.container
     if container is None or m.exit is None or m.exit.commanded or m.exit.code is None:
         return None
-    return container if container.kind == "app" and to_watch(m) and _in_place(container) else None
+    return container if container.kind == "app" and to_watch(m) and in_place(container) else None
 
 
 def _changed(container: Container, config: ContainerConfig | None = None) -> bool:
@@ -75,7 +71,7 @@ def no_record_means_start(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "app" or not to_watch(m):
         return None
-    if container is not pod.newest(container.name) or not _in_place(container) or at_its_end(pod):
+    if container is not pod.newest(container.name) or not in_place(container) or at_its_end(pod):
         return None
     return answered(
         by=start_of(container.name),
@@ -121,7 +117,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "app" or not to_watch(m):
         return None
-    if not _in_place(container) or container.state != "created":
+    if not in_place(container) or container.state != "created":
         return None
     return answered(
         by=start_of(container.name),
@@ -154,7 +150,7 @@ def _(m: Moment) -> Findings:
     container, told = m.container, m.response(ContainerStatusReply).status
     if container is None or told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
-    if container.state == "unknown" or not to_watch(m) or not _in_place(container):
+    if container.state == "unknown" or not to_watch(m) or not in_place(container):
         return None
     return answered(
         by=stop_of(container),
@@ -234,20 +230,14 @@ def nothing_restarts_in_termination(m: Moment) -> Findings:
 @contract("RESTART-07", on=pod_set(), needs=(CRI, PODS))
 def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
     """A running app container whose definition changed is stopped and made again, under every policy."""
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
-        return
-    for new in manifest.spec.containers:
-        newest, old = pod.newest(new.name), pod.container_spec(new.name)
-        if newest is None or old is None or newest.state != "running" or old.image == new.image:
-            continue
-        if _in_place(newest):
+    for newest in newly_imaged(m, "running"):
+        if in_place(newest):
             yield answered(
                 by=stop_of(newest),
                 within=REACTION,
                 unless=HELD_UP.either(exited()),
-                not_before=creation_of(new.name),
-                text=f"{new.name} is stopped for its new image",
+                not_before=creation_of(newest.name),
+                text=f"{newest.name} is stopped for its new image",
             )
 
 
@@ -261,7 +251,7 @@ def _(m: Moment) -> Findings:
 
 def _is_restart(m: Moment, container: Container) -> bool:
     """A running app container was stopped in a pod that goes on."""
-    if container.kind != "app" or not to_watch(m) or not _in_place(container):
+    if container.kind != "app" or not to_watch(m) or not in_place(container):
         return False
     return (
         container.start is not None and not container.start_failed and container is _newest(m.pod, container)

@@ -16,6 +16,7 @@ from kubelet_conformance.contracts.instances import (
     creation_of,
     first_missing,
     following,
+    in_place,
     made_in,
     recorded,
     sidecars,
@@ -55,17 +56,12 @@ def _apps_made(pod: Pod, sandbox: Sandbox | None) -> bool:
     return any(one.sandbox is sandbox for one in pod.of_kind("app"))
 
 
-def _in_place(container: Container) -> bool:
-    sandbox = container.sandbox
-    return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
-
-
 def _ended(m: Moment) -> Container | None:
     """The sidecar that ended by itself just now, in a pod that goes on."""
     container, pod = m.container, m.pod
     if container is None or pod is None or m.exit is None or m.exit.commanded or container.kind != "sidecar":
         return None
-    return container if to_watch(m) and _in_place(container) and not at_its_end(pod) else None
+    return container if to_watch(m) and in_place(container) and not at_its_end(pod) else None
 
 
 class _Startup:
@@ -136,7 +132,7 @@ def _(m: Moment) -> Findings:
     if pod is None or container is None or container.kind != "sidecar" or not to_watch(m):
         return None
     sandbox, spec = container.sandbox, container.spec
-    if sandbox is None or spec is None or spec.startup_probe or not _in_place(container):
+    if sandbox is None or spec is None or spec.startup_probe or not in_place(container):
         return None
     missing = first_missing(pod, container.name, sandbox)
     if missing is None or spec.lifecycle.post_start is not None:
@@ -176,7 +172,7 @@ def killed_one_comes_back_alone(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if m.call.rpc != "StopContainer" or pod is None or container is None or container.kind != "sidecar":
         return None
-    if not to_watch(m) or not _in_place(container) or not _app_runs(pod, container.sandbox):
+    if not to_watch(m) or not in_place(container) or not _app_runs(pod, container.sandbox):
         return None
     others = call("StopContainer").where(
         lambda now: now.container is not None and now.container.kind == "app", "it stops an app container"
@@ -257,7 +253,7 @@ def changed_image_restarts(m: Moment) -> Iterator[Finding]:
         old, newest = pod.container_spec(new.name), pod.newest(new.name)
         if old is None or newest is None or not old.is_sidecar or old.image == new.image:
             continue
-        if newest.state == "running" and _in_place(newest) and _app_runs(pod, newest.sandbox):
+        if newest.state == "running" and in_place(newest) and _app_runs(pod, newest.sandbox):
             yield answered(
                 by=stop_of(newest),
                 within=REACTION,
@@ -271,7 +267,7 @@ def changed_image_restarts(m: Moment) -> Iterator[Finding]:
 def created_one_is_started_again(m: Moment) -> Findings:
     """A sidecar that was made but could not be started gets a new instance."""
     container = m.container
-    if container is None or container.kind != "sidecar" or not to_watch(m) or not _in_place(container):
+    if container is None or container.kind != "sidecar" or not to_watch(m) or not in_place(container):
         return None
     return answered(
         by=start_of(container.name),
