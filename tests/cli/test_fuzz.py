@@ -21,7 +21,7 @@ from kubelet_conformance.trace.errors import TraceError
 from kubelet_fixtures import traces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 LINES = (traces() / "kubernetes-1.32" / "sidecar_two_delete.jsonl").read_text(encoding="utf-8").splitlines()
@@ -50,7 +50,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if isinstance(value, dict):
         inside = list(cast("dict[str, Any]", value).items())
     elif isinstance(value, list):
-        inside = list(enumerate(cast("list[Any]", value)))
+        inside = list(enumerate(cast("Sequence[Any]", value)))
     for key, part in inside:
         if path:
             yield (*path, key)

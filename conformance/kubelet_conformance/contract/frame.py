@@ -67,8 +67,11 @@ class Answered:
     @property
     def keys(self) -> frozenset[str]:
         """All that can end it."""
-        patterns = (self.by, self.unless, self.not_before)
-        return frozenset[str]().union(*(one.keys for one in patterns if one is not None))
+        keys = self.by.keys
+        for other in (self.unless, self.not_before):
+            if other is not None:
+                keys |= other.keys
+        return keys
 
 
 KEPT = Kept()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import defaultdict
 from functools import partial
+from types import GeneratorType
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
@@ -56,7 +57,7 @@ class _Listener:
 
     def take(self, findings: Findings, moment: Moment) -> None:
         """Enter what the judge found."""
-        if isinstance(findings, (Kept, Broken, Answered)):
+        if not isinstance(findings, GeneratorType) and isinstance(findings, (Kept, Broken, Answered)):
             findings = (findings,)
         for finding in findings or ():
             if isinstance(finding, Broken):
@@ -175,17 +176,19 @@ class Judge:
         if (key not in self._heard and key not in ledger.awaited) or isinstance(record, Unknown):
             return
         moment = look(self.world, record, keys)
-        if not ledger.awaited.isdisjoint(moment.keys):
-            ledger.look(moment, self.world.node)
-            if moment.pod is not None:
-                ledger.look(moment, moment.pod)
+        for entity in (self.world.node, moment.pod):
+            if entity is not None and entity.owed:
+                ledger.look(moment, entity)
         self._judge(moment)
         learn(moment)
         if key in _KUBELET_GONE:
             ledger.drop_all()
 
     def _judge(self, moment: Moment) -> None:
-        for listener in self._asked_at.get(moment.keys) or self._waiting_for(moment.keys):
+        listeners = self._asked_at.get(moment.keys)
+        if listeners is None:
+            listeners = self._asked_at[moment.keys] = self._waiting_for(moment.keys)
+        for listener in listeners:
             try:
                 condition = listener.condition
                 if condition is None or condition(moment):
@@ -201,10 +204,7 @@ class Judge:
 
     def _waiting_for(self, keys: tuple[str, ...]) -> list[_Listener]:
         """The judges to ask at a moment with these keys, each once."""
-        found = list(dict.fromkeys(one for key in keys for one in self._listeners.get(key, ())))
-        if found:
-            self._asked_at[keys] = found
-        return found
+        return list(dict.fromkeys(one for key in keys for one in self._listeners.get(key, ())))
 
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome of every contract, by id. What is still owed is pending: not exercised."""

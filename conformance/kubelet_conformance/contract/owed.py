@@ -56,13 +56,6 @@ class Obligation:
         self.on_break(self, seq, f"{self.due.text} within {self.due.within:g} s")
 
 
-class _Open:
-    """An entity's open obligations."""
-
-    def __init__(self) -> None:
-        self.list: list[Obligation] = []
-
-
 class Ledger:
     """Every open obligation, by entity and by deadline."""
 
@@ -85,21 +78,20 @@ class Ledger:
         self._count += 1
         self._all.add(obligation)
         self.awaited |= obligation.keys
-        entity.note(_Open).list.append(obligation)
+        entity.owed.append(obligation)
         if obligation.deadline is not None:
             heapq.heappush(self._deadlines, (obligation.deadline, self._count, obligation))
             self.next_due = self._deadlines[0][0]
 
     def look(self, moment: Moment, entity: Entity) -> None:
         """Let the entity's obligations see the moment."""
-        kept = entity.note(_Open)
-        if not kept.list:
-            return
-        keys = moment.keys
-        for obligation in kept.list:
+        keys, closed = moment.keys, False
+        for obligation in entity.owed:
             if obligation.open and not obligation.keys.isdisjoint(keys):
                 obligation.look(moment)
-        kept.list[:] = [obligation for obligation in kept.list if obligation.open]
+            closed = closed or not obligation.open
+        if closed:
+            entity.owed = [obligation for obligation in entity.owed if obligation.open]
 
     def pass_time(self, t: float, seq: int) -> None:
         """The trace's clock reached `t`: what was due before is overdue."""

@@ -19,7 +19,7 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed
 from kubelet_conformance.trace.looking import commanded
-from kubelet_conformance.trace.records import Call, Kubelet, PodChange, Reply, RuntimeEvent
+from kubelet_conformance.trace.records import PodChange, RuntimeEvent
 from kubelet_conformance.trace.under_way import (
     LISTS,
     WORK,
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
+    Lesson = Callable[[Moment], None]
+
 __all__ = ("TEACHING", "learn")
 
 _CONTAINER_STATES = {
@@ -51,30 +53,9 @@ _CONTAINER_STATES = {
 
 def learn(moment: Moment) -> None:
     """Bring the views up to date with the record."""
-    record = moment.record
     if moment.keys[0] in _CHANGES or moment.exit is not None or "fact:sandbox-died" in moment.keys:
         moment.world.changed_seq = moment.seq
-    if isinstance(record, Call):
-        call_begins(moment)
-        _run(_CALLS.get(record.rpc), moment)
-    elif isinstance(record, Reply):
-        call_ends(moment)
-        if record.error is not None:
-            _run(_FAILURES.get(record.call.rpc), moment)
-        elif not (record.same and record.call.rpc in LISTS):
-            _run(_REPLIES.get(record.call.rpc), moment)
-    elif isinstance(record, RuntimeEvent):
-        _runtime(moment, record)
-    elif isinstance(record, PodChange):
-        _pod(moment, record)
-    elif isinstance(record, Kubelet):
-        _kubelet(moment, record)
-    else:
-        _run(_OTHERS.get(record.kind), moment)
-
-
-def _run(lesson: Callable[[Moment], None] | None, moment: Moment) -> None:
-    if lesson is not None:
+    for lesson in _LESSONS.get(moment.keys[0], ()):
         lesson(moment)
 
 
@@ -253,30 +234,35 @@ def _sandboxes_listed(moment: Moment) -> None:
             world.drop_sandbox(sandbox, moment.t, vanished=True)
 
 
-def _runtime(moment: Moment, record: RuntimeEvent) -> None:
-    if moment.container is not None and record.op in {"exited", "oom"}:
-        container = moment.container
-        ended = moment.exit or Exit(
-            moment.t, moment.seq, code=record.exit_code, commanded=commanded(container, moment.t)
-        )
+def _container_exited(moment: Moment) -> None:
+    record, container = moment.record, moment.container
+    if container is not None and isinstance(record, RuntimeEvent):
+        by_stop = commanded(container, moment.t)
+        ended = moment.exit or Exit(moment.t, moment.seq, code=record.exit_code, commanded=by_stop)
         _exit(container, ended)
-    elif moment.sandbox is not None and record.op == "sandbox-died":
+
+
+def _sandbox_died(moment: Moment) -> None:
+    if moment.sandbox is not None:
         moment.sandbox.state = "notready"
         moment.sandbox.died_t = moment.t
-    elif record.op == "removed":
-        if moment.container is not None:
-            moment.world.drop_container(moment.container, moment.t, vanished=True)
-        elif moment.sandbox is not None:
-            moment.world.drop_sandbox(moment.sandbox, moment.t, vanished=True)
 
 
-def _pod(moment: Moment, record: PodChange) -> None:
-    if record.op == "remove":
-        if moment.pod is not None:
-            _remove(moment.pod, moment, "removed")
-        return
-    manifest = moment.manifest
-    if manifest is None:
+def _vanished(moment: Moment) -> None:
+    if moment.container is not None:
+        moment.world.drop_container(moment.container, moment.t, vanished=True)
+    elif moment.sandbox is not None:
+        moment.world.drop_sandbox(moment.sandbox, moment.t, vanished=True)
+
+
+def _pod_removed(moment: Moment) -> None:
+    if moment.pod is not None:
+        _remove(moment.pod, moment, "removed")
+
+
+def _pod_set(moment: Moment) -> None:
+    record, manifest = moment.record, moment.manifest
+    if manifest is None or not isinstance(record, PodChange):
         return
     if moment.replaced is not None:
         _remove(moment.replaced, moment, "removed")
@@ -332,60 +318,76 @@ def _deleted(moment: Moment) -> None:
     _remove(pod, moment, "forced")
 
 
-def _kubelet(moment: Moment, record: Kubelet) -> None:
+def _kubelet_starts(moment: Moment) -> None:
     node = moment.world.node
-    if record.op == "started":
-        node.lives += 1
-        node.kubelet_up = True
-        node.started_t = moment.t
-        node.relisted_t = None
-    else:
-        node.kubelet_up = False
-        node.down_t = moment.t
-        nothing_is_under_way(moment.world)
+    node.lives += 1
+    node.kubelet_up = True
+    node.started_t = moment.t
+    node.relisted_t = None
 
 
-_CALLS: dict[str, Callable[[Moment], None]] = {
-    "StartContainer": _start_begins,
-    "StopContainer": _stop_begins,
-    "StopPodSandbox": _sandbox_stop_begins,
-    "ExecSync": execution_begins,
+def _kubelet_goes(moment: Moment) -> None:
+    node = moment.world.node
+    node.kubelet_up = False
+    node.down_t = moment.t
+    nothing_is_under_way(moment.world)
+
+
+def _news_only(lesson: Lesson) -> Lesson:
+    """A listing that is like the last one teaches nothing."""
+
+    def learned(moment: Moment) -> None:
+        if not moment.reply.same:
+            lesson(moment)
+
+    return learned
+
+
+_LESSONS: dict[str, tuple[Lesson, ...]] = {
+    **{f"call:{rpc}": (call_begins,) for rpc in WORK},
+    **{f"done:{rpc}": (call_ends,) for rpc in WORK},
+    **{f"failed:{rpc}": (call_ends,) for rpc in WORK | LISTS},
+    "call:StartContainer": (call_begins, _start_begins),
+    "call:StopContainer": (call_begins, _stop_begins),
+    "call:StopPodSandbox": (call_begins, _sandbox_stop_begins),
+    "call:ExecSync": (call_begins, execution_begins),
+    "done:RunPodSandbox": (call_ends, _sandbox_runs),
+    "done:StopPodSandbox": (call_ends, _sandbox_stop_ends),
+    "done:RemovePodSandbox": (call_ends, _sandbox_removed),
+    "done:PodSandboxStatus": (_sandbox_status,),
+    "done:CreateContainer": (call_ends, _container_created),
+    "done:StartContainer": (call_ends, _container_started),
+    "done:StopContainer": (call_ends, _stop_ends),
+    "done:RemoveContainer": (call_ends, _container_removed),
+    "done:ContainerStatus": (_container_status,),
+    "done:ExecSync": (call_ends, execution_ends),
+    "done:ListContainers": (call_ends, _news_only(_containers_listed)),
+    "done:ListPodSandbox": (call_ends, _news_only(_sandboxes_listed)),
+    "done:ImageStatus": (image_asked,),
+    "done:PullImage": (call_ends, image_pulled),
+    "failed:StartContainer": (call_ends, _start_failed),
+    "failed:StopContainer": (call_ends, _stop_ends),
+    "failed:StopPodSandbox": (call_ends, _sandbox_stop_ends),
+    "failed:ExecSync": (call_ends, execution_ends),
+    "failed:ImageStatus": (image_asked,),
+    "failed:PullImage": (call_ends, pull_failed),
+    "runtime:exited": (_container_exited,),
+    "runtime:oom": (_container_exited,),
+    "runtime:sandbox-died": (_sandbox_died,),
+    "runtime:removed": (_vanished,),
+    "pod:set": (_pod_set,),
+    "pod:remove": (_pod_removed,),
+    "status": (_status,),
+    "deleted": (_deleted,),
+    "kubelet:started": (_kubelet_starts,),
+    "kubelet:stopped": (_kubelet_goes,),
+    "kubelet:killed": (_kubelet_goes,),
 }
-_REPLIES: dict[str, Callable[[Moment], None]] = {
-    "RunPodSandbox": _sandbox_runs,
-    "StopPodSandbox": _sandbox_stop_ends,
-    "RemovePodSandbox": _sandbox_removed,
-    "PodSandboxStatus": _sandbox_status,
-    "CreateContainer": _container_created,
-    "StartContainer": _container_started,
-    "StopContainer": _stop_ends,
-    "RemoveContainer": _container_removed,
-    "ContainerStatus": _container_status,
-    "ExecSync": execution_ends,
-    "ListContainers": _containers_listed,
-    "ListPodSandbox": _sandboxes_listed,
-    "ImageStatus": image_asked,
-    "PullImage": image_pulled,
-}
-_FAILURES: dict[str, Callable[[Moment], None]] = {
-    "ImageStatus": image_asked,
-    "PullImage": pull_failed,
-    "StartContainer": _start_failed,
-    "StopContainer": _stop_ends,
-    "StopPodSandbox": _sandbox_stop_ends,
-    "ExecSync": execution_ends,
-}
-_OTHERS: dict[str, Callable[[Moment], None]] = {"status": _status, "deleted": _deleted}
+"""What is learned, and from which records: their keys."""
+TEACHING = frozenset(_LESSONS)
+"""The records that the views learn from, as keys."""
 _CHANGES = frozenset(
     {"call:StartContainer", "runtime:removed", "runtime:exited", "runtime:oom", "runtime:sandbox-died"}
     | {f"done:{rpc}" for rpc in WORK},
 )
-TEACHING = frozenset(
-    {f"call:{rpc}" for rpc in WORK | _CALLS.keys()}
-    | {f"done:{rpc}" for rpc in WORK | LISTS | _REPLIES.keys()}
-    | {f"failed:{rpc}" for rpc in WORK | LISTS | _FAILURES.keys()}
-    | {f"runtime:{op}" for op in ("exited", "oom", "sandbox-died", "removed")}
-    | {f"kubelet:{op}" for op in ("started", "stopped", "killed")}
-    | {"pod:set", "pod:remove", *_OTHERS},
-)
-"""The records that the views learn from, as keys."""
+"""The records that change what is known of sandboxes and containers."""

@@ -87,11 +87,14 @@ def _rpc_keys(rpc: str) -> tuple[tuple[str], tuple[str], tuple[str]]:
 def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
     """The record in its context."""
     moment = Moment(world, record, keys)
-    if isinstance(record, (Call, Reply)):
-        call = record if isinstance(record, Call) else record.call
+    if isinstance(record, Reply):
+        call = moment.called = record.call
         _look_at_call(moment, call)
-        if isinstance(record, Reply) and record.response is not None:
+        if record.response is not None:
             _look_at_response(moment, call.rpc)
+    elif isinstance(record, Call):
+        moment.called = record
+        _look_at_call(moment, record)
     elif isinstance(record, RuntimeEvent):
         _look_at_runtime(moment, record)
     elif isinstance(record, PodChange):

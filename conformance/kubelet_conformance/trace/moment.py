@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from kubelet_conformance.trace.records import Call, Reply
+from kubelet_conformance.trace.records import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.manifests import Manifest, PodStatus
     from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
-    from kubelet_conformance.trace.records import Record
+    from kubelet_conformance.trace.records import Call, Record
     from kubelet_conformance.trace.views import Container, Exit, Node, Pod, Sandbox
     from kubelet_conformance.trace.world import World
 
@@ -28,6 +28,7 @@ class Moment:
     """
 
     __slots__ = (
+        "called",
         "container",
         "containers_told",
         "exit",
@@ -50,6 +51,8 @@ class Moment:
         self.seq = record.seq
         self.t = record.t
         self.keys = keys
+        self.called: Call | None = None
+        """The call that begins or ends here, if one does."""
         self.pod: Pod | None = None
         self.sandbox: Sandbox | None = None
         self.container: Container | None = None
@@ -84,12 +87,9 @@ class Moment:
     @property
     def call(self) -> Call:
         """The call that begins or ends here."""
-        record = self.record
-        if isinstance(record, Call):
-            return record
-        if isinstance(record, Reply):
-            return record.call
-        raise TypeError(f"a {record.kind} record has no call")
+        if self.called is None:
+            raise TypeError(f"a {self.record.kind} record has no call")
+        return self.called
 
     @property
     def reply(self) -> Reply:
@@ -100,7 +100,7 @@ class Moment:
 
     def request(self, kind: type[T]) -> T:
         """The request of the call that begins or ends here."""
-        return self.call.request.view(kind)
+        return (self.called or self.call).request.view(kind)
 
     def response(self, kind: type[T]) -> T:
         """The response that ends the call here without an error."""

@@ -21,7 +21,7 @@ from kubelet_conformance.trace.records import (
     ReplyLine,
     Unknown,
 )
-from kubelet_conformance.trace.replies import LatestReplies
+from kubelet_conformance.trace.replies import SHORT_REQUEST_BYTES, LatestReplies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,7 @@ OPEN_CALL_BYTES_MAX = 64 * 1024 * 1024
 REMEMBERED_IDS = 65_536
 """How many of the latest call ids are remembered to notice a duplicate."""
 
+_SHORT_REQUESTS = 10_000
 _SPARE_BYTES = 4096
 """A body is copied out of a line that is longer by more than this, so that the rest is not kept alive."""
 
@@ -71,6 +72,7 @@ class Reader:
         self._open: dict[str, tuple[Call, int]] = {}
         self._open_bytes = 0
         self._recent = OrderedDict[str, None]()
+        self._short: dict[bytes, Body] = {}
         self._replies = LatestReplies()
         self._seq = 0
         self._t = 0.0
@@ -182,9 +184,21 @@ class Reader:
         self._recent[line.id] = None
         if len(self._recent) > REMEMBERED_IDS:
             self._recent.popitem(last=False)
-        call = Call(line.seq, line.t, line.rpc, line.id, Body(line.request))
+        call = Call(line.seq, line.t, line.rpc, line.id, self._request(line.request))
         self._open[line.id] = call, size
         return call
+
+    def _request(self, raw: msgspec.Raw) -> Body:
+        """Its body; short requests come again and again, and share one, so that it is parsed once."""
+        request = bytes(raw)
+        if len(request) > SHORT_REQUEST_BYTES:
+            return Body(raw)
+        body = self._short.get(request)
+        if body is None:
+            if len(self._short) >= _SHORT_REQUESTS:
+                self._short.clear()
+            body = self._short[request] = Body(request)
+        return body
 
     def _end(self, line: ReplyLine, size: int) -> Reply:
         found = self._open.pop(line.id, None)

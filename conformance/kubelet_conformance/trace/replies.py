@@ -12,14 +12,14 @@ import msgspec
 if TYPE_CHECKING:
     from kubelet_conformance.trace.records import Body, Call
 
-__all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "LatestReplies")
+__all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "SHORT_REQUEST_BYTES", "LatestReplies")
 
 REMEMBERED_REPLIES = 16_384
 """How many (rpc, request) pairs keep their latest full reply for a later `same`."""
 REMEMBERED_REPLY_BYTES = 64 * 1024 * 1024
 """How many bytes of replies are kept for a later `same`."""
 
-_ONE_FIELD_BYTES = 80
+SHORT_REQUEST_BYTES = 80
 """A shorter request has no map whose keys could stand in another order."""
 
 _Key: TypeAlias = tuple[str, bytes]
@@ -68,7 +68,7 @@ class LatestReplies:
 
 def _key(call: Call) -> _Key:
     raw = bytes(call.request.raw)
-    if len(raw) <= _ONE_FIELD_BYTES:
+    if len(raw) <= SHORT_REQUEST_BYTES:
         return call.rpc, raw
     # Real recorders do not sort the keys of maps, so equal requests may differ in their bytes.
     with suppress(

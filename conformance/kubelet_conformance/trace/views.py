@@ -45,11 +45,13 @@ _STOPS_KEPT = 8
 class Entity:
     """Anything whose life a judge follows; it carries the judges' own notes about it."""
 
-    __slots__ = ("_notes", "born", "monitors")
+    __slots__ = ("_notes", "born", "monitors", "owed")
 
     def __init__(self, *, born: bool) -> None:
         self.born = born
         self.monitors: dict[int, list[bool]] = {}
+        self.owed: list[Any] = []
+        """What the judges still wait for."""
         self._notes: dict[type, Any] = {}
 
     def note(self, kind: type[N]) -> N:

@@ -1,0 +1,110 @@
+"""What the user guide shows is true."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from command import in_process
+from jsonschema import Draft202012Validator
+
+from kubelet_conformance.cli import inputs
+from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline
+from kubelet_conformance.contract.judge import EVIDENCE_MAX
+from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.reports.breaks import BREAKS_SHOWN
+from kubelet_conformance.trace import reader, records, replies, world
+from kubelet_fixtures import traces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+MIB = 1024 * 1024
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The code blocks of a page in a language."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_json_of_the_guide_is_valid() -> None:
+    """The report in the guide fits the published schema."""
+    schema = resources.files("kubelet_conformance.reports").joinpath("check.schema.json").read_text("utf-8")
+    validator: Any = Draft202012Validator(json.loads(schema))
+    [example] = blocks("check-a-trace.md", "json")
+
+    validator.validate(json.loads(example))
+
+
+def test_baseline_of_the_guide_is_one(tmp_path: Path) -> None:
+    """The baseline in the guide names contracts that are judged, as they have to be named."""
+    [example] = blocks("check-a-trace.md", "toml")
+    path = tmp_path / "known.toml"
+    path.write_text(example)
+
+    assert len(Baseline.read(str(path), every_contract()).deviations) == 2
+
+
+def test_trace_of_the_guide_is_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The trace in the guide is valid; it is too short to put much to the test."""
+    [example] = blocks("trace-format.md", "json")
+    path = tmp_path / "t.jsonl"
+    path.write_text(example)
+
+    assert in_process(capsys, "check", path).code in {0, 3}
+
+
+def test_bounds_of_the_guide_are_those_of_the_code() -> None:
+    """Every number that the guide promises stands in the code."""
+    text = (DOCS / "check-a-trace.md").read_text(encoding="utf-8")
+    promised = [
+        f"{reader.LINE_BYTES_MAX // MIB} MiB",
+        f"{reader.OPEN_CALLS_MAX:,}, and {reader.OPEN_CALL_BYTES_MAX // MIB} MiB of lines",
+        f"{records.NAME_CHARS_MAX} characters",
+        f"{world.PODS_MAX:,}",
+        f"{world.CONTAINERS_MAX:,} each",
+        f"{world.RECORDS_OF_POD_MAX:,} each",
+        f"{BASELINE_BYTES_MAX // MIB} MiB",
+        f"the latest {reader.REMEMBERED_IDS:,}",
+        f"the latest {replies.REMEMBERED_REPLIES:,}, and {replies.REMEMBERED_REPLY_BYTES // MIB} MiB in all",
+        f"at most {EVIDENCE_MAX} of one trace and {MERGED_EVIDENCE_MAX} in all",
+    ]
+
+    assert [each for each in promised if each.replace(",", " ", 1) not in text and each not in text] == []
+    assert BREAKS_SHOWN == 3
+
+
+def told(name: str) -> Iterator[str]:
+    """The lines of a shipped trace with the change that the first page makes."""
+    for line in (traces() / "kubernetes-1.32" / name).read_text(encoding="utf-8").splitlines(keepends=True):
+        yield line.replace('"attempt":1', '"attempt":7') if '"rpc":"RunPodSandbox"' in line else line
+
+
+def test_first_page_breaks_what_it_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The change that the first page makes breaks SANDBOX-02, with the lines that the page shows."""
+    path = tmp_path / "broken.jsonl"
+    path.write_text("".join(told("sandbox_dies.jsonl")))
+    [shown] = blocks("index.md", "text")
+    ended = in_process(capsys, "check", path)
+
+    assert ended.code == 1
+    assert "BROKEN  SANDBOX-02" in ended.out
+    assert all(line.strip() in ended.out for line in shown.splitlines())
+
+
+@pytest.mark.slow
+def test_shipped_traces_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    """The main job: no contract is broken by the traces of real kubelets, and the exit code is 0."""
+    files, errors = inputs.traces_of([str(traces())])
+    ended = in_process(capsys, "check", traces())
+
+    assert (len(files), errors) == (60, [])
+    assert (ended.code, ended.err) == (0, "")
+    assert re.search(r"^OK: \d+ kept, 0 broken, .* 0 error in 60 traces$", ended.out, re.MULTILINE)
