@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,13 +45,13 @@ def long_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def census(judge: Judge) -> dict[str, int]:
     """How much of each kind is remembered."""
     world = judge.world
-    entities = chain(
-        [world.node],
-        world.pods.values(),
-        world.names.values(),
-        world.sandboxes.values(),
-        world.containers.values(),
-    )
+    entities = [
+        world.node,
+        *world.pods.values(),
+        *world.names.values(),
+        *world.sandboxes.values(),
+        *world.containers.values(),
+    ]
     return {
         "pods": len(world.pods),
         "names": len(world.names),
@@ -60,7 +59,8 @@ def census(judge: Judge) -> dict[str, int]:
         "sandboxes": len(world.sandboxes),
         "containers": len(world.containers),
         "images": len(world.images),
-        "obligations": len(judge.ledger),
+        "deadlines": len(judge.ledger),
+        "obligations": sum(len(entity.owed) for entity in entities),
         "monitors": sum(len(entity.monitors) for entity in entities),
     }
 

@@ -6,7 +6,7 @@ import traceback
 from collections import defaultdict
 from functools import partial
 from types import GeneratorType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
 from kubelet_conformance.contract.needs import missing
@@ -60,18 +60,22 @@ class _Listener:
         if not isinstance(findings, GeneratorType) and isinstance(findings, (Kept, Broken, Answered)):
             findings = (findings,)
         for finding in findings or ():
-            if isinstance(finding, Broken):
+            if finding is KEPT:
+                self.kept += 1
+            elif isinstance(finding, Broken):
                 self.tally.broken(self.clause, (*finding.because, moment.seq), finding.text)
             elif isinstance(finding, Answered):
                 self.tally.owe(Obligation(finding, moment, self._answered, self._not_answered), moment)
-            else:
-                self.kept += 1
 
     def _answered(self) -> None:
         self.kept += 1
 
     def _not_answered(self, obligation: Obligation, seq: int, text: str) -> None:
         self.tally.broken(self.clause, (obligation.seq, seq), text)
+
+
+_Asked: TypeAlias = "tuple[Predicate | None, JudgeFunction, _Listener]"
+"""A judge with its condition, ready to be called."""
 
 
 class _Tally:
@@ -133,7 +137,7 @@ class Judge:
         self._outcomes: dict[str, Outcome] = {}
         self._tallies: list[_Tally] = []
         self._listeners: dict[str, list[_Listener]] = defaultdict(list)
-        self._asked_at: dict[tuple[str, ...], list[_Listener]] = {}
+        self._asked_at: dict[tuple[str, ...], list[_Asked]] = {}
         self._heard = set(TEACHING)
         self._formula_count = 0
         for contract in contracts:
@@ -182,17 +186,17 @@ class Judge:
         self._judge(moment)
         learn(moment)
         if key in _KUBELET_GONE:
-            ledger.drop_all()
+            world = self.world
+            ledger.drop_all([world.node, *world.pods.values(), *world.names.values()])
 
     def _judge(self, moment: Moment) -> None:
         listeners = self._asked_at.get(moment.keys)
         if listeners is None:
             listeners = self._asked_at[moment.keys] = self._waiting_for(moment.keys)
-        for listener in listeners:
+        for condition, judge, listener in listeners:
             try:
-                condition = listener.condition
                 if condition is None or condition(moment):
-                    findings = listener.judge(moment)
+                    findings = judge(moment)
                     if findings is KEPT:
                         listener.kept += 1
                     elif findings is not None:
@@ -202,9 +206,10 @@ class Judge:
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
                 listener.tally.crashed(moment.seq)
 
-    def _waiting_for(self, keys: tuple[str, ...]) -> list[_Listener]:
+    def _waiting_for(self, keys: tuple[str, ...]) -> list[_Asked]:
         """The judges to ask at a moment with these keys, each once."""
-        return list(dict.fromkeys(one for key in keys for one in self._listeners.get(key, ())))
+        found = dict.fromkeys(one for key in keys for one in self._listeners.get(key, ()))
+        return [(one.condition, one.judge, one) for one in found]
 
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome of every contract, by id. What is still owed is pending: not exercised."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 import math
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from kubelet_conformance.contract.frame import Answered
     from kubelet_conformance.trace.moment import Moment
@@ -20,7 +19,7 @@ __all__ = ("Ledger", "Obligation")
 class Obligation:
     """One thing owed since a moment."""
 
-    __slots__ = ("__weakref__", "deadline", "due", "keys", "on_break", "on_kept", "open", "seq", "t")
+    __slots__ = ("deadline", "due", "keys", "on_break", "on_kept", "open", "seq", "t")
 
     def __init__(
         self,
@@ -57,7 +56,7 @@ class Obligation:
 
 
 class Ledger:
-    """Every open obligation, by entity and by deadline."""
+    """Every open obligation: each with the entity that owes it, and by deadline."""
 
     def __init__(self) -> None:
         self.next_due = math.inf
@@ -66,20 +65,18 @@ class Ledger:
         """Every key that some obligation has ever listened to."""
         self._deadlines: list[tuple[float, int, Obligation]] = []
         self._count = 0
-        self._all = WeakSet[Obligation]()
-        """Weak, so that what a forgotten entity owed without a deadline goes with it."""
 
     def __len__(self) -> int:
-        """How many obligations are open."""
-        return sum(obligation.open for obligation in self._all)
+        """How many deadlines are to come, those of obligations that are closed by now included."""
+        return len(self._deadlines)
 
     def owe(self, obligation: Obligation, entity: Entity) -> None:
         """Remember an obligation of this entity."""
-        self._count += 1
-        self._all.add(obligation)
-        self.awaited |= obligation.keys
         entity.owed.append(obligation)
+        if not obligation.keys <= self.awaited:
+            self.awaited |= obligation.keys
         if obligation.deadline is not None:
+            self._count += 1
             heapq.heappush(self._deadlines, (obligation.deadline, self._count, obligation))
             self.next_due = self._deadlines[0][0]
 
@@ -102,10 +99,9 @@ class Ledger:
                 obligation.overdue(seq)
         self.next_due = deadlines[0][0] if deadlines else math.inf
 
-    def drop_all(self) -> None:
+    def drop_all(self, entities: Iterable[Entity]) -> None:
         """The kubelet is down: what it owed, the next one owes anew or not at all."""
-        for obligation in self._all:
-            obligation.open = False
-        self._all.clear()
+        for entity in entities:
+            entity.owed = []
         self._deadlines.clear()
         self.next_due = math.inf

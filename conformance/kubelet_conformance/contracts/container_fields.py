@@ -137,6 +137,8 @@ def started_is_running_past_its_startup_probe(m: Moment) -> Iterator[Finding]:
     lacking = {"ephemeral"} if STARTED_OF_INITS.at(m.kubernetes) else {"ephemeral", "init", "sidecar"}
     for entry in kubelets_entries(m):
         said = entry.status
+        if entry.spec is None:
+            continue
         if entry.kind in lacking:
             absent = said.started is None
             yield KEPT if absent else broken(f"{entry.kind} container {said.name} has started")
@@ -156,6 +158,8 @@ def ready_follows_the_state(m: Moment) -> Iterator[Finding]:
     """
     for entry in kubelets_entries(m):
         said, state = entry.status, entry.status.state
+        if entry.spec is None:
+            continue
         if entry.kind == "init":
             right = state.terminated is not None and state.terminated.exit_code == 0
         elif entry.kind == "ephemeral" or state.running is None:

@@ -165,7 +165,7 @@ def joins_its_target(m: Moment) -> Findings:
     """With targetContainerName the process namespace is that of the newest instance of the target."""
     pod, config = m.pod, asked(m)
     spec = pod.container_spec(config.metadata.name) if pod else None
-    if pod is None or spec is None or not spec.target_container_name:
+    if pod is None or spec is None or not spec.target_container_name or not pod.born:
         return None
     options = config.linux.security_context.namespace_options
     target = pod.newest(spec.target_container_name)

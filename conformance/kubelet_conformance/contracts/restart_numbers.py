@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.instances import asked, recorded
@@ -46,11 +47,11 @@ def _(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("RESTART-14", on=call("CreateContainer"))
+@contract("RESTART-14", on=call("CreateContainer"), needs=(CRI, PODS))
 def number_from_the_logs(m: Moment) -> Findings:
     """Without a record the number is that of the last log file plus 1, and 0 if there is none."""
     pod = m.pod
-    if pod is None or not pod.born or pod.finished_before:
+    if pod is None or not pod.born or pod.set_t is None or pod.finished_before:
         return None
     newest = pod.newest(asked(m).metadata.name)
     if newest is None:

@@ -186,13 +186,16 @@ class SandboxFilter(_Body, frozen=True):
     label_selector: dict[str, str] = {}
 
 
+_ALL_SANDBOXES = SandboxFilter()
+
+
 class ListPodSandboxRequest(_Body, frozen=True):
     filter: SandboxFilter = SandboxFilter()
 
     @property
     def everything(self) -> bool:
         """No filter and an empty filter both ask for everything."""
-        return self.filter == SandboxFilter()
+        return self.filter == _ALL_SANDBOXES
 
 
 class ListPodSandboxReply(_Body, frozen=True):
@@ -293,13 +296,16 @@ class ContainerFilter(_Body, frozen=True):
     label_selector: dict[str, str] = {}
 
 
+_ALL_CONTAINERS = ContainerFilter()
+
+
 class ListContainersRequest(_Body, frozen=True):
     filter: ContainerFilter = ContainerFilter()
 
     @property
     def everything(self) -> bool:
         """No filter and an empty filter both ask for everything."""
-        return self.filter == ContainerFilter()
+        return self.filter == _ALL_CONTAINERS
 
 
 class ListContainersReply(_Body, frozen=True):

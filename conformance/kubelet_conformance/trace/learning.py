@@ -284,7 +284,9 @@ def _new_pod(moment: Moment, source: str, manifest: Manifest) -> Pod:
     world, meta = moment.world, manifest.metadata
     node = world.header.node
     name = f"{meta.name}-{node.lower()}" if node and source in {"file", "http"} else meta.name
-    return world.new_pod(meta.uid, meta.namespace or "default", name, born=world.past_known)
+    # A pod first seen on its way out was there before, unless the trace begins with the kubelet.
+    born = world.past_known and (world.header.from_start or meta.deletion_timestamp is None)
+    return world.new_pod(meta.uid, meta.namespace or "default", name, born=born)
 
 
 def _remove(pod: Pod, moment: Moment, cause: str) -> None:

@@ -17,7 +17,6 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.readings import READING_RPCS
 from kubelet_conformance.trace.records import (
     Body,
     Call,
@@ -32,6 +31,8 @@ from kubelet_conformance.trace.records import (
 from kubelet_conformance.trace.views import Exit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kubelet_conformance.trace.records import Record
     from kubelet_conformance.trace.views import Container
     from kubelet_conformance.trace.world import World
@@ -40,23 +41,6 @@ __all__ = ("EXIT_AFTER_STOP_SECONDS", "keys_of", "look")
 
 EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""
-
-_SANDBOX_CALLS = frozenset({"StopPodSandbox", "RemovePodSandbox", "PodSandboxStatus"})
-_CONTAINER_CALLS = frozenset(
-    {
-        "StartContainer",
-        "StopContainer",
-        "RemoveContainer",
-        "ContainerStatus",
-        "ExecSync",
-        "Exec",
-        "Attach",
-        "UpdateContainerResources",
-        "ReopenContainerLog",
-        "ContainerStats",
-        "CheckpointContainer",
-    },
-)
 
 _RPC_KEYS: dict[str, tuple[tuple[str], tuple[str], tuple[str]]] = {}
 _RPC_KEYS_MAX = 1000
@@ -88,12 +72,10 @@ def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
     """The record in its context."""
     moment = Moment(world, record, keys)
     if isinstance(record, Reply):
-        call = moment.called = record.call
-        _look_at_call(moment, call)
-        if record.response is not None:
-            _look_at_response(moment, call.rpc)
+        _look_at_call(moment, record.call)
+        if record.response is not None and record.call.rpc in _ANSWERED:
+            _ANSWERED[record.call.rpc](moment)
     elif isinstance(record, Call):
-        moment.called = record
         _look_at_call(moment, record)
     elif isinstance(record, RuntimeEvent):
         _look_at_runtime(moment, record)
@@ -109,46 +91,96 @@ def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
 
 
 def _look_at_call(moment: Moment, call: Call) -> None:
-    world, rpc = moment.world, call.rpc
-    if rpc in _CONTAINER_CALLS:
-        container = world.containers.get(call.request.view(ContainerRequest).container_id)
-        if container is not None:
-            moment.container, moment.sandbox, moment.pod = container, container.sandbox, container.pod
-    elif rpc in _SANDBOX_CALLS:
-        moment.sandbox = world.sandboxes.get(call.request.view(SandboxRequest).pod_sandbox_id)
-        moment.pod = moment.sandbox.pod if moment.sandbox else None
-    elif rpc == "CreateContainer":
-        request = call.request.view(CreateContainerRequest)
-        moment.sandbox = world.sandboxes.get(request.pod_sandbox_id)
-        moment.pod = (
-            moment.sandbox.pod if moment.sandbox else world.pods.get(request.sandbox_config.metadata.uid)
-        )
-    elif rpc == "RunPodSandbox":
-        moment.pod = world.pod_of(call.request.view(RunPodSandboxRequest).config.metadata)
-    elif rpc == "PullImage":
-        moment.pod = world.pods.get(call.request.view(PullImageRequest).sandbox_config.metadata.uid)
+    moment.called = call
+    if call.rpc in _ABOUT:
+        _ABOUT[call.rpc](moment, call.request)
 
 
-def _look_at_response(moment: Moment, rpc: str) -> None:
-    if rpc == "RunPodSandbox":
-        moment.sandbox = moment.world.sandboxes.get(moment.response(RunPodSandboxReply).pod_sandbox_id)
-    elif rpc == "CreateContainer":
-        moment.container = moment.world.containers.get(moment.response(CreateContainerReply).container_id)
-    elif rpc == "ContainerStatus":
-        _look_at_container_status(moment)
-    elif rpc == "PodSandboxStatus":
-        record = moment.response(PodSandboxStatusReply).status
-        sandbox = moment.sandbox
-        if (
-            record
-            and sandbox
-            and sandbox.state == "ready"
-            and record.state == "SANDBOX_NOTREADY"
-            and not sandbox.stops
-        ):
-            moment.keys = (*moment.keys, "fact:sandbox-died")
-    if rpc in READING_RPCS:
-        moment.world.readings.take(moment)
+def _about_container(moment: Moment, request: Body) -> None:
+    container = moment.world.containers.get(request.view(ContainerRequest).container_id)
+    if container is not None:
+        moment.container, moment.sandbox, moment.pod = container, container.sandbox, container.pod
+
+
+def _about_sandbox(moment: Moment, request: Body) -> None:
+    sandbox = moment.world.sandboxes.get(request.view(SandboxRequest).pod_sandbox_id)
+    if sandbox is not None:
+        moment.sandbox, moment.pod = sandbox, sandbox.pod
+
+
+def _about_new_container(moment: Moment, request: Body) -> None:
+    asked, world = request.view(CreateContainerRequest), moment.world
+    sandbox = moment.sandbox = world.sandboxes.get(asked.pod_sandbox_id)
+    moment.pod = sandbox.pod if sandbox else world.pods.get(asked.sandbox_config.metadata.uid)
+
+
+def _about_new_sandbox(moment: Moment, request: Body) -> None:
+    moment.pod = moment.world.pod_of(request.view(RunPodSandboxRequest).config.metadata)
+
+
+def _about_image(moment: Moment, request: Body) -> None:
+    moment.pod = moment.world.pods.get(request.view(PullImageRequest).sandbox_config.metadata.uid)
+
+
+def _made_sandbox(moment: Moment) -> None:
+    moment.sandbox = moment.world.sandboxes.get(moment.response(RunPodSandboxReply).pod_sandbox_id)
+
+
+def _made_container(moment: Moment) -> None:
+    moment.container = moment.world.containers.get(moment.response(CreateContainerReply).container_id)
+
+
+def _read_sandbox(moment: Moment) -> None:
+    record, sandbox = moment.response(PodSandboxStatusReply).status, moment.sandbox
+    if (
+        record is not None
+        and sandbox is not None
+        and sandbox.state == "ready"
+        and record.state == "SANDBOX_NOTREADY"
+        and not sandbox.stops
+    ):
+        moment.keys = (*moment.keys, "fact:sandbox-died")
+    _read(moment)
+
+
+def _read_container(moment: Moment) -> None:
+    _look_at_container_status(moment)
+    _read(moment)
+
+
+def _read(moment: Moment) -> None:
+    moment.world.readings.take(moment)
+
+
+_ABOUT: dict[str, Callable[[Moment, Body], None]] = {
+    "StopPodSandbox": _about_sandbox,
+    "RemovePodSandbox": _about_sandbox,
+    "PodSandboxStatus": _about_sandbox,
+    "StartContainer": _about_container,
+    "StopContainer": _about_container,
+    "RemoveContainer": _about_container,
+    "ContainerStatus": _about_container,
+    "ExecSync": _about_container,
+    "Exec": _about_container,
+    "Attach": _about_container,
+    "UpdateContainerResources": _about_container,
+    "ReopenContainerLog": _about_container,
+    "ContainerStats": _about_container,
+    "CheckpointContainer": _about_container,
+    "CreateContainer": _about_new_container,
+    "RunPodSandbox": _about_new_sandbox,
+    "PullImage": _about_image,
+}
+"""Finds what a call is about, from its request."""
+_ANSWERED: dict[str, Callable[[Moment], None]] = {
+    "RunPodSandbox": _made_sandbox,
+    "CreateContainer": _made_container,
+    "ContainerStatus": _read_container,
+    "PodSandboxStatus": _read_sandbox,
+    "ListContainers": _read,
+    "ListPodSandbox": _read,
+}
+"""Finds what a good reply adds."""
 
 
 def _look_at_container_status(moment: Moment) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from kubelet_conformance.trace.bodies import Label, PodSandboxMetadata
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.readings import Readings
 from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
 
 if TYPE_CHECKING:
-    from kubelet_conformance.trace.bodies import ContainerRecord, PodSandboxMetadata, SandboxRecord
+    from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.images import ImageKnown
 
@@ -128,12 +129,11 @@ class World:
         """The sandbox of a runtime's record; one that nobody ran in the trace has an unknown past."""
         sandbox = self.sandboxes.get(record.id)
         if sandbox is None:
-            pod = self.pod_of(record.metadata)
-            sandbox = self.add_sandbox(record.id, pod, born=False)
+            sandbox = self._stray_sandbox(record.id, self.pod_of(record.metadata))
+        if not sandbox.born and sandbox.state == "unseen":
             sandbox.attempt = record.metadata.attempt
-            if pod is not None:
-                pod.born = False
-                pod.sandboxes.sort(
+            if sandbox.pod is not None:
+                sandbox.pod.sandboxes.sort(
                     key=lambda s: (s.born, s.record.created_at if s.record else record.created_at)
                 )
         return sandbox
@@ -142,14 +142,21 @@ class World:
         """The container of a runtime's record; one that nobody created in the trace has an unknown past."""
         container = self.containers.get(record.id)
         if container is None:
+            pod = self.pod_of(_pod_in_labels(record.labels))
             sandbox = self.sandboxes.get(record.pod_sandbox_id)
-            pod = sandbox.pod if sandbox else self.pods.get(record.labels.get("io.kubernetes.pod.uid", ""))
+            if sandbox is None and record.pod_sandbox_id:
+                sandbox = self._stray_sandbox(record.pod_sandbox_id, pod)
             container = self.add_container(record.id, record.metadata.name, sandbox, pod, born=False)
             container.attempt = record.metadata.attempt
             if pod is not None:
                 pod.born = False
                 pod.containers[container.name].sort(key=lambda c: (c.born, c.attempt))
         return container
+
+    def _stray_sandbox(self, sandbox_id: str, pod: Pod | None) -> Sandbox:
+        if pod is not None:
+            pod.born = False
+        return self.add_sandbox(sandbox_id, pod, born=False)
 
     def drop_container(self, container: Container, t: float, *, vanished: bool = False) -> None:
         """Its record is gone at the runtime."""
@@ -202,3 +209,12 @@ class World:
 
 def _too_many(problem: str) -> BodyError:
     return BodyError(problem, "cut the trace before this line, or record fewer pods")
+
+
+def _pod_in_labels(labels: dict[str, str]) -> PodSandboxMetadata:
+    """The pod that a container's labels name."""
+    return PodSandboxMetadata(
+        name=labels.get(Label.POD_NAME, ""),
+        namespace=labels.get(Label.POD_NAMESPACE, ""),
+        uid=labels.get(Label.POD_UID, ""),
+    )
