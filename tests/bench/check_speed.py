@@ -6,19 +6,19 @@ python tests/bench/check_speed.py [--records N] [--format terminal|json] [--prof
 from __future__ import annotations
 
 import argparse
-import cProfile
 import json
-import pstats
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stitching import histories, mix, stitch
 
+from kubelet_conformance.contract.frame import Answered, Broken, Kept
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
@@ -26,15 +26,20 @@ from kubelet_conformance.trace.reader import Reader
 from kubelet_fixtures import traces
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.contract.frame import Clause, Contract, Findings
+    from kubelet_conformance.trace.moment import Moment
 
 RECORDS = 1_000_000
 KUBERNETES = "1.32"
 HOW_MANY = (1, 10, 40)
 TARGET = 100_000
 """Records a second with all contracts on one core."""
-SHORTER = 10
-"""Memory is compared with a trace this many times shorter."""
+DEAREST = 30
+"""How many contracts a profile shows."""
+SHARES = {"a tenth": 10, "half": 2, "all": 1}
+"""Memory is compared over traces of these lengths. What is bounded (the latest call ids, the latest reply to
+each request) has filled up by the half; what grew with the length would go on growing.
+"""
 
 
 def read(path: Path) -> None:
@@ -95,35 +100,67 @@ def peak_mib(path: Path) -> float:
 def report_peak(path: Path) -> None:
     """What `peak_mib` reads."""
     judge(path, list(every_contract().values()))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(_peak_kib() / 1024)
 
 
-def profile(path: Path) -> None:
-    """Where the time goes: the functions that take most themselves, and the judges that take most in all."""
-    profiler = cProfile.Profile()
-    profiler.runcall(judge, path, list(every_contract().values()))
-    stats = pstats.Stats(profiler)
-    stats.sort_stats("tottime").print_stats(30)
-    stats.sort_stats("cumtime").print_stats(r"kubelet_conformance/contracts/", 30)
+def _peak_kib() -> int:
+    """Linux counts what the parent took in ru_maxrss, so its own figure for this program is better."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line[:6] == "VmHWM:")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def profile(path: Path, records: int) -> None:
+    """The contracts that cost most: microseconds for each record of the trace and for each call."""
+    costs: dict[str, list[float]] = {}
+    judge(path, [_timed(one, costs.setdefault(one.id, [])) for one in every_contract().values()])
+    dearest = sorted(costs.items(), key=lambda item: sum(item[1]), reverse=True)
+    print(f"{'contract':20} {'calls':>8} {'us a call':>10} {'us a record':>12}")
+    for key, times in dearest[:DEAREST]:
+        took = sum(times) * 1e6
+        print(f"{key:20} {len(times):8} {took / len(times):10.2f} {took / records:12.3f}")
+    print(f"{'all':20} {'':8} {'':10} {sum(sum(times) for times in costs.values()) * 1e6 / records:12.3f}")
+
+
+def _timed(contract: Contract, times: list[float]) -> Contract:
+    """The same contract, which notes how long each call of its judges takes."""
+
+    def timed(clause: Clause) -> Clause:
+        if clause.judge is None:
+            return clause
+        asked = clause.judge
+
+        def ask(m: Moment) -> Findings:
+            began = time.perf_counter()
+            findings = asked(m)
+            if findings is not None and not isinstance(findings, (Kept, Broken, Answered)):
+                findings = list(findings)
+            times.append(time.perf_counter() - began)
+            return findings
+
+        return replace(clause, judge=ask)
+
+    return replace(contract, clauses=[timed(clause) for clause in contract.clauses])
 
 
 def bench(folder: Path, records: int, *, profiled: bool) -> dict[str, Any]:
     """Everything, as one JSON value."""
     source = traces() / f"kubernetes-{KUBERNETES}"
     parts = histories(source)
-    long, short = folder / "long.jsonl", folder / "short.jsonl"
-    number = stitch(long, parts, records)
-    stitch(short, parts, records // SHORTER)
+    paths = {share: folder / f"{share}.jsonl" for share in SHARES}
+    written = {share: stitch(paths[share], parts, records // part) for share, part in SHARES.items()}
     if profiled:
-        profile(short)
+        profile(paths["a tenth"], written["a tenth"])
         return {}
+    long, number = paths["all"], written["all"]
     shares = mix(sorted(source.glob("*.jsonl")))
     return {
         "records": number,
         "bytes_per_record": {"here": round(long.stat().st_size / number), "real": round(shares.pop("bytes"))},
         "kinds": {"here": _shares(long), "real": {kind: round(share, 4) for kind, share in shares.items()}},
         "speed": measured(long, number),
-        "peak_mib": {"whole": round(peak_mib(long), 1), "tenth": round(peak_mib(short), 1)},
+        "peak_mib": {share: round(peak_mib(path), 1) for share, path in paths.items()},
     }
 
 
@@ -136,7 +173,7 @@ def _shares(path: Path) -> dict[str, float]:
 def print_report(made: dict[str, Any]) -> None:
     """The value as tables."""
     size = made["bytes_per_record"]
-    print(f"{made['records']} records: the histories of {KUBERNETES}, one after another, over and over")
+    print(f"{made['records']} records: the histories of Kubernetes {KUBERNETES}, over and over")
     print(f"\n{'kind':10} {'here':>8} {'real':>8}")
     for kind, share in made["kinds"]["real"].items():
         print(f"{kind:10} {made['kinds']['here'].get(kind, 0):8.2%} {share:8.2%}")
@@ -144,8 +181,8 @@ def print_report(made: dict[str, Any]) -> None:
     print(f"\n{'':20} {'records/s':>12} {'x reading':>10}")
     for row in made["speed"]:
         print(f"{row['what']:20} {row['records_per_second']:12,} {row['times_reading']:10.2f}")
-    peak = made["peak_mib"]
-    print(f"\npeak memory: {peak['whole']} MiB, with a tenth of the records {peak['tenth']} MiB")
+    peaks = ", ".join(f"{peak} MiB over {share}" for share, peak in made["peak_mib"].items())
+    print(f"\npeak memory: {peaks} of the records")
     verdict = "met" if made["speed"][-1]["records_per_second"] >= TARGET else "missed"
     print(f"target of {TARGET:,} records/s with all contracts: {verdict}")
 
@@ -156,7 +193,7 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=RECORDS, metavar="N")
     parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
     parser.add_argument(
-        "--profile", action="store_true", help="tell where the time goes, on a tenth of the records"
+        "--profile", action="store_true", help="tell which contracts cost most, on a tenth of the records"
     )
     parser.add_argument("--judge", type=Path, metavar="TRACE", help=argparse.SUPPRESS)
     options = parser.parse_args()

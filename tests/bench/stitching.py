@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2s
-from itertools import count, cycle
+from itertools import count, cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -67,10 +67,11 @@ def mix(paths: Iterable[Path]) -> dict[str, float]:
     kinds: dict[str, int] = {}
     size = 0
     for path in paths:
-        for line in path.read_bytes().splitlines()[1:]:
-            kind = msgspec.json.decode(line)["kind"]
-            kinds[kind] = kinds.get(kind, 0) + 1
-            size += len(line) + 1
+        with path.open("rb") as file:
+            for line in islice(file, 1, None):
+                kind = msgspec.json.decode(line)["kind"]
+                kinds[kind] = kinds.get(kind, 0) + 1
+                size += len(line)
     total = sum(kinds.values())
     return {kind: number / total for kind, number in sorted(kinds.items())} | {"bytes": size / total}
 

@@ -57,14 +57,19 @@ def test_hook_has_no_timeout(timeout: str, verdict: Verdict) -> None:
     assert s.judge("HOOK-02").verdict is verdict
 
 
-@pytest.mark.parametrize(("stops", "told", "verdict"), [(1, 1, KEPT), (0, 1, BROKEN), (1, 0, BROKEN)])
-def test_failed_post_start_kills(stops: int, told: int, verdict: Verdict) -> None:
-    """HOOK-03: a container whose postStart hook failed is killed, and an event tells it."""
-    s, web, _, c1 = starting()
+@pytest.mark.parametrize(
+    ("stops", "again", "told", "verdict"),
+    [(1, 1, 1, KEPT), (0, 0, 1, BROKEN), (1, 0, 1, BROKEN), (1, 1, 0, BROKEN)],
+)
+def test_failed_post_start_kills(stops: int, again: int, told: int, verdict: Verdict) -> None:
+    """HOOK-03: a container whose postStart hook failed is killed and made again, and an event tells it."""
+    s, web, sandbox, c1 = starting()
     hook(s, c1, "warm", code=1)
     if stops:
         hook(s, c1, "drain")
         s.stop(c1)
+    if again:
+        s.run_container(web, sandbox, "c1", attempt=1)
     if told:
         s.record("event", uid=web.uid, type="Warning", reason="FailedPostStartHook", message="failed")
 

@@ -106,14 +106,9 @@ class Pattern(Formula):
     @property
     def condition(self) -> Predicate | None:
         """What is left to ask of a moment that has one of the keys; None where nothing is."""
-        if any(option.has_conditions for option in self.alternatives()):
-            return self.matches
-        return None
-
-    @property
-    def has_conditions(self) -> bool:
-        """Its keys alone do not decide."""
-        return bool(self._where)
+        if not self._where:
+            return None
+        return self._where[0] if len(self._where) == 1 else self.matches
 
     def alternatives(self) -> tuple[Pattern, ...]:
         """The patterns it stands for."""
@@ -144,6 +139,10 @@ class AnyOf(Pattern):
             frozenset[str]().union(*(one.keys for one in flat)), words=" or ".join(str(one) for one in flat)
         )
         self._options = flat
+
+    @property
+    def condition(self) -> Predicate | None:
+        return self.matches if any(option.condition for option in self._options) else None
 
     def matches(self, moment: Moment) -> bool:
         for option in self._options:  # noqa: SIM110 - as above

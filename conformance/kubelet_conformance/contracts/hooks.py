@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, exited, failed, status
+from kubelet_conformance.contracts.backoffs import most_delay
+from kubelet_conformance.contracts.instances import HELD_UP, creation_of
 from kubelet_conformance.contracts.kills import failing_probe, reasons
 from kubelet_conformance.contracts.situations import (
     about,
@@ -14,9 +16,10 @@ from kubelet_conformance.contracts.situations import (
     known_to_kubelet,
     runs_post_start,
     runs_pre_stop,
+    to_run,
     told_exited,
 )
-from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
+from kubelet_conformance.contracts.timing import REACTION, RELIST, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
 
 if TYPE_CHECKING:
@@ -128,6 +131,25 @@ def failed_post_start_is_told(m: Moment) -> Findings:
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
         return None
     return answered(by=event("FailedPostStartHook"), within=EVENT_SLACK, text="FailedPostStartHook is sent")
+
+
+@failed_post_start_kills.clause("again", on=done("StopContainer"))
+def killed_one_is_made_again(m: Moment) -> Findings:
+    """Under the policy Always it is made again, after its back-off."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "app" or pod.restart_policy != "Always":
+        return None
+    failed_hooks = [
+        hook for hook in _of_container(hook_command(container, "post_start"), container) if hook.failed
+    ]
+    if not failed_hooks or not to_run(m):
+        return None
+    return answered(
+        by=creation_of(container.name),
+        within=most_delay(m, container.name) + RETRY + RETRY_SLACK,
+        unless=HELD_UP,
+        text=f"{container.name} is made again after its postStart hook failed",
+    )
 
 
 @contract("HOOK-04", on=status(), needs=(CRI, PODS, STATUS))

@@ -55,7 +55,7 @@ def _evented(m: Moment) -> bool:
 
 
 ALL_SANDBOXES = done("ListPodSandbox").where(_lists_all_sandboxes, "all are asked for")
-ALL_CONTAINERS = call("ListContainers").where(_lists_all_containers, "all are asked for")
+ALL_CONTAINERS = done("ListContainers").where(_lists_all_containers, "all are asked for")
 LISTING_FAILED = failed("ListPodSandbox", "ListContainers")
 LISTED = done("ListPodSandbox", "ListContainers")
 
@@ -207,7 +207,7 @@ def exit_is_noticed_within_a_relist(m: Moment) -> Findings:
     if not _kubelet_watches(m) or _evented(m):
         return None
     return answered(
-        by=call("ContainerStatus").where(about(container)),
+        by=done("ContainerStatus").where(about(container)),
         within=RELIST + _RELIST_SLACK,
         unless=LISTING_FAILED.either(
             failed("ContainerStatus", "PodSandboxStatus"),
@@ -227,7 +227,7 @@ def first_relist_inspects_every_pod(m: Moment) -> Iterator[Finding]:
     for sandbox in list(m.world.sandboxes.values()):
         if sandbox.state in {"ready", "notready"} and sandbox.born:
             yield answered(
-                by=call("PodSandboxStatus").where(_reads(sandbox)),
+                by=done("PodSandboxStatus").either(failed("PodSandboxStatus")).where(_reads(sandbox)),
                 within=KUBELET_START,
                 unless=LISTING_FAILED.either(happened("removed")),
                 text=f"sandbox {sandbox.id[:12]} is inspected",
@@ -235,7 +235,7 @@ def first_relist_inspects_every_pod(m: Moment) -> Iterator[Finding]:
     for container in list(m.world.containers.values()):
         if container.state in {"running", "exited"} and container.born:
             yield answered(
-                by=call("ContainerStatus").where(about(container)),
+                by=done("ContainerStatus").either(failed("ContainerStatus")).where(about(container)),
                 within=KUBELET_START,
                 unless=LISTING_FAILED.either(happened("removed")),
                 text=f"container {container.name} is inspected",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
@@ -42,9 +43,8 @@ def _listed(m: Moment) -> Sequence[ContainerRecord | SandboxRecord]:
     return m.response(ListPodSandboxReply).items
 
 
-def _news(m: Moment) -> Iterator[ToldContainer | ToldSandbox]:
-    yield from m.containers_told
-    yield from m.sandboxes_told
+def _news(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
+    return m.containers_told or m.sandboxes_told
 
 
 def _request(m: Moment) -> ListContainersRequest | ListPodSandboxRequest:
@@ -100,7 +100,8 @@ def filters_are_obeyed(m: Moment) -> Findings:
     """A list holds the records that meet every part of its filter, each once, and no others."""
     records, request = _listed(m), _request(m)
     asked = request.filter
-    if len({record.id for record in records}) != len(records):
+    listed = {record.id for record in records}
+    if len(listed) != len(records):
         return broken("a record is listed twice")
     if request.everything:
         return KEPT if records else None
@@ -111,7 +112,6 @@ def filters_are_obeyed(m: Moment) -> Findings:
     pod = m.world.pods.get(asked.label_selector.get(Label.POD_UID, ""))
     if pod is None or len(asked.label_selector) > 1 or _narrowed(asked):
         return KEPT if records else None
-    listed = {record.id for record in records}
     for one in _of_pod(m, pod):
         if one.id not in listed and one.born and _existed(one, m) and not _outside(m):
             return broken(f"{one.id[:12]} of the pod asked for is not listed")
@@ -145,11 +145,13 @@ def _remember_outside(m: Moment) -> None:
     outside.ever = True
 
 
-@contract("CRI-17", on=told("list"))
+def _asks_for_everything(m: Moment) -> bool:
+    return _request(m).everything
+
+
+@contract("CRI-17", on=told("list").where(_asks_for_everything))
 def records_stay_until_removed(m: Moment) -> Iterator[Finding]:
     """A list of everything holds all that was made and not removed, what is dead included."""
-    if not _request(m).everything:
-        return
     outside = m.node.note(_Outside)
     excused = outside.happened[m.call.rpc]
     outside.happened[m.call.rpc] = False
@@ -186,12 +188,12 @@ class _Removed:
     """What was removed, by id, with the seq of the reply; the oldest are forgotten."""
 
     def __init__(self) -> None:
-        self.seq_of: dict[str, int] = {}
+        self.seq_of: OrderedDict[str, int] = OrderedDict()
 
     def add(self, one_id: str, seq: int) -> None:
         self.seq_of[one_id] = seq
         if len(self.seq_of) > _REMOVED_REMEMBERED:
-            del self.seq_of[next(iter(self.seq_of))]
+            self.seq_of.popitem(last=False)
 
     def before(self, one_id: str, reading_seq: int) -> int | None:
         """The seq of its removal, if it was over when the reading began."""
@@ -221,19 +223,21 @@ def removing_twice_is_no_error(m: Moment) -> Findings:
 
 
 @removed_container_is_gone.clause("lists", on=told("list"))
-def removed_container_is_not_listed(m: Moment) -> Iterator[Finding]:
+def removed_container_is_not_listed(m: Moment) -> Findings:
     """A removed container is in no later list."""
-    removed = m.node.note(_Removed)
-    if m.call.rpc == "ListContainers" and removed.seq_of:
-        yield from _reappeared(m, removed)
+    if m.call.rpc != "ListContainers":
+        return None
+    return _none_reappeared(m, m.node.note(_Removed))
 
 
-def _reappeared(m: Moment, removed: _Removed) -> Iterator[Finding]:
+def _none_reappeared(m: Moment, removed: _Removed) -> Findings:
+    if not removed.seq_of:
+        return None
     for news in _news(m):
         seq = removed.before(news.record.id, m.call.seq)
         if seq is not None:
-            yield broken(f"{news.record.id[:12]} was removed and is listed again", seq)
-    yield KEPT
+            return broken(f"{news.record.id[:12]} was removed and is listed again", seq)
+    return KEPT
 
 
 @removed_container_is_gone.clause("status", on=done("ContainerStatus").either(failed("ContainerStatus")))
@@ -273,11 +277,9 @@ def removing_a_sandbox_twice_is_no_error(m: Moment) -> Findings:
 
 
 @removed_sandbox_is_gone.clause("lists", on=told("list"))
-def removed_sandbox_is_not_listed(m: Moment) -> Iterator[Finding]:
+def removed_sandbox_is_not_listed(m: Moment) -> Findings:
     """A removed sandbox is in no later list, nor are its containers."""
-    removed = m.node.note(_RemovedSandboxes)
-    if removed.seq_of:
-        yield from _reappeared(m, removed)
+    return _none_reappeared(m, m.node.note(_RemovedSandboxes))
 
 
 class _Attempted:

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, failed, sandbox_died, status
-from kubelet_conformance.contracts.instances import asked, creation_of, creation_of_kind, regular_inits
+from kubelet_conformance.contracts.backoffs import most_delay
+from kubelet_conformance.contracts.instances import (
+    asked,
+    creation_of,
+    creation_of_kind,
+    made_in,
+    recorded,
+    regular_inits,
+    wants_restart,
+)
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE, standing
-from kubelet_conformance.contracts.situations import at_its_end, starts_or_creates, to_run
+from kubelet_conformance.contracts.situations import at_its_end, runs_post_start, starts_or_creates, to_run
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StatusReply
 
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.manifests import ContainerSpec
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Pod
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Waiting reasons that tell of no failed attempt."""
@@ -164,37 +173,45 @@ def containers_come_in_spec_order(m: Moment) -> Findings:
     return KEPT if place and all(_tried(pod, earlier) for earlier in names[:place]) else None
 
 
-def _next_untried(pod: Pod, name: str) -> ContainerSpec | None:
-    """The app container after this one, if it was never tried."""
+def _next_due(pod: Pod, name: str, sandbox: Sandbox | None) -> ContainerSpec | None:
+    """The app container after this one, if the sandbox lacks it and nothing is known to hold it up."""
     names = _app_names(pod)
-    if pod.spec is None or name not in names or names[-1] == name:
+    if pod.spec is None or sandbox is None or name not in names or names[-1] == name:
         return None
     following = pod.spec.containers[names.index(name) + 1]
-    return None if _tried(pod, following.name) else following
+    pulls = pod.pulls.get(following.image)
+    if following.name in pod.create_failed or (pulls is not None and pulls.failed_seq):
+        return None
+    if made_in(pod, following.name, sandbox) is not None:
+        return None
+    old = recorded(pod, following.name)
+    return following if old is None or wants_restart(pod, old) else None
 
 
-_OUTCOMES = done("StartContainer").either(failed("StartContainer", "CreateContainer", "PullImage"))
+def _runs_its_hook_first(container: Container | None) -> bool:
+    """The container has a postStart hook, which the sync waits for."""
+    spec = container.spec if container is not None else None
+    return spec is not None and spec.lifecycle.post_start is not None
+
+
+_OUTCOMES = failed("StartContainer", "CreateContainer", "PullImage").either(
+    done("StartContainer").where(lambda m: not _runs_its_hook_first(m.container), "no hook follows"),
+    done("ExecSync").where(runs_post_start),
+)
 
 
 @containers_come_in_spec_order.clause("next", on=_OUTCOMES)
 def next_container_is_tried(m: Moment) -> Findings:
     """Whatever became of one container, the next is tried."""
     pod = m.pod
-    if pod is None or not to_run(m) or pod.spec is None:
+    if pod is None or not to_run(m):
         return None
-    following = _next_untried(pod, _name_at(m, pod))
+    following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox)
     if following is None or (m.call.rpc == "PullImage" and _image(m) == following.image):
-        return None
-    container = m.container
-    if (
-        container is not None
-        and container.spec is not None
-        and container.spec.lifecycle.post_start is not None
-    ):
         return None
     return answered(
         by=creation_of(following.name).either(call("PullImage")),
-        within=RETRY + RETRY_SLACK,
+        within=most_delay(m, following.name) + RETRY + RETRY_SLACK,
         unless=GONE.either(OBSTACLE, sandbox_died()),
         text=f"the next container, {following.name}, is tried",
     )
@@ -206,7 +223,7 @@ def _image(m: Moment) -> str:
 
 def _name_at(m: Moment, pod: Pod) -> str:
     """The container that an outcome is about; for a pull the first untried one of that image."""
-    if m.call.rpc == "StartContainer":
+    if m.call.rpc in {"StartContainer", "ExecSync"}:
         return m.container.name if m.container is not None else ""
     if m.call.rpc == "CreateContainer":
         return asked(m).metadata.name

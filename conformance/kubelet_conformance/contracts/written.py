@@ -188,10 +188,9 @@ def _may_be_final(m: Moment, pod: Pod) -> bool:
 
 def _held(pod: Pod, m: Moment) -> set[str]:
     """A terminal phase is held back, at the last one written, until all is stopped."""
-    if pod.status is None:
-        return {"Pending", "Running"}
-    last = pod.status.phase
-    missed = last == "Pending" and m.header.channels.api != "full"
+    last = pod.status.phase if pod.status is not None else "Pending"
+    ran = not pod.born or any(one.start is not None for one in pod.of_kind("app"))
+    missed = last == "Pending" and ran and (pod.status is None or m.header.channels.api != "full")
     return {last, "Running"} if missed else {last}
 
 
