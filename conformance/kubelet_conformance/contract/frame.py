@@ -11,6 +11,8 @@ import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
+
 from kubelet_conformance.contract.catalogue import Row, row
 from kubelet_conformance.contract.needs import CRI, Need
 from kubelet_conformance.contract.versions import ALL, ByVersion
@@ -44,8 +46,7 @@ class Kept:
     """The rule was put to the test here and held."""
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """The rule was broken here."""
 
     text: str
@@ -53,8 +54,7 @@ class Broken:
     """Earlier records (seq) that the slice must show."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """Something is owed from here on; see `answered`."""
 
     by: Pattern

@@ -21,7 +21,7 @@ from kubelet_conformance.trace.world import World
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kubelet_conformance.contract.frame import Clause, Contract, Findings, JudgeFunction
+    from kubelet_conformance.contract.frame import Clause, Contract, Finding, Findings, JudgeFunction
     from kubelet_conformance.contract.versions import Version
     from kubelet_conformance.contract.words import Implication, Predicate
     from kubelet_conformance.trace.header import Header
@@ -55,17 +55,27 @@ class _Listener:
         self.judge = judge
         self.kept = 0
 
-    def take(self, findings: Findings, moment: Moment) -> None:
-        """Enter what the judge found."""
-        if not isinstance(findings, GeneratorType) and isinstance(findings, (Kept, Broken, Answered)):
-            findings = (findings,)
-        for finding in findings or ():
-            if finding is KEPT:
-                self.kept += 1
-            elif isinstance(finding, Broken):
-                self.tally.broken(self.clause, (*finding.because, moment.seq), finding.text)
-            elif isinstance(finding, Answered):
-                self.tally.owe(Obligation(finding, moment, self._answered, self._not_answered), moment)
+    def hear(self, findings: Findings, moment: Moment) -> None:
+        """Enter what the judge found: nothing, one finding or several."""
+        if isinstance(findings, GeneratorType):
+            for finding in findings:
+                if finding is KEPT:
+                    self.kept += 1
+                else:
+                    self._enter(finding, moment)
+        elif isinstance(findings, (Kept, Broken, Answered)):
+            self._enter(findings, moment)
+        else:
+            for finding in findings or ():
+                self._enter(finding, moment)
+
+    def _enter(self, finding: Finding, moment: Moment) -> None:
+        if isinstance(finding, Kept):
+            self.kept += 1
+        elif isinstance(finding, Broken):
+            self.tally.broken(self.clause, (*finding.because, moment.seq), finding.text)
+        else:
+            self.tally.owe(Obligation(finding, moment, self._answered, self._not_answered), moment)
 
     def _answered(self) -> None:
         self.kept += 1
@@ -200,7 +210,7 @@ class Judge:
                     if findings is KEPT:
                         listener.kept += 1
                     elif findings is not None:
-                        listener.take(findings, moment)
+                        listener.hear(findings, moment)
             except BodyError:
                 raise
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging

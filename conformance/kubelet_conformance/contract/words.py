@@ -82,23 +82,28 @@ class Formula(ABC):
 
 
 class Pattern(Formula):
-    """An atom: records that answer to one of some keys and pass every predicate."""
+    """An atom: records that answer to one of some keys and pass every predicate.
 
-    def __init__(self, keys: frozenset[str], where: tuple[Predicate, ...] = (), words: str = "") -> None:
+    Judges make patterns by the thousand for what is owed, so their words are put together only when read.
+    """
+
+    def __init__(
+        self, keys: frozenset[str], where: tuple[tuple[Predicate, str], ...] = (), words: str = ""
+    ) -> None:
         self.keys = keys
         self._where = where
-        self._words = words or " or ".join(sorted(keys))
+        self._words = words
 
     def where(self, predicate: Predicate, words: str = "") -> Pattern:
         """Only those for which the predicate holds; `words` say it for the reader."""
-        said = words or getattr(predicate, "__name__", "it fits").replace("_", " ")
-        return Pattern(self.keys, (*self._where, predicate), f"{self._words} where {said}")
+        return Pattern(self.keys, (*self._where, (predicate, words)), self._words)
 
     def matches(self, moment: Moment) -> bool:
         """The record is one of these."""
-        if self.keys.isdisjoint(moment.keys):
-            return False
-        for predicate in self._where:  # noqa: SIM110 - all() costs twice as much, and this runs all the time
+        return not self.keys.isdisjoint(moment.keys) and self._fits(moment)
+
+    def _fits(self, moment: Moment) -> bool:
+        for predicate, _ in self._where:  # noqa: SIM110 - all() costs twice as much, and this runs all the time
             if not predicate(moment):
                 return False
         return True
@@ -108,7 +113,7 @@ class Pattern(Formula):
         """What is left to ask of a moment that has one of the keys; None where nothing is."""
         if not self._where:
             return None
-        return self._where[0] if len(self._where) == 1 else self.matches
+        return self._where[0][0] if len(self._where) == 1 else self._fits
 
     def alternatives(self) -> tuple[Pattern, ...]:
         """The patterns it stands for."""
@@ -116,7 +121,7 @@ class Pattern(Formula):
 
     def either(self, *others: Pattern) -> AnyOf:
         """This or one of the others."""
-        return AnyOf(self, *others)
+        return AnyOf((self, *others))
 
     def parts(self) -> tuple[Formula, ...]:
         """An atom is made of nothing else."""
@@ -126,35 +131,42 @@ class Pattern(Formula):
         """Whether this moment is one of these."""
         return self.matches(moment)
 
+    def _described(self) -> str:
+        return self._words or " or ".join(sorted(self.keys))
+
     def __str__(self) -> str:
-        return self._words
+        said = [
+            words or getattr(predicate, "__name__", "it fits").replace("_", " ")
+            for predicate, words in self._where
+        ]
+        return " where ".join((self._described(), *said))
 
 
 class AnyOf(Pattern):
-    """One of several patterns."""
+    """One of several patterns, perhaps narrowed together."""
 
-    def __init__(self, *options: Pattern) -> None:
-        flat = tuple(one for option in options for one in option.alternatives())
-        super().__init__(
-            frozenset[str]().union(*(one.keys for one in flat)), words=" or ".join(str(one) for one in flat)
-        )
-        self._options = flat
+    def __init__(self, options: tuple[Pattern, ...], where: tuple[tuple[Predicate, str], ...] = ()) -> None:
+        self._options = tuple(one for option in options for one in option.alternatives())
+        super().__init__(frozenset[str]().union(*[one.keys for one in self._options]), where)
 
     @property
     def condition(self) -> Predicate | None:
-        return self.matches if any(option.condition for option in self._options) else None
+        return self.matches if self._where or any(option.condition for option in self._options) else None
 
     def matches(self, moment: Moment) -> bool:
-        for option in self._options:  # noqa: SIM110 - as above
+        for option in self._options:
             if option.matches(moment):
-                return True
+                return self._fits(moment)
         return False
 
     def where(self, predicate: Predicate, words: str = "") -> AnyOf:
-        return AnyOf(*(option.where(predicate, words) for option in self._options))
+        return AnyOf(self._options, (*self._where, (predicate, words)))
 
     def alternatives(self) -> tuple[Pattern, ...]:
-        return self._options
+        return (self,) if self._where else self._options
+
+    def _described(self) -> str:
+        return " or ".join(str(one) for one in self._options)
 
 
 class _Both(Formula):

@@ -8,8 +8,9 @@ is known between a least and a most.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from kubelet_conformance.contract.words import call, failed
 from kubelet_conformance.contracts.instances import asked, finished_t
@@ -49,8 +50,7 @@ ATTEMPTS: Pattern = call("CreateContainer").either(failed("PullImage"))
 """What a judge of back-off has to see, besides what it judges: pass it to `restart_at`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(msgspec.Struct, frozen=True):
     """One attempt to run a container again that has an exited instance."""
 
     ended: Container

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contracts.written import Written
-    from kubelet_conformance.trace.manifests import ContainerStatus
     from kubelet_conformance.trace.moment import Moment
 
 NEEDS = (STATUS, PODS)
@@ -29,11 +28,6 @@ class Expected(NamedTuple):
     status: str
     reason: str = ""
     message: str = ""
-
-
-def _all_statuses(now: Written) -> dict[str, ContainerStatus]:
-    status = now.status
-    return {s.name: s for s in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))}
 
 
 def _list_of(names: list[str], what: str) -> str:
@@ -65,7 +59,7 @@ def pod_scheduled_is_always_true(m: Moment) -> Findings:
 
 def _initialized(now: Written, phase: str, *, app_suffices: bool) -> Expected:
     """The condition Initialized for a generated phase."""
-    spec, statuses = now.pod.spec, _all_statuses(now)
+    spec, statuses = now.pod.spec, now.statuses
     inits = spec.init_containers or () if spec else ()
     unknown = [c.name for c in inits if c.name not in statuses]
     known = [(c, statuses[c.name]) for c in inits if c.name in statuses]
@@ -104,7 +98,7 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
 
 def _containers_ready(now: Written, phase: str) -> Expected:
     """The condition ContainersReady for a generated phase."""
-    spec, statuses = now.pod.spec, _all_statuses(now)
+    spec, statuses = now.pod.spec, now.statuses
     sidecars = [c for c in (spec.init_containers or () if spec else ()) if c.is_sidecar]
     apps = spec.containers if spec else []
     unready = [c.name for c in (*sidecars, *apps) if c.name in statuses and not statuses[c.name].ready]

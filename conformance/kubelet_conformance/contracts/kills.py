@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, known_to_kubelet
@@ -36,8 +37,7 @@ ORPHAN_GRACE = ByVersion({"1.22..1.26": 1, ">=1.28": 2})
 _FORCED_GRACE = ByVersion({"1.22..1.26": "whole", ">=1.31": "least"})
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(msgspec.Struct, frozen=True):
     """A reason for a kill that the trace shows, and the seconds that the kill starts from."""
 
     cause: str
@@ -48,8 +48,7 @@ class Reason:
     """The record that shows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """What was waited for between the begin of a kill and its StopContainer."""
 
     seconds: float

@@ -18,7 +18,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     sandbox_died,
 )
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
+from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
@@ -54,8 +54,6 @@ def _evented(m: Moment) -> bool:
     return m.header.feature_gates.get("EventedPLEG", False)
 
 
-ALL_SANDBOXES = done("ListPodSandbox").where(_lists_all_sandboxes, "all are asked for")
-ALL_CONTAINERS = done("ListContainers").where(_lists_all_containers, "all are asked for")
 LISTING_FAILED = failed("ListPodSandbox", "ListContainers")
 LISTED = done("ListPodSandbox", "ListContainers")
 
@@ -71,18 +69,38 @@ def _replaces_what_runs(m: Moment) -> bool:
     return newest is not None and newest.state == "running" and not newest.stops
 
 
-@contract("PLEG-01", on=ALL_SANDBOXES, clause="both")
+class _Relist:
+    """The last listing of all sandboxes that no listing of all containers has followed yet."""
+
+    def __init__(self) -> None:
+        self.t: float | None = None
+        self.seq = 0
+
+
+@contract("PLEG-01", on=done("ListContainers", "ListPodSandbox").either(END), clause="both")
 def relist_asks_for_both(m: Moment) -> Findings:
     """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
-    if _evented(m):
-        return None
-    return answered(
-        by=ALL_CONTAINERS,
-        within=REACTION,
-        unless=LISTING_FAILED,
-        whole_node=True,
-        text="all containers are listed after all sandboxes",
-    )
+    relist = m.node.note(_Relist)
+    if relist.t is not None and m.t - relist.t > REACTION and not _evented(m):
+        began, relist.t = relist.seq, None
+        return broken(
+            f"no listing of all containers follows that of all sandboxes within {REACTION:g} s", began
+        )
+    if m.keys[0] == "done:ListPodSandbox":
+        if relist.t is None and _lists_all_sandboxes(m):
+            relist.t, relist.seq = m.t, m.seq
+    elif relist.t is not None and m.keys[0] == "done:ListContainers" and _lists_all_containers(m):
+        relist.t = None
+        return KEPT
+    return None
+
+
+@relist_asks_for_both.remember(
+    on=failed("ListPodSandbox", "ListContainers").either(kubelet("killed", "stopped"))
+)
+def relist_is_given_up(m: Moment) -> None:
+    """A failing listing ends the relist; the next one begins anew."""
+    m.node.note(_Relist).t = None
 
 
 @relist_asks_for_both.clause("failed", on=LISTING_FAILED)

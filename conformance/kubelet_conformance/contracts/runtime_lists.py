@@ -95,7 +95,12 @@ def _of_pod(m: Moment, pod: Pod) -> Sequence[Container | Sandbox]:
     return [s for s in pod.sandboxes if s.state != "removed"]
 
 
-@contract("CRI-09", on=told("list"))
+def _asks_or_answers_anew(m: Moment) -> bool:
+    """A reply like the last one obeys its filter like the last one, but may lack what was made since."""
+    return not m.reply.same or bool(_request(m).filter.label_selector)
+
+
+@contract("CRI-09", on=told("list").where(_asks_or_answers_anew))
 def filters_are_obeyed(m: Moment) -> Findings:
     """A list holds the records that meet every part of its filter, each once, and no others."""
     records, request = _listed(m), _request(m)

@@ -13,6 +13,7 @@ from kubelet_conformance.contract.words import (
     failed,
     pod_set,
     sandbox_died,
+    told,
 )
 from kubelet_conformance.contracts.sandboxes import (
     BLIND,
@@ -120,12 +121,13 @@ def _nothing_was_made(m: Moment) -> None:
         m.pod.note(_Asked).run = False
 
 
-@first_sandbox_is_attempt_zero.clause("asked for", on=done("ListPodSandbox"))
+@first_sandbox_is_attempt_zero.clause("asked for", on=told("sandbox"))
 def listed_sandbox_was_asked_for(m: Moment) -> Iterator[Finding]:
     """A sandbox of a pod that came in the trace was asked for by RunPodSandbox."""
-    for record in m.response(ListPodSandboxReply).items:
+    for news in m.sandboxes_told:
+        record = news.record
         pod = m.world.pods.get(record.metadata.uid)
-        if record.id in m.world.sandboxes or pod is None or not pod.born or pod.set_t is None:
+        if news.known is not None or pod is None or not pod.born or pod.set_t is None:
             continue
         if not pod.note(_Asked).run:
             yield broken(f"{pod.name} has sandbox {record.id[:12]}, which nobody asked for", pod.set_seq)
@@ -185,11 +187,13 @@ def dead_sandbox_is_noticed(m: Moment) -> Findings:
     )
 
 
-@sandbox_is_run_only_where_one_is_needed.clause("vanished", on=done("ListPodSandbox"))
+def _lists_anew(m: Moment) -> bool:
+    return not m.reply.same and m.request(ListPodSandboxRequest).everything
+
+
+@sandbox_is_run_only_where_one_is_needed.clause("vanished", on=done("ListPodSandbox").where(_lists_anew))
 def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
     """When a listing shows that the sandbox has vanished, another one is run at once."""
-    if m.reply.same or not m.request(ListPodSandboxRequest).everything:
-        return
     listed = {record.id for record in m.response(ListPodSandboxReply).items}
     for sandbox in m.world.sandboxes.values():
         pod = sandbox.pod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -197,6 +198,7 @@ def address_outlives_the_sandbox(m: Moment) -> Findings:
     return KEPT
 
 
+@lru_cache(maxsize=1024)
 def _is_address(text: str) -> bool:
     try:
         ip_address(text)

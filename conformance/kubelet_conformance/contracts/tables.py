@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -67,8 +69,7 @@ COUNTS: tuple[CountRow, ...] = (
 _COUNTS = {(row.kind, seen): row.counts for row in COUNTS for seen in row.seen}
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """What the containers of a pod count as, and what of the pod decides with them."""
 
     policy: str = "Always"

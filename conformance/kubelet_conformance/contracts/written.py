@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from kubelet_conformance.contracts.tables import PhaseRow, count, phase_of
 
@@ -52,8 +54,7 @@ FINAL_PHASES_SINCE = (1, 27)
 _CONTAINERS_REMEMBERED = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """What a status says of one container, and what it should be about."""
 
     status: ContainerStatus
@@ -133,8 +134,7 @@ def _entry(m: Moment, pod: Pod, status: ContainerStatus, before: ContainerStatus
     return Entry(status, pod.container_spec(status.name), pod.kind_of(status.name), record, before)
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """A status of a kubelet's, and what its containers amount to."""
 
     pod: Pod
@@ -146,6 +146,8 @@ class Written:
     """The phases that its containers amount to: several where it may or may not be the last status."""
     allowed: frozenset[str]
     """These, and the phase that was held back from the end."""
+    statuses: dict[str, ContainerStatus]
+    """What the status says of each init and app container."""
 
 
 def written(m: Moment) -> Written | None:
@@ -170,13 +172,15 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     row = phase_of(counts)
     generated = {row.phase}
     if _may_be_final(m, pod):
-        generated.add(phase_of(replace(counts, final=True)).phase)
+        generated.add(phase_of(msgspec.structs.replace(counts, final=True)).phase)
         if counts.running == 0:
             generated.add("Failed")
     allowed = set(generated)
     if generated & {"Succeeded", "Failed"}:
         allowed |= _held(pod, m)
-    return Written(pod, status, pod.status, counts, row, frozenset(generated), frozenset(allowed))
+    every = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    statuses = {one.name: one for one in every}
+    return Written(pod, status, pod.status, counts, row, frozenset(generated), frozenset(allowed), statuses)
 
 
 def _may_be_final(m: Moment, pod: Pod) -> bool:
@@ -194,6 +198,7 @@ def _held(pod: Pod, m: Moment) -> set[str]:
     return {last, "Running"} if missed else {last}
 
 
+@lru_cache(maxsize=1024)
 def seconds(stamp: str | None) -> int | None:
     """A time of the API's as whole seconds since the epoch; None where it is absent or no time."""
     if not stamp:

@@ -44,7 +44,7 @@ __all__ = (
 )
 
 
-class _Body(msgspec.Struct, frozen=True, kw_only=True):
+class _Body(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message whose absent fields have protobuf's defaults."""
 
 
@@ -213,11 +213,6 @@ class Mount(_Body, frozen=True):
     host_path: str = ""
 
 
-class KeyValue(_Body, frozen=True):
-    key: str = ""
-    value: str = ""
-
-
 class LinuxContainer(_Body, frozen=True):
     security_context: SecurityContext = SecurityContext()
 
@@ -226,8 +221,6 @@ class ContainerConfig(_Body, frozen=True):
     metadata: ContainerMetadata = ContainerMetadata()
     image: ImageSpec = ImageSpec()
     command: list[str] = []
-    args: list[str] = []
-    envs: list[KeyValue] = []
     mounts: list[Mount] = []
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}

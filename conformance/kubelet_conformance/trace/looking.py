@@ -72,6 +72,7 @@ def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
     """The record in its context."""
     moment = Moment(world, record, keys)
     if isinstance(record, Reply):
+        moment.reply = record
         _look_at_call(moment, record.call)
         if record.response is not None and record.call.rpc in _ANSWERED:
             _ANSWERED[record.call.rpc](moment)
@@ -91,7 +92,7 @@ def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
 
 
 def _look_at_call(moment: Moment, call: Call) -> None:
-    moment.called = call
+    moment.call = call
     if call.rpc in _ABOUT:
         _ABOUT[call.rpc](moment, call.request)
 

@@ -28,7 +28,7 @@ DEFAULT_GRACE_SECONDS = 30
 """terminationGracePeriodSeconds where the manifest gives none (API default)."""
 
 
-class _Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class _Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A part of an API object; absent fields have the API's defaults."""
 
 
@@ -127,7 +127,7 @@ class ReadinessGate(_Object, frozen=True):
     condition_type: str = ""
 
 
-class PodSpec(_Object, frozen=True, dict=True):
+class PodSpec(_Object, frozen=True, dict=True, gc=True):
     containers: list[ContainerSpec] = []
     init_containers: list[ContainerSpec] | None = None
     ephemeral_containers: list[ContainerSpec] | None = None

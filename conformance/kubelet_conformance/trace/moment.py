@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from kubelet_conformance.trace.records import Reply
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.manifests import Manifest, PodStatus
     from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
-    from kubelet_conformance.trace.records import Call, Record
-    from kubelet_conformance.trace.views import Container, Exit, Node, Pod, Sandbox
+    from kubelet_conformance.trace.records import Call, Record, Reply
+    from kubelet_conformance.trace.views import Container, Exit, Pod, Sandbox
     from kubelet_conformance.trace.world import World
 
 __all__ = ("Moment",)
@@ -27,52 +25,33 @@ class Moment:
     `keys` are the words under which judges wait for it, such as `call:StopContainer` or `fact:exited`.
     """
 
-    __slots__ = (
-        "called",
-        "container",
-        "containers_told",
-        "exit",
-        "keys",
-        "manifest",
-        "pod",
-        "record",
-        "replaced",
-        "sandbox",
-        "sandboxes_told",
-        "seq",
-        "status",
-        "t",
-        "world",
-    )
+    call: Call
+    """The call that begins or ends here; only calls and replies have one."""
+    reply: Reply
+    """The reply that this record is; only replies have one."""
+    pod: Pod | None = None
+    sandbox: Sandbox | None = None
+    container: Container | None = None
+    manifest: Manifest | None = None
+    """The new manifest (`pod` records with op set)."""
+    status: PodStatus | None = None
+    """The new status (`status` records)."""
+    exit: Exit | None = None
+    """The exit this record tells for the first time (`fact:exited`)."""
+    replaced: Pod | None = None
+    """The static pod whose manifest this record replaces by another pod."""
+    containers_told: Sequence[ToldContainer] = ()
+    """What the runtime says newly of containers (`told:container`)."""
+    sandboxes_told: Sequence[ToldSandbox] = ()
+    """What the runtime says newly of sandboxes (`told:sandbox`)."""
 
     def __init__(self, world: World, record: Record, keys: tuple[str, ...]) -> None:
         self.world = world
+        self.node = world.node
         self.record = record
         self.seq = record.seq
         self.t = record.t
         self.keys = keys
-        self.called: Call | None = None
-        """The call that begins or ends here, if one does."""
-        self.pod: Pod | None = None
-        self.sandbox: Sandbox | None = None
-        self.container: Container | None = None
-        self.manifest: Manifest | None = None
-        """The new manifest (`pod` records with op set)."""
-        self.status: PodStatus | None = None
-        """The new status (`status` records)."""
-        self.exit: Exit | None = None
-        """The exit this record tells for the first time (`fact:exited`)."""
-        self.replaced: Pod | None = None
-        """The static pod whose manifest this record replaces by another pod."""
-        self.containers_told: Sequence[ToldContainer] = ()
-        """What the runtime says newly of containers (`told:container`)."""
-        self.sandboxes_told: Sequence[ToldSandbox] = ()
-        """What the runtime says newly of sandboxes (`told:sandbox`)."""
-
-    @property
-    def node(self) -> Node:
-        """The node."""
-        return self.world.node
 
     @property
     def header(self) -> Header:
@@ -84,23 +63,9 @@ class Moment:
         """The Kubernetes version judged for, such as (1, 32); None where nobody told."""
         return self.world.kubernetes
 
-    @property
-    def call(self) -> Call:
-        """The call that begins or ends here."""
-        if self.called is None:
-            raise TypeError(f"a {self.record.kind} record has no call")
-        return self.called
-
-    @property
-    def reply(self) -> Reply:
-        """The reply that this record is."""
-        if isinstance(self.record, Reply):
-            return self.record
-        raise TypeError(f"a {self.record.kind} record is no reply")
-
     def request(self, kind: type[T]) -> T:
         """The request of the call that begins or ends here."""
-        return (self.called or self.call).request.view(kind)
+        return self.call.request.view(kind)
 
     def response(self, kind: type[T]) -> T:
         """The response that ends the call here without an error."""

@@ -213,7 +213,7 @@ class Reader:
         if bool(line.response) + (line.same is not None) + (line.error is not None) != 1:
             raise self.bad("the reply has not exactly one of response, `same` and error", "write one of them")
         body = None if line.error is not None else self._body(call, line, size)
-        return Reply(line.seq, line.t, call, body, line.error, effect=line.effect, same=line.same is not None)
+        return Reply(line.seq, line.t, call, body, line.error, line.effect, line.same is not None)
 
     def _body(self, call: Call, line: ReplyLine, size: int) -> Body:
         if line.response:

@@ -47,17 +47,14 @@ ABSENT = msgspec.Raw(b"")
 """The body of a record that has none."""
 
 
-class Body:
+class Body(msgspec.Struct, eq=False):
     """A JSON value kept as bytes, decoded on first use and then remembered."""
 
-    __slots__ = ("_type", "_value", "raw")
+    raw: bytes | msgspec.Raw
+    _type: type | None = None
+    _value: Any = None
 
     _decoders: ClassVar[dict[type, Callable[[bytes | msgspec.Raw], Any]]] = {}
-
-    def __init__(self, raw: bytes | msgspec.Raw) -> None:
-        self.raw = raw
-        self._type: type | None = None
-        self._value: Any = None
 
     def view(self, kind: type[T]) -> T:
         """The body as `kind`; unknown fields are ignored, int64 may be strings (as protobuf's JSON has them).
@@ -91,49 +88,32 @@ class RpcError(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class Call:
+class Call(msgspec.Struct, eq=False):
     """The begin of a call to the runtime."""
 
-    __slots__ = ("id", "request", "rpc", "seq", "t")
+    seq: int
+    t: float
+    rpc: str
+    id: str
+    request: Body
 
-    kind = "call"
-
-    def __init__(self, seq: int, t: float, rpc: str, call_id: str, request: Body) -> None:
-        self.seq = seq
-        self.t = t
-        self.rpc = rpc
-        self.id = call_id
-        self.request = request
+    kind: ClassVar[str] = "call"
 
 
-class Reply:
-    """The end of a call: a response, or an error.
+class Reply(msgspec.Struct, eq=False):
+    """The end of a call: a response, or an error."""
 
-    `effect` is False where an injected error kept it from acting.
-    """
+    seq: int
+    t: float
+    call: Call
+    response: Body | None
+    error: RpcError | None
+    effect: bool
+    """False where an injected error kept the call from acting."""
+    same: bool
+    """The response is like the last one to this request."""
 
-    __slots__ = ("call", "effect", "error", "response", "same", "seq", "t")
-
-    kind = "reply"
-
-    def __init__(  # noqa: PLR0913 - one parameter a field
-        self,
-        seq: int,
-        t: float,
-        call: Call,
-        response: Body | None,
-        error: RpcError | None,
-        *,
-        effect: bool,
-        same: bool,
-    ) -> None:
-        self.seq = seq
-        self.t = t
-        self.call = call
-        self.response = response
-        self.error = error
-        self.effect = effect
-        self.same = same
+    kind: ClassVar[str] = "reply"
 
 
 class _Line(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
