@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from stitching import histories, mix, stitch
 
+from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.frame import Answered, Broken, Kept
-from kubelet_conformance.contract.judge import Judge
-from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.trace.reader import Reader
 from kubelet_fixtures import traces
@@ -49,13 +48,9 @@ def read(path: Path) -> None:
             pass
 
 
-def judge(path: Path, contracts: list[Contract]) -> Judge:
-    """Judge the trace by these contracts."""
-    with Reader(path) as reader:
-        made = Judge(path.name, reader.header, contracts, parse_version(KUBERNETES))
-        for record in reader:
-            made.feed(record)
-    return made
+def judge(path: Path, contracts: list[Contract]) -> None:
+    """Judge the trace by these contracts, as `check` does."""
+    judge_file(str(path), contracts)
 
 
 def some(contracts: list[Contract], number: int) -> list[Contract]:

@@ -1,8 +1,8 @@
 """Long traces of real make: the histories of one Kubernetes version, one after another, over and over.
 
-Each history is told with fresh ids, UIDs and call ids, and with its times and time stamps moved. Where a
-history leaves its pod on the node, the pod is deleted in order, so that no more lives at the end than at
-the beginning. Mix of records, requests and replies are therefore those of the real traces.
+Each history is told with fresh ids, UIDs and call ids, and with its times and time stamps moved. After each
+the kubelet stops and the node is wiped, so that no more lives at the end than at the beginning. Mix of
+records, requests and replies are therefore those of the real traces.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def histories(folder: Path) -> list[History]:
 
 def _history(path: Path) -> History:
     header, *records = msgspec.json.Decoder().decode_lines(path.read_bytes())
-    body = [*records[1:-1], *farewell(header, records[:-1])]
+    body = [*records[:-1], *farewell(records[:-1])]
     lines = msgspec.json.Encoder().encode_lines(body).decode()
     return History(header, lines, len(body), body[-1]["t"])
 
@@ -80,10 +80,9 @@ def stitch(path: Path, parts: list[History], records: int) -> int:
     """Write a trace of at least so many records; ends after a whole history. Returns how many it has."""
     seq, t = count(1), 0.0
     first = parts[0]
-    written = 1
+    written = 0
     with path.open("w", encoding="utf-8") as file:
         file.write(_line(first.header))
-        file.write(_line({"seq": next(seq), "t": 0.0, "kind": "kubelet", "op": "started"}))
         for number, part in enumerate(cycle(parts)):
             if written >= records:
                 break

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Call, Expect, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from kubelet_conformance.contract.baseline import Baseline, Deviation
     from kubelet_conformance.contract.frame import Contract
@@ -36,6 +38,7 @@ REPORTED = (
 )
 """The verdicts in the order in which reports tell them."""
 _WAITS_MAX = 1000
+_COLLECT_AFTER_OBJECTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def judge_file(
     `progress` is told now and then how many records have been judged. Raises TraceError, with the line, for
     anything that is not a valid trace.
     """
-    with Reader(path) as reader:
+    with Reader(path) as reader, _seldom_collected():
         header = reader.header
         told = _told_version(reader)
         judge = Judge(path, header, contracts, kubernetes or told)
@@ -113,6 +116,19 @@ def judge_file(
                 progress(count)
     trace = Trace(path, kubernetes or told, header.kubernetes, header.runtime, header.scenario, count)
     return Judged(trace, judge.outcomes(), tuple(waits))
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Let Python look for cycles seldom: judging makes many objects a record, and hardly any cycles."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _told_version(reader: Reader) -> Version | None:

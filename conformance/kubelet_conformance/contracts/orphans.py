@@ -63,14 +63,17 @@ def faults_are_remembered(m: Moment) -> None:
     m.node.note(_Faults).t = m.t
 
 
-@unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers"))
+def _soon_after_start(m: Moment) -> bool:
+    node = m.node
+    if node.relisted_t is None or node.started_t is None or m.t - node.relisted_t > HOUSEKEEPING:
+        return False
+    return node.started_t - node.note(_Faults).t >= KUBELET_START
+
+
+@unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers").where(_soon_after_start))
 def unknown_pods_are_killed(m: Moment) -> Iterator[Finding]:
     """It is stopped soon after the kubelet's first listings, where no fault keeps a source silent."""
     node = m.node
-    if node.relisted_t is None or node.started_t is None or m.t - node.relisted_t > HOUSEKEEPING:
-        return
-    if node.started_t - node.note(_Faults).t < KUBELET_START:
-        return
     for pod in list(m.world.pods.values()):
         if known_to_kubelet(pod, node):
             continue

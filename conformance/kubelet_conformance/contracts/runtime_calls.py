@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed, happened, kubelet, told
+from kubelet_conformance.contracts.situations import told_anew
 from kubelet_conformance.contracts.timing import EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import (
     CreateContainerReply,
@@ -45,7 +46,7 @@ def _run(sandbox: Sandbox) -> int | None:
     return sandbox.run.seq if sandbox.run else None
 
 
-@contract("CRI-01", on=done("Version"))
+@contract("CRI-01", on=done("Version").where(told_anew))
 def version_is_answered_in_full(m: Moment) -> Findings:
     """Version answers 0.1.0 with the runtime's name, its version and the version of its API."""
     if m.reply.same:
@@ -61,7 +62,7 @@ def version_is_answered_in_full(m: Moment) -> Findings:
     return broken(f"{', '.join(missing)} is missing") if missing else KEPT
 
 
-@contract("CRI-02", on=done("Status"))
+@contract("CRI-02", on=done("Status").where(told_anew))
 def status_has_both_conditions(m: Moment) -> Findings:
     """Status lists the conditions RuntimeReady and NetworkReady."""
     if m.reply.same:

@@ -104,8 +104,7 @@ def _asks_or_answers_anew(m: Moment) -> bool:
 def filters_are_obeyed(m: Moment) -> Findings:
     """A list holds the records that meet every part of its filter, each once, and no others."""
     records, request = _listed(m), _request(m)
-    asked = request.filter
-    listed = {record.id for record in records}
+    asked, listed = request.filter, {record.id for record in records}
     if len(listed) != len(records):
         return broken("a record is listed twice")
     if request.everything:
@@ -154,23 +153,23 @@ def _asks_for_everything(m: Moment) -> bool:
     return _request(m).everything
 
 
+_DEAD = ("CONTAINER_EXITED", "SANDBOX_NOTREADY")
+
+
 @contract("CRI-17", on=told("list").where(_asks_for_everything))
-def records_stay_until_removed(m: Moment) -> Iterator[Finding]:
+def records_stay_until_removed(m: Moment) -> Findings:
     """A list of everything holds all that was made and not removed, what is dead included."""
-    outside = m.node.note(_Outside)
-    excused = outside.happened[m.call.rpc]
-    outside.happened[m.call.rpc] = False
-    records = _listed(m)
-    containers = m.call.rpc == "ListContainers"
+    outside, rpc = m.node.note(_Outside), m.call.rpc
+    excused, outside.happened[rpc] = outside.happened[rpc], False
     world = m.world
-    views: dict[str, Container] | dict[str, Sandbox] = world.containers if containers else world.sandboxes
-    missing = views.keys() - {record.id for record in records}
-    for one in (views[i] for i in sorted(missing)):
-        if not excused and _existed(one, m):
-            yield broken(f"{one.id[:12]} was never removed and is not listed any more")
-    dead = ("CONTAINER_EXITED", "SANDBOX_NOTREADY")
-    if any(news.record.state in dead for news in _news(m)):
-        yield KEPT
+    views: dict[str, Container] | dict[str, Sandbox]
+    views = world.containers if rpc == "ListContainers" else world.sandboxes
+    missing = views.keys() - {record.id for record in _listed(m)}
+    if missing and not excused:
+        lost = [one for one in (views[i] for i in sorted(missing)) if _existed(one, m)]
+        if lost:
+            return [broken(f"{one.id[:12]} was never removed and is not listed any more") for one in lost]
+    return KEPT if any(news.record.state in _DEAD for news in _news(m)) else None
 
 
 @records_stay_until_removed.clause("status", on=failed("ContainerStatus", "PodSandboxStatus"))

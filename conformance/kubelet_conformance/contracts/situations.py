@@ -31,6 +31,7 @@ __all__ = (
     "starts_or_creates",
     "stop_asked",
     "to_run",
+    "told_anew",
     "told_exited",
     "will_not_run_again",
     "worker_is_busy",
@@ -193,3 +194,8 @@ def at_its_end(pod: Pod, last: Container | None = None, code: int | None = None)
         if not will_not_run_again(pod, spec.name, ended):
             return False
     return True
+
+
+def told_anew(m: Moment) -> bool:
+    """The reply is not like the last one to the same request."""
+    return not m.reply.same

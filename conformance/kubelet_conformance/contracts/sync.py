@@ -18,7 +18,13 @@ from kubelet_conformance.contracts.instances import (
     wants_restart,
 )
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE, standing
-from kubelet_conformance.contracts.situations import at_its_end, runs_post_start, starts_or_creates, to_run
+from kubelet_conformance.contracts.situations import (
+    at_its_end,
+    runs_post_start,
+    starts_or_creates,
+    to_run,
+    told_anew,
+)
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StatusReply
 
@@ -336,7 +342,7 @@ def pod_waits_for_the_network(m: Moment) -> Findings:
     return KEPT if pod.set_t < memory.up_t else None
 
 
-@pod_waits_for_the_network.remember(on=done("Status"))
+@pod_waits_for_the_network.remember(on=done("Status").where(told_anew))
 def _network_is_told(m: Moment) -> None:
     """The runtime tells whether its network is ready."""
     memory, reply = m.node.note(_Network), m.response(StatusReply).status

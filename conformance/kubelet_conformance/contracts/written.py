@@ -82,13 +82,15 @@ class _Named:
 
 
 class _Looked:
-    """What was found in the status of the moment, so that it is looked at once for all contracts."""
+    """What was found in the status of a moment, so that it is looked at once for all contracts."""
 
-    def __init__(self) -> None:
-        self.entries_seq = 0
+    def __init__(self, m: Moment) -> None:
         self.entries: tuple[Entry, ...] = ()
-        self.written_seq = 0
         self.written: Written | None = None
+        if m.pod is not None and m.status is not None:
+            before = {s.name: s for s in _statuses(m.pod.status)} if m.pod.status else {}
+            self.entries = tuple(_entry(m, m.pod, s, before.get(s.name)) for s in _statuses(m.status))
+            self.written = _written(m, m.pod, m.status)
 
 
 def record_with(m: Moment, container_id: str) -> Container | None:
@@ -108,14 +110,14 @@ def record_with(m: Moment, container_id: str) -> Container | None:
 
 def entries(m: Moment) -> tuple[Entry, ...]:
     """What the status of this moment says of each container."""
-    if m.pod is None or m.status is None:
-        return ()
-    looked = m.pod.note(_Looked)
-    if looked.entries_seq != m.seq:
-        looked.entries_seq = m.seq
-        before = {s.name: s for s in _statuses(m.pod.status)} if m.pod.status else {}
-        looked.entries = tuple(_entry(m, m.pod, s, before.get(s.name)) for s in _statuses(m.status))
-    return looked.entries
+    return _looked(m).entries
+
+
+def _looked(m: Moment) -> _Looked:
+    found: _Looked | None = m.memo
+    if found is None:
+        found = m.memo = _Looked(m)
+    return found
 
 
 def _statuses(status: PodStatus) -> list[ContainerStatus]:
@@ -156,13 +158,7 @@ def written(m: Moment) -> Written | None:
     The API server's first status has no conditions, and a reason tells that a handler (eviction, deadline)
     or admission has set the phase.
     """
-    if m.pod is None or m.status is None:
-        return None
-    looked = m.pod.note(_Looked)
-    if looked.written_seq != m.seq:
-        looked.written_seq = m.seq
-        looked.written = _written(m, m.pod, m.status)
-    return looked.written
+    return _looked(m).written
 
 
 def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +44,9 @@ class Moment:
     """What the runtime says newly of containers (`told:container`)."""
     sandboxes_told: Sequence[ToldSandbox] = ()
     """What the runtime says newly of sandboxes (`told:sandbox`)."""
+
+    memo: Any = None
+    """What judges have found out together about this moment."""
 
     def __init__(self, world: World, record: Record, keys: tuple[str, ...]) -> None:
         self.world = world

@@ -34,7 +34,7 @@ OPEN_CALLS_MAX = 100_000
 """More calls without a reply at one time are bad input."""
 OPEN_CALL_BYTES_MAX = 64 * 1024 * 1024
 """More bytes of calls without a reply at one time are bad input."""
-REMEMBERED_IDS = 65_536
+REMEMBERED_IDS = 16_384
 """How many of the latest call ids are remembered to notice a duplicate."""
 
 _SHORT_REQUESTS = 10_000

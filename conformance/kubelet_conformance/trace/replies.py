@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "SHORT_REQUEST_BYTES", "LatestReplies")
 
-REMEMBERED_REPLIES = 16_384
+REMEMBERED_REPLIES = 4_096
 """How many (rpc, request) pairs keep their latest full reply for a later `same`."""
 REMEMBERED_REPLY_BYTES = 64 * 1024 * 1024
 """How many bytes of replies are kept for a later `same`."""
