@@ -110,7 +110,7 @@ def judge_file(
                 error.add_note(f"while judging {path}, line {reader.line}")
                 raise
             count += 1
-            if isinstance(record, Expect) and not record.met and len(waits) < _WAITS_MAX:
+            if type(record) is Expect and not record.met and len(waits) < _WAITS_MAX:
                 waits.append(Wait(path, record.seq, record.contract, record.awaited))
             if progress is not None and not count % PROGRESS_RECORDS:
                 progress(count)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.words import Implication, Pattern
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Kind
 
 __all__ = (
     "KEPT",
@@ -39,6 +40,11 @@ __all__ = (
 )
 
 Each = Literal["pod", "sandbox", "container"]
+_KINDS_OF_AREA: dict[str, frozenset[Kind]] = {
+    "INIT": frozenset({"init", "sidecar"}),
+    "SIDECAR": frozenset({"sidecar"}),
+    "EPH": frozenset({"ephemeral"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +143,11 @@ class Contract:
     def level(self) -> str:
         """MUST, SHOULD or MAY."""
         return str(self.row.level)
+
+    def concerns(self, kinds: frozenset[Kind] | None) -> bool:
+        """It may say something of a pod with these kinds of container; None where they are not known."""
+        about = _KINDS_OF_AREA.get(self.id.partition("-")[0])
+        return about is None or kinds is None or not about.isdisjoint(kinds)
 
     def clause(self, name: str, *, on: Pattern) -> Callable[[JudgeFunction], Contract]:
         """Add a judge of another side of the same rule."""

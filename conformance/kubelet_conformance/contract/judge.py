@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Record
-    from kubelet_conformance.trace.views import Entity
+    from kubelet_conformance.trace.views import Entity, Kind
 
 __all__ = ("EVIDENCE_MAX", "TEXT_CHARS_MAX", "Judge")
 
@@ -147,7 +147,7 @@ class Judge:
         self._outcomes: dict[str, Outcome] = {}
         self._tallies: list[_Tally] = []
         self._listeners: dict[str, list[_Listener]] = defaultdict(list)
-        self._asked_at: dict[tuple[str, ...], list[_Asked]] = {}
+        self._asked_at: dict[tuple[tuple[str, ...], frozenset[Kind] | None], list[_Asked]] = {}
         self._heard = set(TEACHING)
         self._formula_count = 0
         for contract in contracts:
@@ -187,7 +187,7 @@ class Judge:
             ledger.pass_time(record.t, record.seq)
         keys = keys_of(record)
         key = keys[0]
-        if (key not in self._heard and key not in ledger.awaited) or isinstance(record, Unknown):
+        if (key not in self._heard and key not in ledger.awaited) or type(record) is Unknown:
             return
         moment = look(self.world, record, keys)
         for entity in (self.world.node, moment.pod):
@@ -200,9 +200,12 @@ class Judge:
             ledger.drop_all([world.node, *world.pods.values(), *world.names.values()])
 
     def _judge(self, moment: Moment) -> None:
-        listeners = self._asked_at.get(moment.keys)
+        keys, pod = moment.keys, moment.pod
+        # A new manifest may bring kinds of container that the pod has not had so far.
+        kinds = pod.kinds if pod is not None and moment.manifest is None else None
+        listeners = self._asked_at.get((keys, kinds))
         if listeners is None:
-            listeners = self._asked_at[moment.keys] = self._waiting_for(moment.keys)
+            listeners = self._asked_at[keys, kinds] = self._waiting_for(keys, kinds)
         for condition, judge, listener in listeners:
             try:
                 if condition is None or condition(moment):
@@ -216,10 +219,10 @@ class Judge:
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
                 listener.tally.crashed(moment.seq)
 
-    def _waiting_for(self, keys: tuple[str, ...]) -> list[_Asked]:
-        """The judges to ask at a moment with these keys, each once."""
+    def _waiting_for(self, keys: tuple[str, ...], kinds: frozenset[Kind] | None) -> list[_Asked]:
+        """The judges to ask at a moment with these keys, about a pod with these kinds of container."""
         found = dict.fromkeys(one for key in keys for one in self._listeners.get(key, ()))
-        return [(one.condition, one.judge, one) for one in found]
+        return [(one.condition, one.judge, one) for one in found if one.tally.contract.concerns(kinds)]
 
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome of every contract, by id. What is still owed is pending: not exercised."""

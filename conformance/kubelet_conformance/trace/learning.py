@@ -272,7 +272,7 @@ def _pod_set(moment: Moment) -> None:
     pod.source = record.source
     if pod.manifest is not None and pod.manifest.spec != manifest.spec:
         pod.spec_changed_t, pod.spec_changed_seq = moment.t, moment.seq
-    pod.manifest = manifest
+    pod.manifest, pod.kinds = manifest, manifest.spec.kinds
     pod.wanted, pod.changed_t = True, moment.t
     if pod.set_t is None:
         pod.set_t, pod.set_seq = moment.t, moment.seq

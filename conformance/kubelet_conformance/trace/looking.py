@@ -48,9 +48,9 @@ _RPC_KEYS_MAX = 1000
 
 def keys_of(record: Record) -> tuple[str, ...]:
     """The words a record answers to, without what looking at its body may add."""
-    if isinstance(record, Call):
+    if type(record) is Call:
         return _rpc_keys(record.rpc)[0]
-    if isinstance(record, Reply):
+    if type(record) is Reply:
         return _rpc_keys(record.call.rpc)[1 if record.error is None else 2]
     if isinstance(record, (PodChange, Kubelet, RuntimeEvent)):
         return (f"{record.kind}:{record.op}",)
@@ -71,12 +71,12 @@ def _rpc_keys(rpc: str) -> tuple[tuple[str], tuple[str], tuple[str]]:
 def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
     """The record in its context."""
     moment = Moment(world, record, keys)
-    if isinstance(record, Reply):
+    if type(record) is Reply:
         moment.reply = record
         _look_at_call(moment, record.call)
         if record.response is not None and record.call.rpc in _ANSWERED:
             _ANSWERED[record.call.rpc](moment)
-    elif isinstance(record, Call):
+    elif type(record) is Call:
         _look_at_call(moment, record)
     elif isinstance(record, RuntimeEvent):
         _look_at_runtime(moment, record)

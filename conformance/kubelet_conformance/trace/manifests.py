@@ -163,6 +163,11 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
             found.setdefault(one.name, ("ephemeral", one))
         return found
 
+    @cached_property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of container that it has."""
+        return frozenset(kind for kind, _ in self.entries.values())
+
 
 class Terminated(_Object, frozen=True):
     exit_code: int = 0

@@ -68,11 +68,14 @@ class Moment:
 
     def request(self, kind: type[T]) -> T:
         """The request of the call that begins or ends here."""
-        return self.call.request.view(kind)
+        body = self.call.request
+        found: T = body.parsed if body.parsed_as is kind else body.view(kind)
+        return found
 
     def response(self, kind: type[T]) -> T:
         """The response that ends the call here without an error."""
         body = self.reply.response
         if body is None:
             raise TypeError(f"the {self.call.rpc} at seq {self.seq} failed")
-        return body.view(kind)
+        found: T = body.parsed if body.parsed_as is kind else body.view(kind)
+        return found

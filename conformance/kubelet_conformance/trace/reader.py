@@ -142,13 +142,13 @@ class Reader:
             if line.seq <= self._seq or line.t < self._t:
                 raise self._out_of_order(line.seq, line.t)
             self._seq, self._t = line.seq, line.t
-            if isinstance(line, CallLine):
+            if type(line) is CallLine:
                 yield self._begin(line, len(raw))
-            elif isinstance(line, ReplyLine):
+            elif type(line) is ReplyLine:
                 yield self._end(line, len(raw))
             else:
                 yield line
-                if isinstance(line, End):
+                if type(line) is End:
                     self._expect_nothing_more()
                     return
         raise self.bad(

@@ -51,8 +51,8 @@ class Body(msgspec.Struct, eq=False):
     """A JSON value kept as bytes, decoded on first use and then remembered."""
 
     raw: bytes | msgspec.Raw
-    _type: type | None = None
-    _value: Any = None
+    parsed_as: type | None = None
+    parsed: Any = None
 
     _decoders: ClassVar[dict[type, Callable[[bytes | msgspec.Raw], Any]]] = {}
 
@@ -61,19 +61,19 @@ class Body(msgspec.Struct, eq=False):
 
         Raises BodyError when a field has a type the protocol does not give it.
         """
-        if self._type is not kind:
+        if self.parsed_as is not kind:
             decode = self._decoders.get(kind)
             if decode is None:
                 decode = self._decoders[kind] = msgspec.json.Decoder(kind, strict=False).decode
             try:
-                self._value = decode(self.raw)
+                self.parsed = decode(self.raw)
             except RecursionError:
                 raise BodyError("it is nested too deeply") from None
             except (msgspec.MsgspecError, ValueError) as error:
                 problem = f"{error}" if memoryview(self.raw).nbytes else "what it is about is missing"
                 raise BodyError(problem) from None
-            self._type = kind
-        value: T = self._value
+            self.parsed_as = kind
+        value: T = self.parsed
         return value
 
     def json(self) -> Any:  # noqa: ANN401 - a JSON value has any type

@@ -271,6 +271,7 @@ class Pod(Entity):
         "deleted_t",
         "finished",
         "finished_before",
+        "kinds",
         "manifest",
         "mirror_uid",
         "name",
@@ -299,6 +300,8 @@ class Pod(Entity):
         self.mirror_uid = ""
         """The UID that statuses and deletions of a static pod carry."""
         self.manifest: Manifest | None = None
+        self.kinds: frozenset[Kind] | None = None
+        """The kinds of container that the manifest has; None while there is no manifest."""
         self.set_t: float | None = None
         self.set_seq = 0
         self.wanted = False
