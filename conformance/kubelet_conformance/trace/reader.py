@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, get_args
 
@@ -35,7 +34,7 @@ OPEN_CALLS_MAX = 100_000
 OPEN_CALL_BYTES_MAX = 64 * 1024 * 1024
 """More bytes of calls without a reply at one time are bad input."""
 REMEMBERED_IDS = 16_384
-"""How many of the latest call ids are remembered to notice a duplicate."""
+"""How many of the latest call ids are remembered at least to notice a duplicate."""
 
 _SHORT_REQUESTS = 10_000
 _SPARE_BYTES = 4096
@@ -71,7 +70,8 @@ class Reader:
             raise
         self._open: dict[str, tuple[Call, int]] = {}
         self._open_bytes = 0
-        self._recent = OrderedDict[str, None]()
+        self._recent: set[str] = set()
+        self._older: set[str] = set()
         self._short: dict[bytes, Body] = {}
         self._replies = LatestReplies()
         self._seq = 0
@@ -172,7 +172,7 @@ class Reader:
         )
 
     def _begin(self, line: CallLine, size: int) -> Call:
-        if line.id in self._recent or line.id in self._open:
+        if line.id in self._recent or line.id in self._older or line.id in self._open:
             raise self.bad(f"call id {line.id!r} is used twice", "give each call an id of its own")
         self._open_bytes += size
         if len(self._open) >= OPEN_CALLS_MAX or self._open_bytes > OPEN_CALL_BYTES_MAX:
@@ -181,9 +181,9 @@ class Reader:
                 "have no reply",
                 "record replies, or cut the trace",
             )
-        self._recent[line.id] = None
-        if len(self._recent) > REMEMBERED_IDS:
-            self._recent.popitem(last=False)
+        self._recent.add(line.id)
+        if len(self._recent) >= REMEMBERED_IDS:
+            self._recent, self._older = set(), self._recent
         call = Call(line.seq, line.t, line.rpc, line.id, self._request(line.request))
         self._open[line.id] = call, size
         return call
