@@ -17,7 +17,7 @@ from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Call, Expect, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable
 
     from kubelet_conformance.contract.baseline import Baseline, Deviation
     from kubelet_conformance.contract.frame import Contract
@@ -119,7 +119,7 @@ def judge_file(
 
 
 @contextmanager
-def _seldom_collected() -> Iterator[None]:
+def _seldom_collected() -> Generator[None]:
     """Let Python look for cycles seldom: judging makes many objects a record, and hardly any cycles."""
     before = gc.get_threshold()
     gc.freeze()

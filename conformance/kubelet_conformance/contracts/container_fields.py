@@ -146,7 +146,7 @@ def started_is_running_past_its_startup_probe(m: Moment) -> Iterator[Finding]:
             yield broken(f"started of {said.name} is missing")
         elif said.state.running is None:
             yield broken(f"{said.name} does not run and is started") if said.started else KEPT
-        elif entry.spec is not None and entry.spec.startup_probe is None:
+        elif entry.spec.startup_probe is None:
             yield KEPT if said.started else broken(f"{said.name} runs and is not started")
 
 
