@@ -190,9 +190,10 @@ class Judge:
         if (key not in self._heard and key not in ledger.awaited) or type(record) is Unknown:
             return
         moment = look(self.world, record, keys)
-        for entity in (self.world.node, moment.pod):
-            if entity is not None and entity.owed:
-                ledger.look(moment, entity)
+        if moment.node.owed:
+            ledger.look(moment, moment.node)
+        if moment.pod is not None and moment.pod.owed:
+            ledger.look(moment, moment.pod)
         self._judge(moment)
         learn(moment)
         if key in _KUBELET_GONE:

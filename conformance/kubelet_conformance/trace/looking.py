@@ -9,11 +9,13 @@ from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerReply,
     CreateContainerRequest,
+    ExecSyncRequest,
     PodSandboxStatusReply,
     PullImageRequest,
     RunPodSandboxReply,
     RunPodSandboxRequest,
     SandboxRequest,
+    StopContainerRequest,
 )
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
@@ -42,6 +44,10 @@ __all__ = ("EXIT_AFTER_STOP_SECONDS", "keys_of", "look")
 EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""
 
+_REQUESTS: dict[str, type[ContainerRequest | StopContainerRequest | ExecSyncRequest]] = {
+    "StopContainer": StopContainerRequest,
+    "ExecSync": ExecSyncRequest,
+}
 _RPC_KEYS: dict[str, tuple[tuple[str], tuple[str], tuple[str]]] = {}
 _RPC_KEYS_MAX = 1000
 
@@ -49,9 +55,10 @@ _RPC_KEYS_MAX = 1000
 def keys_of(record: Record) -> tuple[str, ...]:
     """The words a record answers to, without what looking at its body may add."""
     if type(record) is Call:
-        return _rpc_keys(record.rpc)[0]
+        return (_RPC_KEYS.get(record.rpc) or _rpc_keys(record.rpc))[0]
     if type(record) is Reply:
-        return _rpc_keys(record.call.rpc)[1 if record.error is None else 2]
+        rpc = record.call.rpc
+        return (_RPC_KEYS.get(rpc) or _rpc_keys(rpc))[1 if record.error is None else 2]
     if isinstance(record, (PodChange, Kubelet, RuntimeEvent)):
         return (f"{record.kind}:{record.op}",)
     if isinstance(record, Event):
@@ -60,11 +67,9 @@ def keys_of(record: Record) -> tuple[str, ...]:
 
 
 def _rpc_keys(rpc: str) -> tuple[tuple[str], tuple[str], tuple[str]]:
-    keys = _RPC_KEYS.get(rpc)
-    if keys is None:
-        keys = (f"call:{rpc}",), (f"done:{rpc}",), (f"failed:{rpc}",)
-        if len(_RPC_KEYS) < _RPC_KEYS_MAX:
-            _RPC_KEYS[rpc] = keys
+    keys = (f"call:{rpc}",), (f"done:{rpc}",), (f"failed:{rpc}",)
+    if len(_RPC_KEYS) < _RPC_KEYS_MAX:
+        _RPC_KEYS[rpc] = keys
     return keys
 
 
@@ -98,7 +103,9 @@ def _look_at_call(moment: Moment, call: Call) -> None:
 
 
 def _about_container(moment: Moment, request: Body) -> None:
-    container = moment.world.containers.get(request.view(ContainerRequest).container_id)
+    # Each request is read as one type only, so that it is parsed once.
+    kind = _REQUESTS.get(moment.call.rpc, ContainerRequest)
+    container = moment.world.containers.get(request.view(kind).container_id)
     if container is not None:
         moment.container, moment.sandbox, moment.pod = container, container.sandbox, container.pod
 

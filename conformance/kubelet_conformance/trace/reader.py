@@ -72,7 +72,7 @@ class Reader:
         self._open_bytes = 0
         self._recent: set[str] = set()
         self._older: set[str] = set()
-        self._short: dict[bytes, Body] = {}
+        self._short: dict[tuple[str, bytes], Body] = {}
         self._replies = LatestReplies()
         self._seq = 0
         self._t = 0.0
@@ -184,20 +184,20 @@ class Reader:
         self._recent.add(line.id)
         if len(self._recent) >= REMEMBERED_IDS:
             self._recent, self._older = set(), self._recent
-        call = Call(line.seq, line.t, line.rpc, line.id, self._request(line.request))
+        call = Call(line.seq, line.t, line.rpc, line.id, self._request(line.rpc, line.request))
         self._open[line.id] = call, size
         return call
 
-    def _request(self, raw: msgspec.Raw) -> Body:
+    def _request(self, rpc: str, raw: msgspec.Raw) -> Body:
         """Its body; short requests come again and again, and share one, so that it is parsed once."""
         request = bytes(raw)
         if len(request) > SHORT_REQUEST_BYTES:
             return Body(raw)
-        body = self._short.get(request)
+        body = self._short.get((rpc, request))
         if body is None:
             if len(self._short) >= _SHORT_REQUESTS:
                 self._short.clear()
-            body = self._short[request] = Body(request)
+            body = self._short[rpc, request] = Body(request)
         return body
 
     def _end(self, line: ReplyLine, size: int) -> Reply:
