@@ -177,7 +177,7 @@ def refusal_is_told(m: Moment) -> Iterator[Finding]:
     pod, now = m.pod, m.status
     if pod is None or now is None:
         return
-    every = (*(now.init_container_statuses or ()), *(now.container_statuses or ()))
+    every = now.lasting_containers
     for told in every:
         waiting, ended = told.state.waiting, told.last_state.terminated
         if waiting is None or waiting.reason != "CrashLoopBackOff":

@@ -34,6 +34,7 @@ __all__ = (
     "most_delay",
     "restart_at",
     "restart_bound",
+    "retry_bound",
 )
 
 BASE = 10.0
@@ -181,7 +182,11 @@ def delay_before(m: Moment, pod: Pod, name: str) -> float:
     return entry.least_delay(m.t) if entry else 0.0
 
 
+def retry_bound(m: Moment, name: str) -> float:
+    """How late the next instance may come where a retry makes it: at the one after its back-off."""
+    return most_delay(m, name) + RETRY + RETRY_SLACK
+
+
 def restart_bound(m: Moment, name: str) -> float:
     """How late the next instance may come after an end now: at once, or at the retry after its back-off."""
-    delay = most_delay(m, name)
-    return delay + RETRY + RETRY_SLACK if delay else REACTION
+    return retry_bound(m, name) if most_delay(m, name) else REACTION

@@ -202,5 +202,5 @@ def _true(m: Moment, now: Written) -> Finding:
 def _is_in_use(now: Written) -> bool:
     """The status is built from a container of the newest sandbox."""
     newest, status = now.pod.sandboxes[-1], now.status
-    every = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    every = status.lasting_containers
     return any(said.runtime_id in newest.containers for said in every)

@@ -152,9 +152,7 @@ def _(m: Moment) -> Findings:
 
 def _others_ready(pod: Pod, now: PodStatus) -> bool:
     """Every app container and sidecar is told and ready."""
-    told = {
-        one.name: one.ready for one in (*(now.init_container_statuses or ()), *(now.container_statuses or ()))
-    }
+    told = {one.name: one.ready for one in now.lasting_containers}
     spec = pod.spec
     names = [one.name for one in (*spec.containers, *(spec.init_containers or ()))] if spec else []
     return bool(names) and all(told.get(name, False) for name in names)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, exited, failed, status
-from kubelet_conformance.contracts.backoffs import most_delay
+from kubelet_conformance.contracts.backoffs import retry_bound
 from kubelet_conformance.contracts.instances import HELD_UP, creation_of
 from kubelet_conformance.contracts.kills import failing_probe, reasons
 from kubelet_conformance.contracts.situations import (
@@ -19,7 +19,7 @@ from kubelet_conformance.contracts.situations import (
     to_run,
     told_exited,
 )
-from kubelet_conformance.contracts.timing import REACTION, RELIST, RETRY, RETRY_SLACK, TOGETHER
+from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def killed_one_is_made_again(m: Moment) -> Findings:
         return None
     return answered(
         by=creation_of(container.name),
-        within=most_delay(m, container.name) + RETRY + RETRY_SLACK,
+        within=retry_bound(m, container.name),
         unless=HELD_UP,
         text=f"{container.name} is made again after its postStart hook failed",
     )

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, restart_at, restart_bound
+from kubelet_conformance.contracts.backoffs import (
+    ATTEMPTS,
+    restart_at,
+    restart_bound,
+    retry_bound,
+)
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     HELD_UP,
@@ -24,7 +29,7 @@ from kubelet_conformance.contracts.instances import (
     wants_restart,
 )
 from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
-from kubelet_conformance.contracts.timing import REACTION, RELIST, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import Annotation, ContainerStatusReply
 
 if TYPE_CHECKING:
@@ -121,7 +126,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
         return None
     return answered(
         by=start_of(container.name),
-        within=most_delay(m, container.name) + RETRY + RETRY_SLACK,
+        within=retry_bound(m, container.name),
         unless=HELD_UP.either(told_otherwise(container)),
         text=f"{container.name} is made again after its start failed",
     )

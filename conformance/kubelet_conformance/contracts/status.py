@@ -132,8 +132,8 @@ def ended_container_stays_ended(m: Moment) -> Iterator[Finding]:
     if pair is None or pair[0].spec is None:
         return
     pod, before, now = pair
-    after = {s.name: s for s in (*(now.init_container_statuses or ()), *(now.container_statuses or ()))}
-    for old in (*(before.init_container_statuses or ()), *(before.container_statuses or ())):
+    after = {s.name: s for s in now.lasting_containers}
+    for old in before.lasting_containers:
         new = after.get(old.name)
         if old.state.terminated is None or new is None or pod.kind_of(old.name) == "sidecar":
             continue
@@ -161,11 +161,7 @@ def messages_share_their_limit(m: Moment) -> Iterator[Finding]:
     now = m.status
     if now is None:
         return
-    every = (
-        *(now.init_container_statuses or ()),
-        *(now.container_statuses or ()),
-        *(now.ephemeral_container_statuses or ()),
-    )
+    every = now.every_container
     for one in every:
         for ended in (one.state.terminated, one.last_state.terminated):
             size = len(ended.message.encode()) if ended else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, failed, sandbox_died, status
-from kubelet_conformance.contracts.backoffs import most_delay
+from kubelet_conformance.contracts.backoffs import retry_bound
 from kubelet_conformance.contracts.instances import (
     asked,
     creation_of,
@@ -217,7 +217,7 @@ def next_container_is_tried(m: Moment) -> Findings:
         return None
     return answered(
         by=creation_of(following.name).either(call("PullImage")),
-        within=most_delay(m, following.name) + RETRY + RETRY_SLACK,
+        within=retry_bound(m, following.name),
         unless=GONE.either(OBSTACLE, sandbox_died()),
         text=f"the next container, {following.name}, is tried",
     )

@@ -257,7 +257,7 @@ def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
     pod, now = m.pod, m.status
     if pod is None or now is None or not now.terminal or not pod.born:
         return
-    for shown in (*(now.init_container_statuses or ()), *(now.container_statuses or ())):
+    for shown in now.lasting_containers:
         container = pod.newest(shown.name)
         ended = container.exit if container else None
         if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:

@@ -88,8 +88,8 @@ class _Looked:
         self.entries: tuple[Entry, ...] = ()
         self.written: Written | None = None
         if m.pod is not None and m.status is not None:
-            before = {s.name: s for s in _statuses(m.pod.status)} if m.pod.status else {}
-            self.entries = tuple(_entry(m, m.pod, s, before.get(s.name)) for s in _statuses(m.status))
+            before = {s.name: s for s in m.pod.status.every_container} if m.pod.status else {}
+            self.entries = tuple(_entry(m, m.pod, s, before.get(s.name)) for s in m.status.every_container)
             self.written = _written(m, m.pod, m.status)
 
 
@@ -118,14 +118,6 @@ def _looked(m: Moment) -> _Looked:
     if found is None:
         found = m.memo = _Looked(m)
     return found
-
-
-def _statuses(status: PodStatus) -> list[ContainerStatus]:
-    return [
-        *(status.init_container_statuses or ()),
-        *(status.container_statuses or ()),
-        *(status.ephemeral_container_statuses or ()),
-    ]
 
 
 def _entry(m: Moment, pod: Pod, status: ContainerStatus, before: ContainerStatus | None) -> Entry:
@@ -174,7 +166,7 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     allowed = set(generated)
     if generated & {"Succeeded", "Failed"}:
         allowed |= _held(pod, m)
-    every = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    every = status.lasting_containers
     statuses = {one.name: one for one in every}
     return Written(pod, status, pod.status, counts, row, frozenset(generated), frozenset(allowed), statuses)
 

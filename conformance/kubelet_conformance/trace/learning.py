@@ -18,7 +18,7 @@ from kubelet_conformance.trace.bodies import (
     StopContainerRequest,
 )
 from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed
-from kubelet_conformance.trace.looking import commanded
+from kubelet_conformance.trace.looking import commanded, full_name
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
 from kubelet_conformance.trace.under_way import (
     LISTS,
@@ -282,8 +282,7 @@ def _pod_set(moment: Moment) -> None:
 
 def _new_pod(moment: Moment, source: str, manifest: Manifest) -> Pod:
     world, meta = moment.world, manifest.metadata
-    node = world.header.node
-    name = f"{meta.name}-{node.lower()}" if node and source in {"file", "http"} else meta.name
+    name = full_name(world, source, meta.name)
     # A pod first seen on its way out was there before, unless the trace begins with the kubelet.
     born = world.past_known and (world.header.from_start or meta.deletion_timestamp is None)
     return world.new_pod(meta.uid, meta.namespace or "default", name, born=born)

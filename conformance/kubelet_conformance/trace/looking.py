@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Container
     from kubelet_conformance.trace.world import World
 
-__all__ = ("EXIT_AFTER_STOP_SECONDS", "keys_of", "look")
+__all__ = ("EXIT_AFTER_STOP_SECONDS", "full_name", "keys_of", "look")
 
 EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""
@@ -235,12 +235,12 @@ def _look_at_runtime(moment: Moment, record: RuntimeEvent) -> None:
 def _look_at_pod(moment: Moment, record: PodChange) -> None:
     world = moment.world
     if record.op == "remove":
-        name = _full_name(world, record.source, record.name)
+        name = full_name(world, record.source, record.name)
         moment.pod = world.pods.get(record.uid) or world.names.get((record.namespace or "default", name))
         return
     manifest = moment.manifest = Body(record.pod).view(Manifest)
     meta = manifest.metadata
-    namespace, name = meta.namespace or "default", _full_name(world, record.source, meta.name)
+    namespace, name = meta.namespace or "default", full_name(world, record.source, meta.name)
     if meta.uid:
         moment.pod = world.pods.get(meta.uid)
         return
@@ -251,7 +251,7 @@ def _look_at_pod(moment: Moment, record: PodChange) -> None:
         moment.replaced = pod
 
 
-def _full_name(world: World, source: str, name: str) -> str:
+def full_name(world: World, source: str, name: str) -> str:
     """A static pod is called <manifest name>-<node> everywhere but in its manifest (config/common.go)."""
     node = world.header.node
     return f"{name}-{node.lower()}" if node and source in {"file", "http"} else name

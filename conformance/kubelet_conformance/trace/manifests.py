@@ -244,6 +244,11 @@ class PodStatus(_Object, frozen=True):
         return next((c for c in self.conditions or () if c.type == kind), None)
 
     @property
+    def lasting_containers(self) -> tuple[ContainerStatus, ...]:
+        """The statuses of the containers the pod was made with: init, app."""
+        return *(self.init_container_statuses or ()), *(self.container_statuses or ())
+
+    @property
     def every_container(self) -> tuple[ContainerStatus, ...]:
         """The statuses of all containers: init, app, ephemeral."""
         lists = (self.init_container_statuses, self.container_statuses, self.ephemeral_container_statuses)

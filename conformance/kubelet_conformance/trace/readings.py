@@ -20,7 +20,7 @@ from kubelet_conformance.trace.bodies import (
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Body, Call
+    from kubelet_conformance.trace.records import Call
     from kubelet_conformance.trace.views import Container, Sandbox
 
 __all__ = (
@@ -84,12 +84,13 @@ class Readings:
     def __init__(self) -> None:
         self._listed: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
         self._whole: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
-        self._looked: dict[Body, int] = {}
+        self._looked: dict[tuple[str, bytes], int] = {}
         self._news_seq = 0
 
     def take(self, moment: Moment) -> None:
         """Put the news of a reading into its moment, with the keys `told:...` that judges wait for."""
-        request = moment.call.request
+        call = moment.call
+        request = call.rpc, bytes(call.request.raw)
         changed = max(moment.world.changed_seq, self._news_seq)
         if moment.reply.same and self._looked.get(request, -1) >= changed:
             return
