@@ -45,9 +45,15 @@ class ByVersion(Generic[E]):
     def __init__(self, expectations: dict[str, E]) -> None:
         self._ranges = [(*_range(text), value) for text, value in expectations.items()]
         self.text = ", ".join(expectations)
+        self._found: dict[Version | None, E | None] = {}
 
     def get(self, version: Version | None) -> E | None:
         """The expectation for a version; with no version known only one that holds for all."""
+        if version not in self._found:
+            self._found[version] = self._look_up(version)
+        return self._found[version]
+
+    def _look_up(self, version: Version | None) -> E | None:
         for low, high, value in self._ranges:
             if version is None:
                 if (low, high) == (OLDEST_READ, NEWEST_READ):

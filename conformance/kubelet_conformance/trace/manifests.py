@@ -241,7 +241,10 @@ class PodStatus(_Object, frozen=True):
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if it is there."""
-        return next((c for c in self.conditions or () if c.type == kind), None)
+        for condition in self.conditions or ():
+            if condition.type == kind:
+                return condition
+        return None
 
     @property
     def lasting_containers(self) -> tuple[ContainerStatus, ...]:

@@ -42,6 +42,14 @@ N = TypeVar("N")
 _STOPS_KEPT = 8
 
 
+class _Notes(dict[type, Any]):
+    """What judges remember, by type; made on first use."""
+
+    def __missing__(self, kind: type) -> object:
+        made = self[kind] = kind()
+        return made
+
+
 class Entity:
     """Anything whose life a judge follows; it carries the judges' own notes about it."""
 
@@ -52,14 +60,11 @@ class Entity:
         self.monitors: dict[int, list[bool]] = {}
         self.owed: list[Any] = []
         """What the judges still wait for."""
-        self._notes: dict[type, Any] = {}
+        self._notes = _Notes()
 
     def note(self, kind: type[N]) -> N:
         """The judge's own memory about this entity: one value of `kind`, made on first use."""
-        found = self._notes.get(kind)
-        if found is None:
-            found = self._notes[kind] = kind()
-        value: N = found
+        value: N = self._notes[kind]
         return value
 
 
