@@ -42,14 +42,6 @@ N = TypeVar("N")
 _STOPS_KEPT = 8
 
 
-class _Notes(dict[type, Any]):
-    """What judges remember, by type; made on first use."""
-
-    def __missing__(self, kind: type) -> object:
-        made = self[kind] = kind()
-        return made
-
-
 class Entity:
     """Anything whose life a judge follows; it carries the judges' own notes about it."""
 
@@ -60,11 +52,14 @@ class Entity:
         self.monitors: dict[int, list[bool]] = {}
         self.owed: list[Any] = []
         """What the judges still wait for."""
-        self._notes = _Notes()
+        self._notes: dict[type, Any] = {}
 
     def note(self, kind: type[N]) -> N:
         """The judge's own memory about this entity: one value of `kind`, made on first use."""
-        value: N = self._notes[kind]
+        found = self._notes.get(kind)
+        if found is None:
+            found = self._notes[kind] = kind()
+        value: N = found
         return value
 
 
