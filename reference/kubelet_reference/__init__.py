@@ -1,0 +1,1 @@
+"""A minimal but real kubelet core: the executable specification of a pod's life."""

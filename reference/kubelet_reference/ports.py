@@ -1,0 +1,242 @@
+"""What the kubelet needs from the world: every effect goes through one of these Protocols.
+
+Two errors cross them: `grpc.RpcError` from the runtime (with `code()` and `details()`, in process and over a
+socket alike), and `ApiError` from the API server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from cri_api.v1 import api_pb2 as cri
+    from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
+
+__all__ = (
+    "ApiError",
+    "ApiServer",
+    "Chance",
+    "Clock",
+    "Disk",
+    "EventSink",
+    "FetchError",
+    "ImageService",
+    "ManifestUrl",
+    "PodEvent",
+    "RuntimeService",
+    "WatchEvent",
+)
+
+
+class Clock(Protocol):
+    """Time, real or virtual."""
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment near the start; never goes back."""
+        ...
+
+    def wall_ns(self) -> int:
+        """Nanoseconds since the epoch."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after `seconds` (0 lets others run)."""
+        ...
+
+
+class Chance(Protocol):
+    """Choices that nothing decides: which of several ready inputs, how much jitter."""
+
+    def jitter(self, seconds: float, factor: float) -> float:
+        """A duration from `seconds` up to `seconds * (1 + factor)`, the end excluded."""
+        ...
+
+    def pick(self, count: int) -> int:
+        """One of `count` equally good choices, as an index; 0 is first in, first out."""
+        ...
+
+    def token(self) -> str:
+        """A short name that is not given twice."""
+        ...
+
+
+class RuntimeService(Protocol):
+    """The CRI's RuntimeService as its stub has it: a `grpc.aio` stub and a fake in process both fit.
+
+    `timeout` is the deadline in seconds; None is no deadline. A failed call raises `grpc.RpcError`.
+    """
+
+    async def Version(
+        self, request: cri.VersionRequest, *, timeout: float | None = None
+    ) -> cri.VersionResponse: ...
+    async def Status(
+        self, request: cri.StatusRequest, *, timeout: float | None = None
+    ) -> cri.StatusResponse: ...
+    async def RuntimeConfig(
+        self, request: cri.RuntimeConfigRequest, *, timeout: float | None = None
+    ) -> cri.RuntimeConfigResponse: ...
+    async def RunPodSandbox(
+        self, request: cri.RunPodSandboxRequest, *, timeout: float | None = None
+    ) -> cri.RunPodSandboxResponse: ...
+    async def StopPodSandbox(
+        self, request: cri.StopPodSandboxRequest, *, timeout: float | None = None
+    ) -> cri.StopPodSandboxResponse: ...
+    async def RemovePodSandbox(
+        self, request: cri.RemovePodSandboxRequest, *, timeout: float | None = None
+    ) -> cri.RemovePodSandboxResponse: ...
+    async def PodSandboxStatus(
+        self, request: cri.PodSandboxStatusRequest, *, timeout: float | None = None
+    ) -> cri.PodSandboxStatusResponse: ...
+    async def ListPodSandbox(
+        self, request: cri.ListPodSandboxRequest, *, timeout: float | None = None
+    ) -> cri.ListPodSandboxResponse: ...
+    async def CreateContainer(
+        self, request: cri.CreateContainerRequest, *, timeout: float | None = None
+    ) -> cri.CreateContainerResponse: ...
+    async def StartContainer(
+        self, request: cri.StartContainerRequest, *, timeout: float | None = None
+    ) -> cri.StartContainerResponse: ...
+    async def StopContainer(
+        self, request: cri.StopContainerRequest, *, timeout: float | None = None
+    ) -> cri.StopContainerResponse: ...
+    async def RemoveContainer(
+        self, request: cri.RemoveContainerRequest, *, timeout: float | None = None
+    ) -> cri.RemoveContainerResponse: ...
+    async def ListContainers(
+        self, request: cri.ListContainersRequest, *, timeout: float | None = None
+    ) -> cri.ListContainersResponse: ...
+    async def ContainerStatus(
+        self, request: cri.ContainerStatusRequest, *, timeout: float | None = None
+    ) -> cri.ContainerStatusResponse: ...
+    async def ExecSync(
+        self, request: cri.ExecSyncRequest, *, timeout: float | None = None
+    ) -> cri.ExecSyncResponse: ...
+
+
+class ImageService(Protocol):
+    """The CRI's ImageService, as `RuntimeService` is meant."""
+
+    async def ImageStatus(
+        self, request: cri.ImageStatusRequest, *, timeout: float | None = None
+    ) -> cri.ImageStatusResponse: ...
+    async def PullImage(
+        self, request: cri.PullImageRequest, *, timeout: float | None = None
+    ) -> cri.PullImageResponse: ...
+    async def ListImages(
+        self, request: cri.ListImagesRequest, *, timeout: float | None = None
+    ) -> cri.ListImagesResponse: ...
+    async def RemoveImage(
+        self, request: cri.RemoveImageRequest, *, timeout: float | None = None
+    ) -> cri.RemoveImageResponse: ...
+    async def ImageFsInfo(
+        self, request: cri.ImageFsInfoRequest, *, timeout: float | None = None
+    ) -> cri.ImageFsInfoResponse: ...
+
+
+class ApiError(Exception):
+    """The API server refused or could not be reached: `code` is HTTP's (404, 409, 422; 0 is unreachable)."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One event of a watch: `type` is ADDED, MODIFIED or DELETED."""
+
+    type: str
+    pod: Pod
+
+
+class ApiServer(Protocol):
+    """What the kubelet asks of the API server; each method raises `ApiError`."""
+
+    async def list_pods(self, node_name: str) -> tuple[list[Pod], str]:
+        """The pods bound to the node, and the resourceVersion to watch from."""
+        ...
+
+    def watch_pods(self, node_name: str, resource_version: str) -> AsyncIterator[WatchEvent]:
+        """Each change after `resource_version`; ends or raises when it breaks (code 410: list anew)."""
+        ...
+
+    async def get_pod(self, namespace: str, name: str) -> Pod: ...
+    async def create_pod(self, pod: Pod) -> Pod: ...
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, object]) -> Pod:
+        """Send a strategic merge patch of the status subresource; the merged pod comes back."""
+        ...
+
+    async def delete_pod(self, namespace: str, name: str, *, grace_seconds: int, uid: str | None) -> None:
+        """Delete with a grace period and, unless None, the precondition that the pod has this UID."""
+        ...
+
+    async def get_node(self, name: str) -> Node: ...
+    async def get_config_map(self, namespace: str, name: str) -> ConfigMap: ...
+    async def get_secret(self, namespace: str, name: str) -> Secret: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """One event about a pod: `type` is Normal or Warning, `field_path` names its container, if one."""
+
+    pod: Pod
+    type: str
+    reason: str
+    message: str
+    field_path: str = ""
+
+
+class EventSink(Protocol):
+    """Where events go: best effort, never raises, never blocks (EVENTS-05)."""
+
+    def emit(self, event: PodEvent) -> None:
+        """Take the event."""
+        ...
+
+
+class Disk(Protocol):
+    """The node's disk, as far as the kubelet needs it; paths are absolute. Errors are `OSError`."""
+
+    def make_folder(self, path: str) -> None:
+        """Make the folder and those above it; one that is there is fine."""
+        ...
+
+    def names(self, folder: str) -> Sequence[str]:
+        """The names of files and folders in `folder`, sorted; `FileNotFoundError` if it is not there."""
+        ...
+
+    def is_folder(self, path: str) -> bool:
+        """Whether `path` is a folder."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The content of a file."""
+        ...
+
+    def write(self, path: str, content: bytes) -> None:
+        """Replace the content of a file; its folder must be there."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a folder with everything in it; what is not there is fine."""
+        ...
+
+    def changes(self, folder: str) -> AsyncIterator[str]:
+        """The name of each file of `folder` that was written, moved in or removed, as it happens."""
+        ...
+
+
+class FetchError(Exception):
+    """The manifest URL could not be read."""
+
+
+class ManifestUrl(Protocol):
+    """Reads the manifest URL."""
+
+    async def fetch(self, url: str, *, timeout: float) -> tuple[int, bytes]:
+        """The HTTP status and the body; raises `FetchError` when there is no answer."""
+        ...

@@ -1,0 +1,116 @@
+"""What the runtime knows of a pod, as the kubelet remembers it between relists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ("ContainerRecord", "ContainerState", "ListedPod", "ListedRecord", "PodRecords", "SandboxRecord")
+
+
+class ContainerState(StrEnum):
+    """The state of a container, in the words of the CRI."""
+
+    CREATED = "CREATED"
+    RUNNING = "RUNNING"
+    EXITED = "EXITED"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRecord:
+    """One instance of a container: ContainerStatus, with what the kubelet wrote into its annotations.
+
+    Times are nanoseconds since the epoch, 0 where the runtime gave none. `hash` is the definition's, in hex.
+    """
+
+    id: str
+    name: str
+    state: ContainerState
+    attempt: int
+    restart_count: int
+    hash: str
+    created_at: int
+    started_at: int = 0
+    finished_at: int = 0
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+    image: str = ""
+    image_ref: str = ""
+    image_id: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process runs."""
+        return self.state is ContainerState.RUNNING
+
+    @property
+    def has_exited(self) -> bool:
+        """Whether its process ended."""
+        return self.state is ContainerState.EXITED
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRecord:
+    """One sandbox: PodSandboxStatus. `ips` is None where the runtime reports no network at all."""
+
+    id: str
+    attempt: int
+    created_at: int
+    ready: bool
+    host_network: bool = False
+    ips: tuple[str, ...] | None = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodRecords:
+    """Everything the runtime remembers of one pod; sandboxes and containers newest first (PLEG-12)."""
+
+    uid: str
+    name: str = ""
+    namespace: str = ""
+    ips: tuple[str, ...] = ()
+    sandboxes: tuple[SandboxRecord, ...] = ()
+    containers: tuple[ContainerRecord, ...] = ()
+
+    def newest(self, container: str) -> ContainerRecord | None:
+        """The newest instance of the container of that name."""
+        return next((record for record in self.containers if record.name == container), None)
+
+    @property
+    def running(self) -> tuple[ContainerRecord, ...]:
+        """The containers whose process runs."""
+        return tuple(record for record in self.containers if record.is_running)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a container runs or a sandbox is ready."""
+        return any(record.is_running for record in self.containers) or any(s.ready for s in self.sandboxes)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRecord:
+    """A container or sandbox as a list shows it; a READY sandbox is RUNNING, another EXITED (PLEG-04)."""
+
+    id: str
+    name: str
+    state: ContainerState
+    created_at: int
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPod:
+    """A pod as the unfiltered lists show it."""
+
+    uid: str
+    name: str
+    namespace: str
+    sandboxes: tuple[ListedRecord, ...] = ()
+    containers: tuple[ListedRecord, ...] = ()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a container runs or a sandbox is ready."""
+        return any(r.state is ContainerState.RUNNING for r in (*self.sandboxes, *self.containers))

@@ -1,0 +1,72 @@
+"""Where Kubernetes versions differ: one named switch for each difference (section 28 of the catalogue)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+__all__ = ("OLDEST", "Behaviour", "parse_minor")
+
+OLDEST = 26
+DEFAULT = 32
+
+
+def parse_minor(version: str) -> int:
+    """The minor number of a version such as "1.32"; raises `ValueError` for anything else."""
+    major, _, minor = version.removeprefix("v").partition(".")
+    if major != "1" or not minor.split(".")[0].isdecimal():
+        raise ValueError(f"expected a Kubernetes version such as 1.32, got {version!r}")
+    return int(minor.split(".")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What the kubelet does that another version does otherwise; the defaults are those of 1.32."""
+
+    minor: int = DEFAULT
+    terminal_first_seen_gets_terminated_sync: bool = True
+    """WORK-29: a pod first seen with a terminal phase is finished by one terminated sync (>= 1.27)."""
+    terminal_phase_before_deletion: bool = True
+    """TERM-16, TERM-18: a deleted pod reaches Failed or Succeeded before its final DELETE (>= 1.27)."""
+    grace_override_is_final: bool = False
+    """TERM-06, TERM-11: pod deletion sends its grace verbatim, preStop not taken off, no floor (<= 1.27)."""
+    explicit_zero_grace_counts: bool = True
+    """WORK-08: grace 0 asked for explicitly is honoured as 1 s instead of the pod's own grace (>= 1.27)."""
+    hash_is_name_and_image: bool = True
+    """RESTART-08: the container hash covers name and image only (>= 1.31)."""
+    succeeded_means_exited: bool = True
+    """Table 27.2: only an EXITED record with code 0 has succeeded; before 1.27 any that does not run."""
+    startup_success_holds_probe: bool = True
+    """PROBE-08: the startup probe's worker rests after success, not only after failure (>= 1.28)."""
+    asks_image_status_before_always_pull: bool = False
+    """IMAGE-03: ImageStatus is asked even for policy Always (<= 1.31)."""
+    sends_user_specified_image: bool = True
+    """IMAGE-16: CreateContainer carries the user's image string too."""
+    keeps_previous_pull_error: bool = True
+    """IMAGE-09: the ImagePullBackOff message includes the pull's error (1.32)."""
+    reports_ready_to_start_containers: bool = True
+    """COND-06: the condition PodReadyToStartContainers is written (>= 1.29)."""
+    adopts_known_pods: bool = True
+    """WORK-27: housekeeping tells workers of pods that config dropped (>= 1.27)."""
+
+    @classmethod
+    def of(cls, version: str) -> Self:
+        """The behaviour of a version such as "1.26"; `ValueError` below 1.26."""
+        minor = parse_minor(version)
+        if minor < OLDEST:
+            raise ValueError(f"expected Kubernetes 1.{OLDEST} or newer, got {version}")
+        return cls(
+            minor=minor,
+            terminal_first_seen_gets_terminated_sync=minor >= 27,
+            terminal_phase_before_deletion=minor >= 27,
+            grace_override_is_final=minor <= 27,
+            explicit_zero_grace_counts=minor >= 27,
+            hash_is_name_and_image=minor >= 31,
+            succeeded_means_exited=minor >= 27,
+            startup_success_holds_probe=minor >= 28,
+            asks_image_status_before_always_pull=minor <= 31,
+            sends_user_specified_image=minor >= 28,
+            keeps_previous_pull_error=minor >= 32,
+            reports_ready_to_start_containers=minor >= 29,
+            adopts_known_pods=minor >= 27,
+        )
