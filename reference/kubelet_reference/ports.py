@@ -23,8 +23,10 @@ __all__ = (
     "Disk",
     "EventSink",
     "FetchError",
+    "HttpGet",
     "ImageService",
     "ManifestUrl",
+    "PlainAnswerError",
     "PodEvent",
     "RuntimeService",
     "WatchEvent",
@@ -232,6 +234,18 @@ class Disk(Protocol):
 
 class FetchError(Exception):
     """The manifest URL could not be read."""
+
+
+class PlainAnswerError(FetchError):
+    """A request over HTTPS was answered in plain HTTP."""
+
+
+class HttpGet(Protocol):
+    """Sends the requests of httpGet hooks."""
+
+    async def get(self, url: str, headers: Mapping[str, str]) -> int:
+        """The status of the answer, certificates unchecked; raises `FetchError` when there is none."""
+        ...
 
 
 class ManifestUrl(Protocol):

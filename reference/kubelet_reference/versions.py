@@ -38,6 +38,10 @@ class Behaviour:
     """Table 27.2: only an EXITED record with code 0 has succeeded; before 1.27 any that does not run."""
     startup_success_holds_probe: bool = True
     """PROBE-08: the startup probe's worker rests after success, not only after failure (>= 1.28)."""
+    trigger_restarts_probe_period: bool = True
+    """PROBE-23: a readiness run that a status triggered begins the probe's period anew (>= 1.32)."""
+    reports_started_inits: bool = True
+    """Statuses of init containers say whether they are started, as recorded traces of 1.32 do (>= 1.28)."""
     asks_image_status_before_always_pull: bool = False
     """IMAGE-03: ImageStatus is asked even for policy Always (<= 1.31)."""
     sends_user_specified_image: bool = True
@@ -46,6 +50,16 @@ class Behaviour:
     """IMAGE-09: the ImagePullBackOff message includes the pull's error (1.32)."""
     reports_ready_to_start_containers: bool = True
     """COND-06: the condition PodReadyToStartContainers is written (>= 1.29)."""
+    app_proves_initialized: bool = True
+    """COND-02: an app container that has run makes Initialized True (>= 1.28)."""
+    reports_host_ips: bool = True
+    """STATUS-16: the status has hostIPs beside hostIP (>= 1.29)."""
+    log_names_are_anchored: bool = True
+    """RESTART-15: only `<number>.log` is a container's log, not any name that holds such a text (> 1.26)."""
+    reads_pull_errors: bool = True
+    """IMAGE-10, START-03: pull errors lose their wrapper, and two well-known ones their prefix (> 1.26)."""
+    tells_image_size: bool = True
+    """IMAGE-18: after a pull ImageStatus is asked for the size, which the Pulled event tells (>= 1.29)."""
     adopts_known_pods: bool = True
     """WORK-27: housekeeping tells workers of pods that config dropped (>= 1.27)."""
 
@@ -64,9 +78,16 @@ class Behaviour:
             hash_is_name_and_image=minor >= 31,
             succeeded_means_exited=minor >= 27,
             startup_success_holds_probe=minor >= 28,
+            trigger_restarts_probe_period=minor >= 32,
+            reports_started_inits=minor >= 28,
             asks_image_status_before_always_pull=minor <= 31,
             sends_user_specified_image=minor >= 28,
             keeps_previous_pull_error=minor >= 32,
             reports_ready_to_start_containers=minor >= 29,
+            app_proves_initialized=minor >= 28,
+            reports_host_ips=minor >= 29,
+            log_names_are_anchored=minor >= 27,
+            reads_pull_errors=minor >= 27,
+            tells_image_size=minor >= 29,
             adopts_known_pods=minor >= 27,
         )

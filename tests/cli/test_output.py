@@ -13,7 +13,7 @@ import pytest
 from command import in_process, in_subprocess
 from lines import HEADER, end, trace
 
-from kubelet_conformance.cli.output import deliver
+from kubelet_conformance.reports.output import deliver
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from kubelet_conformance.cli.options import reported
-from kubelet_conformance.cli.output import check_writable, deliver, drawn
 from kubelet_conformance.contract.catalogue import UnknownContract
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import entry, entry_report, print_entry
 from kubelet_conformance.reports.jsonreport import as_json
+from kubelet_conformance.reports.output import check_writable, deliver, drawn
 
 __all__ = ("explain",)
 

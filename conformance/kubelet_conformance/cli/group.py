@@ -11,7 +11,8 @@ from kubelet_conformance.cli.check import check
 from kubelet_conformance.cli.explain import explain
 from kubelet_conformance.cli.list import list_contracts
 from kubelet_conformance.cli.options import Settings
-from kubelet_conformance.cli.output import complain
+from kubelet_conformance.cli.run import run as run_command
+from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.run import Exit
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def group() -> None:
     """Judge what a kubelet and a container runtime said to each other, by a catalogue of contracts."""
 
 
+group.add_command(run_command, "run")
 group.add_command(check)
 group.add_command(list_contracts)
 group.add_command(explain)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from kubelet_conformance.cli.options import AREA, reported
-from kubelet_conformance.cli.output import check_writable, deliver, drawn
 from kubelet_conformance.contract.catalogue import Level
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries, list_report, print_list
 from kubelet_conformance.reports.jsonreport import as_json
+from kubelet_conformance.reports.output import check_writable, deliver, drawn
 
 __all__ = ("list_contracts",)
 

@@ -14,7 +14,7 @@ from kubelet_conformance.reports.safe import safe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ("AREA", "VERSION", "Settings", "reported")
+__all__ = ("AREA", "VERSION", "Settings", "remember_debug", "reported")
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -46,7 +46,8 @@ VERSION = _VersionType()
 AREA = click.Choice(areas(), case_sensitive=False)
 
 
-def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+def remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+    """Remember that tracebacks are wanted."""
     if value:
         ctx.ensure_object(Settings).debug = True
 
@@ -58,7 +59,7 @@ def reported(command: F) -> F:
             "--debug",
             is_flag=True,
             expose_value=False,
-            callback=_remember_debug,
+            callback=remember_debug,
             help="Show where an internal error happened.",
         ),
         click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it."),

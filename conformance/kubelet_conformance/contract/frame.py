@@ -16,6 +16,7 @@ import msgspec
 from kubelet_conformance.contract.catalogue import Row, row
 from kubelet_conformance.contract.needs import CRI, Need
 from kubelet_conformance.contract.versions import ALL, ByVersion
+from kubelet_conformance.contract.words import united
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,11 +74,8 @@ class Answered(msgspec.Struct, frozen=True):
     @property
     def keys(self) -> frozenset[str]:
         """All that can end it."""
-        keys = self.by.keys
-        for other in (self.unless, self.not_before):
-            if other is not None:
-                keys |= other.keys
-        return keys
+        others = [other.keys for other in (self.unless, self.not_before) if other is not None]
+        return united(self.by.keys, *others) if others else self.by.keys
 
 
 KEPT = Kept()

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Clause, Contract, Finding, Findings, JudgeFunction
     from kubelet_conformance.contract.versions import Version
     from kubelet_conformance.contract.words import Implication, Predicate
+    from kubelet_conformance.trace.entity import Entity
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Record
-    from kubelet_conformance.trace.views import Entity, Kind
+    from kubelet_conformance.trace.views import Kind
 
 __all__ = ("EVIDENCE_MAX", "TEXT_CHARS_MAX", "Judge")
 
@@ -57,19 +58,14 @@ class _Listener:
 
     def hear(self, findings: Findings, moment: Moment) -> None:
         """Enter what the judge found: nothing, one finding or several."""
-        if isinstance(findings, GeneratorType):
-            for finding in findings:
-                if finding is KEPT:
-                    self.kept += 1
-                else:
-                    self._enter(finding, moment)
-        elif isinstance(findings, (Kept, Broken, Answered)):
-            self._enter(findings, moment)
+        if isinstance(findings, (Kept, Broken, Answered)):
+            self.enter(findings, moment)
         else:
             for finding in findings or ():
-                self._enter(finding, moment)
+                self.enter(finding, moment)
 
-    def _enter(self, finding: Finding, moment: Moment) -> None:
+    def enter(self, finding: Finding, moment: Moment) -> None:
+        """Enter one finding."""
         if isinstance(finding, Kept):
             self.kept += 1
         elif isinstance(finding, Broken):
@@ -143,12 +139,11 @@ class Judge:
     ) -> None:
         self.trace = trace
         self.world = World(header, kubernetes)
-        self.ledger = Ledger()
+        self.ledger = Ledger(TEACHING)
         self._outcomes: dict[str, Outcome] = {}
         self._tallies: list[_Tally] = []
         self._listeners: dict[str, list[_Listener]] = defaultdict(list)
         self._asked_at: dict[tuple[tuple[str, ...], frozenset[Kind] | None], list[_Asked]] = {}
-        self._heard = set(TEACHING)
         self._formula_count = 0
         for contract in contracts:
             reason = self._why_not(contract)
@@ -176,7 +171,7 @@ class Judge:
 
     def _listen(self, keys: frozenset[str], listener: _Listener) -> None:
         listener.tally.listeners.append(listener)
-        self._heard |= keys
+        self.ledger.awaited |= keys
         for key in keys:
             self._listeners[key].append(listener)
 
@@ -187,32 +182,43 @@ class Judge:
             ledger.pass_time(record.t, record.seq)
         keys = keys_of(record)
         key = keys[0]
-        if (key not in self._heard and key not in ledger.awaited) or type(record) is Unknown:
+        if key not in ledger.awaited or type(record) is Unknown:
             return
         moment = look(self.world, record, keys)
-        if moment.node.owed:
-            ledger.look(moment, moment.node)
-        if moment.pod is not None and moment.pod.owed:
-            ledger.look(moment, moment.pod)
+        node, pod = moment.node, moment.pod
+        if node.owed:
+            ledger.look(moment, node)
+        if pod is not None and pod.owed:
+            ledger.look(moment, pod)
         self._judge(moment)
         learn(moment)
         if key in _KUBELET_GONE:
             world = self.world
             ledger.drop_all([world.node, *world.pods.values(), *world.names.values()])
 
-    def _judge(self, moment: Moment) -> None:
+    def _asked(self, moment: Moment) -> list[_Asked]:
         keys, pod = moment.keys, moment.pod
         # A new manifest may bring kinds of container that the pod has not had so far.
         kinds = pod.kinds if pod is not None and moment.manifest is None else None
-        listeners = self._asked_at.get((keys, kinds))
-        if listeners is None:
-            listeners = self._asked_at[keys, kinds] = self._waiting_for(keys, kinds)
-        for condition, judge, listener in listeners:
+        asked = self._asked_at.get((keys, kinds))
+        if asked is None:
+            asked = self._asked_at[keys, kinds] = self._waiting_for(keys, kinds)
+        return asked
+
+    def _judge(self, moment: Moment) -> None:
+        for condition, judge, listener in self._asked(moment):
             try:
                 if condition is None or condition(moment):
                     findings = judge(moment)
                     if findings is KEPT:
                         listener.kept += 1
+                    elif isinstance(findings, GeneratorType):
+                        # Most judges that may find several things are generators, and most find nothing.
+                        for finding in findings:
+                            if finding is KEPT:
+                                listener.kept += 1
+                            else:
+                                listener.enter(finding, moment)
                     elif findings is not None:
                         listener.hear(findings, moment)
             except BodyError:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from kubelet_conformance.contract.frame import Answered
+    from kubelet_conformance.trace.entity import Entity
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Entity
 
 __all__ = ("Ledger", "Obligation")
 
@@ -58,11 +58,11 @@ class Obligation:
 class Ledger:
     """Every open obligation: each with the entity that owes it, and by deadline."""
 
-    def __init__(self) -> None:
+    def __init__(self, awaited: Iterable[str] = ()) -> None:
         self.next_due = math.inf
         """When the next deadline passes."""
-        self.awaited: set[str] = set()
-        """Every key that some obligation has ever listened to."""
+        self.awaited = set(awaited)
+        """Every key that anybody listens to, or some obligation has ever listened to."""
         self._deadlines: list[tuple[float, int, Obligation]] = []
         self._count = 0
 
@@ -84,7 +84,9 @@ class Ledger:
         """Let the entity's obligations see the moment."""
         keys, closed = moment.keys, False
         for obligation in entity.owed:
-            if obligation.open and not obligation.keys.isdisjoint(keys):
+            if obligation.open:
+                if obligation.keys.isdisjoint(keys):
+                    continue
                 obligation.look(moment)
             closed = closed or not obligation.open
         if closed:

@@ -119,13 +119,13 @@ def _series_of(pod: Pod, m: Moment) -> _Series:
 
 def restart_at(m: Moment) -> Restart | None:
     """Take an attempt in (call it for every moment of ATTEMPTS); what it is, if it is a restart."""
-    if m.pod is None or not any(key in ATTEMPTS.keys for key in m.keys):
+    if m.pod is None or ATTEMPTS.keys.isdisjoint(m.keys):
         return None
     series = _series_of(m.pod, m)
     if series.seq != m.seq:
         series.seq = m.seq
         series.now = None
-        if isinstance(m.record, Call):
+        if type(m.record) is Call:
             series.now = _created(series, m.pod, m)
         else:
             _pull_failed(series, m.pod, m)

@@ -30,6 +30,9 @@ class Expected(NamedTuple):
     message: str = ""
 
 
+_TRUE = Expected("True")
+
+
 def _list_of(names: list[str], what: str) -> str:
     """How the kubelet lists containers in a condition's message (generate.go)."""
     return f"containers with {what} status: [{' '.join(names)}]" if names else ""
@@ -54,22 +57,24 @@ def _judged(now: Written, kind: str, expected: list[Expected]) -> Finding:
 def pod_scheduled_is_always_true(m: Moment) -> Findings:
     """Every status that a kubelet writes has the condition PodScheduled, and it is True."""
     now = written(m)
-    return _judged(now, "PodScheduled", [Expected("True")]) if now is not None else None
+    return _judged(now, "PodScheduled", [_TRUE]) if now is not None else None
 
 
 def _initialized(now: Written, phase: str, *, app_suffices: bool) -> Expected:
     """The condition Initialized for a generated phase."""
-    spec, statuses = now.pod.spec, now.statuses
-    inits = spec.init_containers or () if spec else ()
-    unknown = [c.name for c in inits if c.name not in statuses]
-    known = [(c, statuses[c.name]) for c in inits if c.name in statuses]
-    incomplete = [c.name for c, s in known if not (s.started if c.is_sidecar else s.ready)]
+    unknown, incomplete = list[str](), list[str]()
+    for c in now.pod.spec.init_containers or () if now.pod.spec else ():
+        said = now.statuses.get(c.name)
+        if said is None:
+            unknown.append(c.name)
+        elif not (said.started if c.is_sidecar else said.ready):
+            incomplete.append(c.name)
     if phase == "Succeeded" and not unknown:
         return Expected("True", "PodCompleted")
     if app_suffices and now.counts.app_was_up:
-        return Expected("True")
+        return _TRUE
     if not unknown and not incomplete:
-        return Expected("True")
+        return _TRUE
     if not now.status.init_container_statuses:
         return Expected("False", "UnknownContainerStatuses")
     return _not_so(
@@ -98,17 +103,21 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
 
 def _containers_ready(now: Written, phase: str) -> Expected:
     """The condition ContainersReady for a generated phase."""
-    spec, statuses = now.pod.spec, now.statuses
-    sidecars = [c for c in (spec.init_containers or () if spec else ()) if c.is_sidecar]
-    apps = spec.containers if spec else []
-    unready = [c.name for c in (*sidecars, *apps) if c.name in statuses and not statuses[c.name].ready]
-    unknown = [c.name for c in (*sidecars, *apps) if c.name not in statuses]
+    unknown, unready = list[str](), list[str]()
+    spec = now.pod.spec
+    sidecars = [c for c in spec.init_containers if c.is_sidecar] if spec and spec.init_containers else []
+    for c in (*sidecars, *(spec.containers if spec else ())):
+        said = now.statuses.get(c.name)
+        if said is None:
+            unknown.append(c.name)
+        elif not said.ready:
+            unready.append(c.name)
     if phase == "Succeeded" and not unknown:
         return Expected("False", "PodCompleted")
     if phase == "Failed":
         return Expected("False", "PodFailed")
     if not unknown and not unready:
-        return Expected("True")
+        return _TRUE
     if not now.status.container_statuses:
         return Expected("False", "UnknownContainerStatuses")
     return _not_so("ContainersNotReady", _list_of(unknown, "unknown"), _list_of(unready, "unready"))

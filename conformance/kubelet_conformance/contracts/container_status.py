@@ -8,7 +8,13 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import status
 from kubelet_conformance.contracts.timing import REACTION
-from kubelet_conformance.contracts.written import START_ERRORS, UNKNOWN_END, entries, record_with, seconds
+from kubelet_conformance.contracts.written import (
+    START_ERRORS,
+    UNKNOWN_END,
+    kubelets_entries,
+    record_with,
+    seconds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,16 +28,6 @@ if TYPE_CHECKING:
 NEEDS = (STATUS, PODS, CRI)
 NANOSECONDS = 10**9
 UNKNOWN_END_CODE = 137
-
-
-def _kubelet_wrote(m: Moment) -> bool:
-    """The API server's first status has no conditions."""
-    return m.pod is not None and m.status is not None and bool(m.status.conditions)
-
-
-def kubelets_entries(m: Moment) -> tuple[Entry, ...]:
-    """What a status that a kubelet wrote says of each container."""
-    return entries(m) if _kubelet_wrote(m) else ()
 
 
 def _ends(m: Moment) -> bool:
@@ -132,7 +128,7 @@ def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
     """A terminated lastState has the data of the record that it names."""
     for entry in kubelets_entries(m):
         last = entry.status.last_state.terminated
-        container = record_with(m, last.container_id.rpartition("://")[2]) if last else None
+        container = record_with(m, last.runtime_id) if last else None
         if last is None or container is None or not container.born:
             continue
         wrong = _wrong_end(last, container)
@@ -152,7 +148,7 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
             or entry.status.state.waiting is not None
         ):
             continue
-        before = record_with(m, last.container_id.rpartition("://")[2])
+        before = record_with(m, last.runtime_id)
         if before is None or not before.born or not container.born:
             continue
         if before.attempt >= container.attempt:
@@ -241,7 +237,7 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
         last, older = said.last_state.terminated, old.last_state.terminated
         if older is None or old.container_id not in {"", said.container_id}:
             continue
-        gone = record_with(m, older.container_id.rpartition("://")[2])
+        gone = record_with(m, older.runtime_id)
         removed_t = container.created_t if older.reason == UNKNOWN_END else gone.removed_t if gone else None
         if removed_t is None or container.removed_t is not None:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.images import ImageAnswer
     from kubelet_conformance.trace.manifests import ContainerSpec
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
@@ -60,22 +59,34 @@ def containers_of(pod: Pod, image: str) -> list[ContainerSpec]:
 class _Use:
     """The image of a container that is made: how it was looked for since the pod's last creation."""
 
+    __slots__ = ("answers", "image", "known", "name", "policy", "pulled", "since")
+
     def __init__(self, m: Moment, pod: Pod, spec: ContainerSpec) -> None:
         self.name = spec.name
         self.policy = spec.pull_policy
         self.image = reference(asked(m).image.user_specified_image or spec.image)
         self.since = pod.create.seq if pod.create is not None else 0
-        self.known = m.world.images.get(self.image, ImageKnown())
+        self.known = m.world.images.get(self.image) or ImageKnown()
         self.pulled = self.known.pulled_seq > self.since
-
-    @property
-    def answers(self) -> list[ImageAnswer]:
+        self.answers = [answer for answer in self.known.answers if answer.seq > self.since]
         """The answers to ImageStatus since then."""
-        return [answer for answer in self.known.answers if answer.seq > self.since]
+
+
+class _Looked(NamedTuple):
+    """What was found at a creation, so that it is looked for once for all contracts."""
+
+    use: _Use | None
 
 
 def _use(m: Moment) -> _Use | None:
     """None where the trace does not tell which image it is."""
+    if m.memo is None:
+        m.memo = _Looked(_found(m))
+    looked: _Looked = m.memo
+    return looked.use
+
+
+def _found(m: Moment) -> _Use | None:
     pod = m.pod
     spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
     if pod is None or spec is None or not pod.born or not m.node.born:

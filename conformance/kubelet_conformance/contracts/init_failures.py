@@ -122,9 +122,9 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
     It is run again, or under policy Never the pod is killed.
     """
     pod, container, told = m.pod, m.container, m.response(ContainerStatusReply).status
-    if pod is None or container is None or told is None or container.kind != "init" or not to_watch(m):
+    if pod is None or container is None or told is None or told.reason != "OOMKilled":
         return None
-    if (told.state, told.reason, told.exit_code) != ("CONTAINER_EXITED", "OOMKilled", 0):
+    if told.state != "CONTAINER_EXITED" or told.exit_code or container.kind != "init" or not to_watch(m):
         return None
     if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None

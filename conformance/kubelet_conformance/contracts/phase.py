@@ -59,13 +59,6 @@ def _owed(m: Moment, phase: str) -> Findings:
     )
 
 
-def _apps_seen(now: Written) -> list[str]:
-    """What the status says of each app container of the spec."""
-    statuses = {s.name: s for s in now.status.container_statuses or ()}
-    spec = now.pod.spec
-    return [seen(statuses.get(c.name)) for c in spec.containers] if spec else []
-
-
 @contract("PHASE-01", on=status(), needs=NEEDS)
 def ephemeral_containers_do_not_count(m: Moment) -> Findings:
     """Ephemeral containers have no part in the phase."""
@@ -75,7 +68,7 @@ def ephemeral_containers_do_not_count(m: Moment) -> Findings:
 @contract("PHASE-02", on=status(), needs=NEEDS)
 def unstarted_container_makes_pending(m: Moment) -> Findings:
     """A pod with an app container that waits and has never run is Pending, even if others run."""
-    return _judged(m, lambda now: "waiting" in _apps_seen(now) and now.row.row == "P4")
+    return _judged(m, lambda now: now.row.row == "P4" and "waiting" in now.counts.apps)
 
 
 @unstarted_container_makes_pending.clause("all started", on=status())
@@ -89,8 +82,8 @@ def crash_loop_is_running(m: Moment) -> Findings:
     """A container that waits after having run counts as stopped, so a crash loop under Always is Running."""
 
     def crash_loop(now: Written) -> bool:
-        apps = _apps_seen(now)
-        return any(app.startswith("again") for app in apps) and "waiting" not in apps
+        apps = now.counts.apps
+        return ("again" in apps or "again after 0" in apps) and "waiting" not in apps
 
     return _judged(m, crash_loop)
 
@@ -98,7 +91,7 @@ def crash_loop_is_running(m: Moment) -> Findings:
 @contract("PHASE-04", on=status(), needs=NEEDS)
 def missing_status_makes_pending(m: Moment) -> Findings:
     """A pod is Pending where the status of one of its app containers is missing."""
-    return _judged(m, lambda now: bool({"missing", "empty"} & set(_apps_seen(now))))
+    return _judged(m, lambda now: "missing" in now.counts.apps or "empty" in now.counts.apps)
 
 
 @contract("PHASE-05", on=status(), needs=NEEDS)
@@ -141,8 +134,8 @@ def no_failure_while_another_runs(m: Moment) -> Findings:
     """Under Never, a pod with a failed container is Running for as long as another one runs."""
 
     def one_failed_one_runs(now: Written) -> bool:
-        apps = _apps_seen(now)
-        return now.counts.policy == "Never" and "ended badly" in apps and now.counts.running > 0
+        counts = now.counts
+        return counts.policy == "Never" and "ended badly" in counts.apps and counts.running > 0
 
     return _judged(m, one_failed_one_runs)
 

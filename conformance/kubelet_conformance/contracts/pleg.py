@@ -80,16 +80,17 @@ class _Relist:
 @contract("PLEG-01", on=done("ListContainers", "ListPodSandbox").either(END), clause="both")
 def relist_asks_for_both(m: Moment) -> Findings:
     """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
-    relist = m.node.note(_Relist)
-    if relist.t is not None and m.t - relist.t > REACTION and not _evented(m):
+    relist, key = m.node.note(_Relist), m.keys[0]
+    if relist.t is None:
+        if key == "done:ListPodSandbox" and _lists_all_sandboxes(m):
+            relist.t, relist.seq = m.t, m.seq
+        return None
+    if m.t - relist.t > REACTION and not _evented(m):
         began, relist.t = relist.seq, None
         return broken(
             f"no listing of all containers follows that of all sandboxes within {REACTION:g} s", began
         )
-    if m.keys[0] == "done:ListPodSandbox":
-        if relist.t is None and _lists_all_sandboxes(m):
-            relist.t, relist.seq = m.t, m.seq
-    elif relist.t is not None and m.keys[0] == "done:ListContainers" and _lists_all_containers(m):
+    if key == "done:ListContainers" and _lists_all_containers(m):
         relist.t = None
         return KEPT
     return None
@@ -216,6 +217,9 @@ def _of_its_pod(failing: Moment) -> Predicate:
     return lambda m: m.pod is pod
 
 
+_READING_FAILED = LISTING_FAILED.either(failed("ContainerStatus", "PodSandboxStatus"), happened("removed"))
+
+
 @contract("PLEG-13", on=exited())
 def exit_is_noticed_within_a_relist(m: Moment) -> Findings:
     """The kubelet reads the state of a container within a relist after it exited."""
@@ -227,11 +231,7 @@ def exit_is_noticed_within_a_relist(m: Moment) -> Findings:
     return answered(
         by=done("ContainerStatus").where(about(container)),
         within=RELIST + _RELIST_SLACK,
-        unless=LISTING_FAILED.either(
-            failed("ContainerStatus", "PodSandboxStatus"),
-            call("RemoveContainer").where(about(container)),
-            happened("removed"),
-        ),
+        unless=_READING_FAILED.either(call("RemoveContainer").where(about(container))),
         whole_node=True,
         text=f"the exit of {container.name} is read",
     )

@@ -104,11 +104,12 @@ def _asks_or_answers_anew(m: Moment) -> bool:
 def filters_are_obeyed(m: Moment) -> Findings:
     """A list holds the records that meet every part of its filter, each once, and no others."""
     records, request = _listed(m), _request(m)
-    asked, listed = request.filter, {record.id for record in records}
+    listed = {record.id for record in records}
     if len(listed) != len(records):
         return broken("a record is listed twice")
     if request.everything:
         return KEPT if records else None
+    asked = request.filter
     for record in records:
         misfit = _misfit(record, asked)
         if misfit is not None:
@@ -229,15 +230,13 @@ def removing_twice_is_no_error(m: Moment) -> Findings:
 @removed_container_is_gone.clause("lists", on=told("list"))
 def removed_container_is_not_listed(m: Moment) -> Findings:
     """A removed container is in no later list."""
-    if m.call.rpc != "ListContainers":
-        return None
-    return _none_reappeared(m, m.node.note(_Removed))
+    return _none_reappeared(m, m.node.note(_Removed)) if m.call.rpc == "ListContainers" else None
 
 
 def _none_reappeared(m: Moment, removed: _Removed) -> Findings:
     if not removed.seq_of:
         return None
-    for news in _news(m):
+    for news in m.containers_told or m.sandboxes_told:
         seq = removed.before(news.record.id, m.call.seq)
         if seq is not None:
             return broken(f"{news.record.id[:12]} was removed and is listed again", seq)

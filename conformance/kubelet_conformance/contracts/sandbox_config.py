@@ -157,6 +157,8 @@ def handler_comes_from_the_runtime_class(m: Moment) -> Findings:
 
 def told_otherwise(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> str | None:
     """What a container is told otherwise than its sandbox; labels may have been updated in between."""
+    if made == told:
+        return None
     for name in ("metadata", "hostname", "log_directory", "port_mappings", "linux"):
         if getattr(made, name) != getattr(told, name):
             return f"{name} of its sandbox is {getattr(made, name)}, it is told {getattr(told, name)}"

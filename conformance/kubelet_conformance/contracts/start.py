@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -137,7 +138,7 @@ def _identity(m: Moment) -> dict[str, str]:
 
 
 def _is_hex(text: str) -> bool:
-    return bool(text) and all(char in "0123456789abcdef" for char in text)
+    return bool(text) and not text.strip("0123456789abcdef")
 
 
 def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod) -> str | None:
@@ -223,6 +224,7 @@ def termination_message_has_a_fresh_file(m: Moment) -> Findings:
     return KEPT
 
 
+@lru_cache(maxsize=1024)
 def _seconds(text: str | None) -> int | None:
     if text is None:
         return None
@@ -239,7 +241,7 @@ def _told_times(one: ContainerStatus) -> Iterator[tuple[str, str, str | None, st
     for word, state in (("terminated", one.state), ("last terminated", one.last_state)):
         ended = state.terminated
         if ended is not None:
-            yield ended.container_id.rpartition("://")[2], word, ended.started_at, ended.finished_at
+            yield ended.runtime_id, word, ended.started_at, ended.finished_at
 
 
 def _wrong_time(record: ContainerRecord, started: str | None, finished: str | None) -> str | None:

@@ -49,6 +49,8 @@ def _failing(m: Moment) -> bool:
 
 OBSTACLE: Pattern = status().where(_failing, "a container waits after a failed attempt")
 """A container could not be made for a reason that shows in no call: its config, or an absent image."""
+CUT_OFF: Pattern = GONE.either(OBSTACLE, sandbox_died())
+"""What ends the hope for a sync's next step."""
 
 
 @contract("SYNC-01", on=status(), needs=(CRI, STATUS))
@@ -116,6 +118,9 @@ def steps_of_a_sync_follow_one_another(m: Moment) -> Findings:
     return KEPT
 
 
+_NOT_FOLLOWED: Pattern = CUT_OFF.either(failed("PodSandboxStatus"), call("RunPodSandbox"))
+
+
 @steps_of_a_sync_follow_one_another.clause("goes on", on=done("PodSandboxStatus"))
 def first_container_follows_the_sandbox(m: Moment) -> Findings:
     """A new sandbox is followed by its first container."""
@@ -127,7 +132,7 @@ def first_container_follows_the_sandbox(m: Moment) -> Findings:
     return answered(
         by=call("PullImage", "CreateContainer"),
         within=RETRY + RETRY_SLACK,
-        unless=GONE.either(OBSTACLE, sandbox_died(), failed("PodSandboxStatus"), call("RunPodSandbox")),
+        unless=_NOT_FOLLOWED,
         text="the first container follows its new sandbox",
     )
 
@@ -154,7 +159,7 @@ def container_follows_its_image(m: Moment) -> Findings:
     return answered(
         by=call("CreateContainer"),
         within=RETRY + RETRY_SLACK,
-        unless=GONE.either(OBSTACLE, sandbox_died()),
+        unless=CUT_OFF,
         text="the container follows its image",
     )
 
@@ -218,7 +223,7 @@ def next_container_is_tried(m: Moment) -> Findings:
     return answered(
         by=creation_of(following.name).either(call("PullImage")),
         within=retry_bound(m, following.name),
-        unless=GONE.either(OBSTACLE, sandbox_died()),
+        unless=CUT_OFF,
         text=f"the next container, {following.name}, is tried",
     )
 

@@ -75,6 +75,8 @@ class Counts(msgspec.Struct, frozen=True):
     policy: str = "Always"
     final: bool = False
     """The pod is being terminated for good and is not static (since 1.27)."""
+    apps: tuple[Seen, ...] = ()
+    """What the status says of each app container of the spec."""
     app_was_up: bool = False
     """The state of some app container is running or terminated."""
     pending_init: int = 0
@@ -139,7 +141,10 @@ PHASES: tuple[PhaseRow, ...] = (
 
 def phase_of(counts: Counts) -> PhaseRow:
     """The row that decides the phase."""
-    return next(row for row in PHASES if row.when(counts))
+    for row in PHASES:
+        if row.when(counts):
+            return row
+    raise AssertionError("the last row fits all")
 
 
 def seen(status: ContainerStatus | None) -> Seen:
@@ -158,19 +163,21 @@ def seen(status: ContainerStatus | None) -> Seen:
     return "again" if last.exit_code else "again after 0"
 
 
+def _kind(init: ContainerSpec) -> Counted:
+    return "sidecar" if init.is_sidecar else "init"
+
+
 def count(spec: PodSpec, status: PodStatus, *, final: bool = False) -> Counts:
     """Count the containers of a spec by what a status says of them. Ephemeral ones do not count."""
-    inits = {s.name: s for s in status.init_container_statuses or ()}
     apps = {s.name: s for s in status.container_statuses or ()}
+    apps_seen: list[Seen] = [seen(apps.get(one.name)) for one in spec.containers]
+    every: list[tuple[Counted, Seen]] = [("app", one) for one in apps_seen]
+    if spec.init_containers:
+        inits = {s.name: s for s in status.init_container_statuses or ()}
+        every.extend([(_kind(one), seen(inits.get(one.name))) for one in spec.init_containers])
     found: dict[str, int] = {}
-
-    def add(container: ContainerSpec, kind: Counted, statuses: dict[str, ContainerStatus]) -> None:
-        for name in _COUNTS[kind, seen(statuses.get(container.name))]:
+    for one in every:
+        for name in _COUNTS[one]:
             found[name] = found.get(name, 0) + 1
-
-    for container in spec.init_containers or ():
-        add(container, "sidecar" if container.is_sidecar else "init", inits)
-    for container in spec.containers:
-        add(container, "app", apps)
     up = any(s.state.running or s.state.terminated for s in apps.values())
-    return Counts(policy=spec.restart_policy, final=final, app_was_up=up, **found)
+    return Counts(policy=spec.restart_policy, final=final, apps=tuple(apps_seen), app_was_up=up, **found)

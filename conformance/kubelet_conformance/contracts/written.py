@@ -21,7 +21,7 @@ __all__ = (
     "UNKNOWN_END",
     "Entry",
     "Written",
-    "entries",
+    "kubelets_entries",
     "record_with",
     "seconds",
     "written",
@@ -87,10 +87,13 @@ class _Looked:
     def __init__(self, m: Moment) -> None:
         self.entries: tuple[Entry, ...] = ()
         self.written: Written | None = None
-        if m.pod is not None and m.status is not None:
-            before = {s.name: s for s in m.pod.status.every_container} if m.pod.status else {}
-            self.entries = tuple(_entry(m, m.pod, s, before.get(s.name)) for s in m.status.every_container)
-            self.written = _written(m, m.pod, m.status)
+        pod, status = m.pod, m.status
+        if pod is not None and status is not None:
+            before = {s.name: s for s in pod.status.every_container} if pod.status else {}
+            found = [_entry(m, pod, s, before.get(s.name)) for s in status.every_container]
+            if status.conditions:
+                self.entries = tuple(found)
+            self.written = _written(m, pod, status)
 
 
 def record_with(m: Moment, container_id: str) -> Container | None:
@@ -108,22 +111,24 @@ def record_with(m: Moment, container_id: str) -> Container | None:
     return found
 
 
-def entries(m: Moment) -> tuple[Entry, ...]:
-    """What the status of this moment says of each container."""
-    return _looked(m).entries
+def kubelets_entries(m: Moment) -> tuple[Entry, ...]:
+    """What a status that a kubelet wrote says of each container.
+
+    The API server's first status, which has no conditions, is none.
+    """
+    looked: _Looked = m.memo or _looked(m)
+    return looked.entries
 
 
 def _looked(m: Moment) -> _Looked:
-    found: _Looked | None = m.memo
-    if found is None:
-        found = m.memo = _Looked(m)
+    found = m.memo = _Looked(m)
     return found
 
 
 def _entry(m: Moment, pod: Pod, status: ContainerStatus, before: ContainerStatus | None) -> Entry:
     last = status.last_state.terminated
     if last is not None:
-        record_with(m, last.container_id.rpartition("://")[2])
+        record_with(m, last.runtime_id)
     record = record_with(m, status.runtime_id)
     return Entry(status, pod.container_spec(status.name), pod.kind_of(status.name), record, before)
 
@@ -150,7 +155,8 @@ def written(m: Moment) -> Written | None:
     The API server's first status has no conditions, and a reason tells that a handler (eviction, deadline)
     or admission has set the phase.
     """
-    return _looked(m).written
+    looked: _Looked = m.memo or _looked(m)
+    return looked.written
 
 
 def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
@@ -158,17 +164,16 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
         return None
     counts = count(pod.spec, status)
     row = phase_of(counts)
-    generated = {row.phase}
+    generated = frozenset((row.phase,))
     if _may_be_final(m, pod):
-        generated.add(phase_of(msgspec.structs.replace(counts, final=True)).phase)
+        generated |= {phase_of(msgspec.structs.replace(counts, final=True)).phase}
         if counts.running == 0:
-            generated.add("Failed")
-    allowed = set(generated)
-    if generated & {"Succeeded", "Failed"}:
+            generated |= {"Failed"}
+    allowed = generated
+    if "Succeeded" in generated or "Failed" in generated:
         allowed |= _held(pod, m)
-    every = status.lasting_containers
-    statuses = {one.name: one for one in every}
-    return Written(pod, status, pod.status, counts, row, frozenset(generated), frozenset(allowed), statuses)
+    statuses = {one.name: one for one in status.lasting_containers}
+    return Written(pod, status, pod.status, counts, row, generated, allowed, statuses)
 
 
 def _may_be_final(m: Moment, pod: Pod) -> bool:

@@ -219,8 +219,11 @@ class TerminalReport:
         for error in errors:
             self._line(f"    {safe(str(error))}")
 
+    def _conclusion(self) -> Exit:
+        return concluded(self._check, self._run)
+
     def _summary(self) -> None:
-        word, style = _CONCLUSIONS[concluded(self._check, self._run)]
+        word, style = _CONCLUSIONS[self._conclusion()]
         counts = ", ".join(f"{number} {verdict.words}" for verdict, number in self._check.totals().items())
         unread = len(self._check.errors)
         also = f"; {_count(unread, 'input')} could not be judged" if unread else ""

@@ -5,6 +5,8 @@ Field names and defaults are protobuf's: an absent field has the default, an enu
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import msgspec
 
 __all__ = (
@@ -189,10 +191,10 @@ class SandboxFilter(_Body, frozen=True):
 _ALL_SANDBOXES = SandboxFilter()
 
 
-class ListPodSandboxRequest(_Body, frozen=True):
+class ListPodSandboxRequest(_Body, frozen=True, dict=True, gc=True):
     filter: SandboxFilter = SandboxFilter()
 
-    @property
+    @cached_property
     def everything(self) -> bool:
         """No filter and an empty filter both ask for everything."""
         return self.filter == _ALL_SANDBOXES
@@ -292,10 +294,10 @@ class ContainerFilter(_Body, frozen=True):
 _ALL_CONTAINERS = ContainerFilter()
 
 
-class ListContainersRequest(_Body, frozen=True):
+class ListContainersRequest(_Body, frozen=True, dict=True, gc=True):
     filter: ContainerFilter = ContainerFilter()
 
-    @property
+    @cached_property
     def everything(self) -> bool:
         """No filter and an empty filter both ask for everything."""
         return self.filter == _ALL_CONTAINERS

@@ -27,6 +27,7 @@ from kubelet_conformance.trace.under_way import (
     call_ends,
     execution_begins,
     execution_ends,
+    listing_ends,
     nothing_is_under_way,
 )
 from kubelet_conformance.trace.views import Exit, Stop, Termination
@@ -53,10 +54,13 @@ _CONTAINER_STATES = {
 
 def learn(moment: Moment) -> None:
     """Bring the views up to date with the record."""
-    if moment.keys[0] in _CHANGES or moment.exit is not None or "fact:sandbox-died" in moment.keys:
-        moment.world.changed_seq = moment.seq
     for lesson in _LESSONS.get(moment.keys[0], ()):
         lesson(moment)
+
+
+def _records_change(moment: Moment) -> None:
+    """What is known of sandboxes and containers changes with this record."""
+    moment.world.changed_seq = moment.seq
 
 
 def _start_begins(moment: Moment) -> None:
@@ -175,6 +179,7 @@ def _sandbox_status(moment: Moment) -> None:
         sandbox.ip = record.network.ip
     if record.state == "SANDBOX_NOTREADY":
         if "fact:sandbox-died" in moment.keys:
+            _records_change(moment)
             sandbox.died_t = moment.t
         sandbox.state = "notready"
     elif sandbox.state == "unseen":
@@ -187,6 +192,8 @@ def _container_status(moment: Moment) -> None:
         return
     container = moment.world.found_container(record)
     container.record = record
+    if moment.exit is not None:
+        _records_change(moment)
     if record.state == "CONTAINER_EXITED":
         by_stop = moment.exit.commanded if moment.exit else commanded(container, moment.t)
         ended = Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
@@ -199,6 +206,8 @@ def _container_status(moment: Moment) -> None:
 
 
 def _containers_listed(moment: Moment) -> None:
+    if moment.reply.same:
+        return  # A listing that is like the last one teaches nothing.
     world = moment.world
     records = moment.response(ListContainersReply).containers
     for record in records:
@@ -219,6 +228,8 @@ def _containers_listed(moment: Moment) -> None:
 
 
 def _sandboxes_listed(moment: Moment) -> None:
+    if moment.reply.same:
+        return
     world = moment.world
     records = moment.response(ListPodSandboxReply).items
     for record in records:
@@ -334,20 +345,11 @@ def _kubelet_goes(moment: Moment) -> None:
     nothing_is_under_way(moment.world)
 
 
-def _news_only(lesson: Lesson) -> Lesson:
-    """A listing that is like the last one teaches nothing."""
-
-    def learned(moment: Moment) -> None:
-        if not moment.reply.same:
-            lesson(moment)
-
-    return learned
-
-
 _LESSONS: dict[str, tuple[Lesson, ...]] = {
     **{f"call:{rpc}": (call_begins,) for rpc in WORK},
     **{f"done:{rpc}": (call_ends,) for rpc in WORK},
-    **{f"failed:{rpc}": (call_ends,) for rpc in WORK | LISTS},
+    **{f"failed:{rpc}": (call_ends,) for rpc in WORK},
+    **{f"failed:{rpc}": (listing_ends,) for rpc in LISTS},
     "call:StartContainer": (call_begins, _start_begins),
     "call:StopContainer": (call_begins, _stop_begins),
     "call:StopPodSandbox": (call_begins, _sandbox_stop_begins),
@@ -362,8 +364,8 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "done:RemoveContainer": (call_ends, _container_removed),
     "done:ContainerStatus": (_container_status,),
     "done:ExecSync": (call_ends, execution_ends),
-    "done:ListContainers": (call_ends, _news_only(_containers_listed)),
-    "done:ListPodSandbox": (call_ends, _news_only(_sandboxes_listed)),
+    "done:ListContainers": (listing_ends, _containers_listed),
+    "done:ListPodSandbox": (listing_ends, _sandboxes_listed),
     "done:ImageStatus": (image_asked,),
     "done:PullImage": (call_ends, image_pulled),
     "failed:StartContainer": (call_ends, _start_failed),
@@ -391,4 +393,5 @@ _CHANGES = frozenset(
     {"call:StartContainer", "runtime:removed", "runtime:exited", "runtime:oom", "runtime:sandbox-died"}
     | {f"done:{rpc}" for rpc in WORK},
 )
-"""The records that change what is known of sandboxes and containers."""
+"""The records that always change what is known of sandboxes and containers."""
+_LESSONS.update({key: (_records_change, *_LESSONS[key]) for key in _CHANGES})

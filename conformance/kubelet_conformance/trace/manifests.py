@@ -178,6 +178,11 @@ class Terminated(_Object, frozen=True):
     finished_at: str | None = None
     container_id: str = msgspec.field(default="", name="containerID")
 
+    @property
+    def runtime_id(self) -> str:
+        """The runtime's container id: `containerID` without its `scheme://`."""
+        return self.container_id.rpartition("://")[2]
+
 
 class Waiting(_Object, frozen=True):
     reason: str = ""
@@ -254,8 +259,7 @@ class PodStatus(_Object, frozen=True):
     @property
     def every_container(self) -> tuple[ContainerStatus, ...]:
         """The statuses of all containers: init, app, ephemeral."""
-        lists = (self.init_container_statuses, self.container_statuses, self.ephemeral_container_statuses)
-        return tuple(one for some in lists for one in some or ())
+        return *self.lasting_containers, *(self.ephemeral_container_statuses or ())
 
     @property
     def terminal(self) -> bool:

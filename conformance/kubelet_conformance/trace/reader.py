@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, get_args
 
@@ -36,6 +38,7 @@ OPEN_CALL_BYTES_MAX = 64 * 1024 * 1024
 REMEMBERED_IDS = 16_384
 """How many of the latest call ids are remembered at least to notice a duplicate."""
 
+_BLOCK_BYTES = 64 * 1024
 _SHORT_REQUESTS = 10_000
 _SPARE_BYTES = 4096
 """A body is copied out of a line that is longer by more than this, so that the rest is not kept alive."""
@@ -93,21 +96,34 @@ class Reader:
         """An error about the line last read."""
         return TraceError(self.path, self.line, problem, remedy)
 
-    def _next_line(self) -> bytes:
+    def _lines(self) -> Iterator[bytes]:
+        """The lines that are left, cut out of blocks: asking the file for each takes longer."""
+        return chain.from_iterable(map(BytesIO, iter(self._block, b"")))
+
+    def _block(self) -> bytes:
+        """Some whole lines; the last may be cut where the file ends, or where it is too long."""
+        try:
+            block = self._file.read(_BLOCK_BYTES)
+            cut = block and not block.endswith(b"\n")
+            return block + self._file.readline(LINE_BYTES_MAX + 1) if cut else block
+        except OSError as error:
+            self.line += 1
+            raise self.bad(_unreadable(error), "name a trace file") from None
+
+    def _too_long(self) -> TraceError:
+        return self.bad(
+            f"the line is longer than {LINE_BYTES_MAX // 1024 // 1024} MiB",
+            "record with less in one reply, or cut the trace",
+        )
+
+    def _read_header(self) -> Header:
         self.line += 1
         try:
             raw = self._file.readline(LINE_BYTES_MAX + 1)
         except OSError as error:
             raise self.bad(_unreadable(error), "name a trace file") from None
         if len(raw) > LINE_BYTES_MAX:
-            raise self.bad(
-                f"the line is longer than {LINE_BYTES_MAX // 1024 // 1024} MiB",
-                "record with less in one reply, or cut the trace",
-            )
-        return raw
-
-    def _read_header(self) -> Header:
-        raw = self._next_line()
+            raise self._too_long()
         remedy = 'the first line of a trace is {"trace": 1, "channels": {...}, ...}'
         if not raw.strip():
             raise self.bad("the file is empty" if not raw else "there is no trace header", remedy)
@@ -132,7 +148,12 @@ class Reader:
 
     def __iter__(self) -> Iterator[Record]:
         decode = msgspec.json.Decoder(Line).decode
-        while raw := self._next_line():
+        lines = self._lines()
+        for raw in lines:
+            self.line += 1
+            size = len(raw)
+            if size > LINE_BYTES_MAX:
+                raise self._too_long()
             try:
                 line = decode(raw)
             except _UNREADABLE as error:
@@ -143,21 +164,23 @@ class Reader:
                 raise self._out_of_order(line.seq, line.t)
             self._seq, self._t = line.seq, line.t
             if type(line) is CallLine:
-                yield self._begin(line, len(raw))
+                yield self._begin(line, size)
             elif type(line) is ReplyLine:
-                yield self._end(line, len(raw))
+                yield self._end(line, size)
             else:
                 yield line
                 if type(line) is End:
-                    self._expect_nothing_more()
+                    self._expect_nothing_more(lines)
                     return
+        self.line += 1
         raise self.bad(
             "the trace is truncated: it has no `end` record",
             'record it again, or append {"kind":"end","seq":N,"t":T} for the moment observation stopped',
         )
 
-    def _expect_nothing_more(self) -> None:
-        while raw := self._next_line():
+    def _expect_nothing_more(self, lines: Iterator[bytes]) -> None:
+        for raw in lines:
+            self.line += 1
             if not raw.isspace():
                 raise self.bad("there is a record after `end`", "cut the file behind `end`, one trace a file")
 
@@ -172,20 +195,21 @@ class Reader:
         )
 
     def _begin(self, line: CallLine, size: int) -> Call:
-        if line.id in self._recent or line.id in self._older or line.id in self._open:
-            raise self.bad(f"call id {line.id!r} is used twice", "give each call an id of its own")
+        call_id, recent, calls = line.id, self._recent, self._open
+        if call_id in recent or call_id in self._older or call_id in calls:
+            raise self.bad(f"call id {call_id!r} is used twice", "give each call an id of its own")
         self._open_bytes += size
-        if len(self._open) >= OPEN_CALLS_MAX or self._open_bytes > OPEN_CALL_BYTES_MAX:
+        if len(calls) >= OPEN_CALLS_MAX or self._open_bytes > OPEN_CALL_BYTES_MAX:
             raise self.bad(
                 f"more than {OPEN_CALLS_MAX} calls, or {OPEN_CALL_BYTES_MAX // 1024 // 1024} MiB of them, "
                 "have no reply",
                 "record replies, or cut the trace",
             )
-        self._recent.add(line.id)
-        if len(self._recent) >= REMEMBERED_IDS:
-            self._recent, self._older = set(), self._recent
-        call = Call(line.seq, line.t, line.rpc, line.id, self._request(line.rpc, line.request))
-        self._open[line.id] = call, size
+        recent.add(call_id)
+        if len(recent) >= REMEMBERED_IDS:
+            self._recent, self._older = set(), recent
+        call = Call(line.seq, line.t, line.rpc, call_id, self._request(line.rpc, line.request))
+        calls[call_id] = call, size
         return call
 
     def _request(self, rpc: str, raw: msgspec.Raw) -> Body:

@@ -35,7 +35,6 @@ __all__ = (
 READING_RPCS = frozenset({"ContainerStatus", "ListContainers", "PodSandboxStatus", "ListPodSandbox"})
 """Calls that read the runtime's records."""
 
-_REQUESTS_REMEMBERED = 10_000
 _FORGET_AT = 1_000
 
 
@@ -79,24 +78,20 @@ def sandbox_state(sandbox: Sandbox, reading: Call) -> str:
 
 
 class Readings:
-    """What was read last: of each record, and in reply to each request."""
+    """What was read last of each record."""
 
     def __init__(self) -> None:
         self._listed: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
         self._whole: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
-        self._looked: dict[tuple[str, bytes], int] = {}
         self._news_seq = 0
 
     def take(self, moment: Moment) -> None:
         """Put the news of a reading into its moment, with the keys `told:...` that judges wait for."""
-        call = moment.call
-        request = call.rpc, bytes(call.request.raw)
-        changed = max(moment.world.changed_seq, self._news_seq)
-        if moment.reply.same and self._looked.get(request, -1) >= changed:
+        # A reply that is like the last one to its request has the body of that one.
+        body = moment.reply.response
+        if body is None or body.looked_seq >= max(moment.world.changed_seq, self._news_seq):
             return
-        if len(self._looked) >= _REQUESTS_REMEMBERED:
-            self._looked.clear()
-        self._looked[request] = moment.seq
+        body.looked_seq = moment.seq
         keys = self._read(moment)
         if keys:
             moment.keys = (*moment.keys, *keys)

@@ -22,7 +22,20 @@ REMEMBERED_REPLY_BYTES = 64 * 1024 * 1024
 SHORT_REQUEST_BYTES = 80
 """A shorter request has no map whose keys could stand in another order."""
 
+_MAKING = frozenset({"RunPodSandbox", "CreateContainer"})
+"""Every good reply names something new, so nobody asks whether the request is like an earlier one but for the
+order of its keys; these requests are the longest.
+"""
+
 _Key: TypeAlias = tuple[str, bytes]
+
+
+class _Kept(msgspec.Struct):
+    key: _Key
+    request: Body | None
+    """None for a long one, which would be kept alive."""
+    body: Body
+    size: int
 
 
 class LatestReplies:
@@ -30,7 +43,7 @@ class LatestReplies:
 
     def __init__(self) -> None:
         self._id_of: dict[_Key, str] = {}
-        self._kept: OrderedDict[str, tuple[_Key, Body, int]] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._bytes = 0
 
     def remember(self, call: Call, body: Body) -> None:
@@ -43,36 +56,38 @@ class LatestReplies:
             self._drop(call.id)
         size = memoryview(body.raw).nbytes
         self._id_of[key] = call.id
-        self._kept[call.id] = key, body, size
+        is_short = memoryview(call.request.raw).nbytes <= SHORT_REQUEST_BYTES
+        self._kept[call.id] = _Kept(key, call.request if is_short else None, body, size)
         self._bytes += size
         while len(self._kept) > REMEMBERED_REPLIES or self._bytes > REMEMBERED_REPLY_BYTES:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, call_id: str) -> None:
-        key, _, size = self._kept.pop(call_id)
-        del self._id_of[key]
-        self._bytes -= size
+        kept = self._kept.pop(call_id)
+        del self._id_of[kept.key]
+        self._bytes -= kept.size
 
     def find(self, call: Call, same: str) -> Body | None:
         """The body `same` refers to, if it is the latest full reply of this rpc and request."""
         kept = self._kept.get(same)
-        if kept is None or kept[0] != _key(call):
+        if kept is None:
             return None
-        return kept[1]
+        # The reader shares short requests of one rpc, and finding the key takes much longer.
+        return kept.body if kept.request is call.request or kept.key == _key(call) else None
 
     def latest(self, call: Call) -> tuple[str, Body] | None:
         """The latest full reply of this rpc and request, with the id of its call."""
         call_id = self._id_of.get(_key(call))
-        return None if call_id is None else (call_id, self._kept[call_id][1])
+        return None if call_id is None else (call_id, self._kept[call_id].body)
 
 
 def _key(call: Call) -> _Key:
     raw = bytes(call.request.raw)
     if len(raw) <= SHORT_REQUEST_BYTES:
         return call.rpc, raw
-    # Real recorders do not sort the keys of maps, so equal requests may differ in their bytes.
-    with suppress(
-        msgspec.MsgspecError, RecursionError, ValueError
-    ):  # What does not parse equals only itself.
-        raw = msgspec.json.encode(call.request.json(), order="deterministic")
+    if call.rpc not in _MAKING:
+        # Real recorders do not sort the keys of maps, so equal requests may differ in their bytes.
+        # What does not parse equals only itself.
+        with suppress(msgspec.MsgspecError, RecursionError, ValueError):
+            raw = msgspec.json.encode(call.request.json(), order="deterministic")
     return call.rpc, blake2b(raw, digest_size=16).digest()

@@ -18,6 +18,7 @@ __all__ = (
     "call_ends",
     "execution_begins",
     "execution_ends",
+    "listing_ends",
     "nothing_is_under_way",
 )
 
@@ -54,8 +55,11 @@ def call_ends(moment: Moment) -> None:
         if moment.call.rpc == "CreateContainer" and moment.reply.error is not None:
             name = moment.request(CreateContainerRequest).config.metadata.name
             moment.pod.create_failed[name] = moment.call
-    if moment.call.rpc in LISTS:
-        moment.world.node.listing_failed = moment.reply.error is not None
+
+
+def listing_ends(moment: Moment) -> None:
+    """A listing was answered, well or by an error."""
+    moment.world.node.listing_failed = moment.reply.error is not None
 
 
 def execution_begins(moment: Moment) -> None:

@@ -7,8 +7,9 @@ An entity that was not `born` in the trace has an unknown past; no obligation fo
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
+from kubelet_conformance.trace.entity import Entity
 from kubelet_conformance.trace.manifests import Kind
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = (
     "Container",
-    "Entity",
     "Execution",
     "Exit",
     "Kind",
@@ -37,30 +37,7 @@ __all__ = (
     "Termination",
 )
 
-N = TypeVar("N")
-
 _STOPS_KEPT = 8
-
-
-class Entity:
-    """Anything whose life a judge follows; it carries the judges' own notes about it."""
-
-    __slots__ = ("_notes", "born", "monitors", "owed")
-
-    def __init__(self, *, born: bool) -> None:
-        self.born = born
-        self.monitors: dict[int, list[bool]] = {}
-        self.owed: list[Any] = []
-        """What the judges still wait for."""
-        self._notes: dict[type, Any] = {}
-
-    def note(self, kind: type[N]) -> N:
-        """The judge's own memory about this entity: one value of `kind`, made on first use."""
-        found = self._notes.get(kind)
-        if found is None:
-            found = self._notes[kind] = kind()
-        value: N = found
-        return value
 
 
 class Stop:

@@ -1,0 +1,54 @@
+"""`run`: play scenarios on a target and judge them. It is pytest with our plugin."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from kubelet_conformance.cli.options import VERSION, remember_debug
+from kubelet_conformance.plugin.options import SCENARIOS
+from kubelet_conformance.reports.forms import FORMS
+from kubelet_conformance.reports.output import check_writable
+
+__all__ = ("run",)
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("ids", metavar="[ID|GLOB]...", nargs=-1)
+@click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
+@click.option("--runtime", default="fake", show_default=True, help="fake, or bug:ID.")
+@click.option(
+    "--kubernetes", type=VERSION, default="1.32", show_default=True, help="The version to behave as."
+)
+@click.option("--level", type=click.Choice(["must", "should", "may"]), help="Judge only this level.")
+@click.option("--strict", is_flag=True, help="Fail on a broken SHOULD too.")
+@click.option("--require-exercised", is_flag=True, help="Fail on a contract that was not exercised.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
+@click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
+@click.option("--baseline", metavar="FILE", help="Known deviations, in TOML.")
+@click.option("--format", "form", type=click.Choice(FORMS), default="terminal", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
+@click.option("--debug", is_flag=True, expose_value=False, callback=remember_debug, help="Show tracebacks.")
+def run(ids: tuple[str, ...], kubernetes: tuple[int, int], output: str | None, **options: object) -> None:
+    """Play the scenarios that put these contracts to the test (all, if none is named) and judge them."""
+    check_writable(output)
+    arguments = [f"--kc-contract={each}" for each in ids]
+    arguments += [f"--kc-kubernetes={kubernetes[0]}.{kubernetes[1]}"]
+    names = {"form": "format"}
+    for name, value in {**options, "output": output}.items():
+        flag = f"--kc-{names.get(name, name).replace('_', '-')}"
+        if value is True:
+            arguments.append(flag)
+        elif value is not None and value is not False:
+            arguments.append(f"{flag}={value}")
+    quiet = ["-q", "--tb=no", "-rN", "--no-header", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir=."]
+    # A process of its own: pytest rewrites the asserts of modules that it is the first to import.
+    sys.stdout.flush()
+    os.execv(  # noqa: S606 - our own interpreter, with arguments made above
+        sys.executable,
+        [sys.executable, "-m", "pytest", "-p", "kubelet_conformance.plugin", "--pyargs", SCENARIOS]
+        + quiet
+        + arguments,
+    )

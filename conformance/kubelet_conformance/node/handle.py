@@ -1,0 +1,271 @@
+"""A pod of a scenario: what may be asked of it, done to it and awaited of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kubelet_conformance.node.node import Node
+    from kubelet_conformance.node.seen import SeenCall, SeenEvent
+    from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
+
+__all__ = ("PodHandle",)
+
+Json = dict[str, Any]
+LONG = 900.0
+"""How long a scenario waits unless told otherwise, in seconds: longer than the longest back-off."""
+
+
+class PodHandle:
+    """One wanted pod. Every `until_...` waits at most `within` seconds and says what it waited for."""
+
+    def __init__(self, node: Node, namespace: str, name: str, source: str, uid: str = "") -> None:
+        self._node = node
+        self.namespace = namespace
+        self.name = name
+        self.source = source
+        self._uid = uid
+
+    # What is there now.
+
+    @property
+    def uid(self) -> str:
+        """Its UID; that of a static pod is known from its first sandbox on, and empty before."""
+        if not self._uid:
+            runs = [
+                c for c in self._node.sights.of("RunPodSandbox") if self._is_mine(c.request.config.metadata)
+            ]
+            return runs[-1].pod_uid if runs else ""
+        return self._uid
+
+    def _is_mine(self, metadata: Any) -> bool:  # noqa: ANN401 - the message PodSandboxMetadata
+        return bool(metadata.name == self.name and metadata.namespace == self.namespace)
+
+    @property
+    def status(self) -> Json:
+        """The status that was last written; empty before the first."""
+        found = self._node.target.api.get(self.namespace, self.name)
+        if found is not None and (self.source != "api" or found["metadata"]["uid"] == self.uid):
+            status: Json = found.get("status", {})
+            return status
+        return self._node.sights.statuses.get(self.uid, {})
+
+    @property
+    def phase(self) -> str:
+        """The phase that was last written."""
+        phase: str = self.status.get("phase", "")
+        return phase
+
+    def condition(self, kind: str) -> Json:
+        """One condition as last written; empty if it is not there."""
+        conditions: list[Json] = self.status.get("conditions", [])
+        return next((each for each in conditions if each["type"] == kind), Json())
+
+    def is_true(self, condition: str) -> bool:
+        """Whether a condition is True."""
+        return self.condition(condition).get("status") == "True"
+
+    def container_status(self, name: str) -> Json:
+        """The status of one container of any kind as last written; empty if it is not there."""
+        fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+        each: list[Json] = [status for field in fields for status in self.status.get(field) or ()]
+        return next((status for status in each if status["name"] == name), Json())
+
+    def state(self, name: str) -> str:
+        """A container's state as last written: `waiting`, `running`, `terminated`, or empty."""
+        return next(iter(self.container_status(name).get("state", {})), "")
+
+    def waiting_reason(self, name: str) -> str:
+        """Why a container waits, as last written; empty if it does not."""
+        reason: str = self.container_status(name).get("state", {}).get("waiting", {}).get("reason", "")
+        return reason
+
+    def sandboxes(self) -> list[RuntimeSandbox]:
+        """Its sandboxes in the runtime, oldest first."""
+        return [s for s in self._node.target.runtime.sandboxes() if s.pod_uid == self.uid]
+
+    def sandbox(self) -> RuntimeSandbox:
+        """Its newest sandbox; `LookupError` if it has none."""
+        found = self.sandboxes()
+        if not found:
+            raise LookupError(f"pod {self.name} has no sandbox in the runtime")
+        return found[-1]
+
+    def containers(self, name: str | None = None) -> list[RuntimeContainer]:
+        """Its containers in the runtime, oldest first."""
+        every = self._node.target.runtime.containers()
+        return [c for c in every if c.sandbox.pod_uid == self.uid and name in (None, c.name)]
+
+    def container(self, name: str = "c1") -> RuntimeContainer:
+        """The newest instance of a container; `LookupError` if there is none."""
+        found = self.containers(name)
+        if not found:
+            raise LookupError(f"pod {self.name} has no container {name} in the runtime")
+        return found[-1]
+
+    def calls(self, rpc: str, container: str | None = None) -> list[SeenCall]:
+        """The calls of one rpc about this pod, in order."""
+        uid = self.uid
+        return [c for c in self._node.sights.of(rpc) if c.pod_uid == uid and container in (None, c.container)]
+
+    def events(self, reason: str) -> list[SeenEvent]:
+        """The events about this pod with that reason, in order."""
+        uid = self.uid
+        return [each for each in self._node.sights.events if each.uid == uid and each.reason == reason]
+
+    # What is done to it.
+
+    def exit(self, container: str = "c1", code: int = 0) -> None:
+        """The process of its container ends by itself."""
+        self._node.target.runtime.exit(self.container(container).id, code)
+
+    def delete(self, grace: int | None = None) -> None:
+        """Ask for its deletion; `grace` in seconds, 0 forces it, None leaves it to the pod."""
+        self._node.target.api.delete(self.namespace, self.name, grace)
+
+    def update(self, **changes: Any) -> None:  # noqa: ANN401 - parts of a manifest
+        """Change its `metadata` or `spec`; containers are merged by name."""
+        self._node.target.api.update(self.namespace, self.name, changes)
+
+    def set_image(self, container: str, image: str) -> None:
+        """Change the image of a container."""
+        self.update(spec={"containers": [{"name": container, "image": image}]})
+
+    def annotate(self, annotations: Mapping[str, str]) -> None:
+        """Set annotations."""
+        self.update(metadata={"annotations": dict(annotations)})
+
+    def debug(self, container: Json) -> None:
+        """Add an ephemeral container."""
+        self._node.target.api.add_ephemeral(self.namespace, self.name, container)
+
+    # What is awaited of it.
+
+    async def until(
+        self, holds: Callable[[], bool], awaited: str, *, within: float = LONG, contract: str = ""
+    ) -> None:
+        """Wait for anything about this pod."""
+        await self._node.until(
+            holds, f"pod {self.name}: {awaited}", within=within, contract=contract, pod=self
+        )
+
+    async def until_phase(self, phase: str, *, within: float = LONG, contract: str = "") -> None:
+        """Wait for a phase."""
+        await self.until(lambda: self.phase == phase, f"phase {phase}", within=within, contract=contract)
+
+    async def until_running(
+        self, *names: str, attempt: int | None = None, within: float = LONG, contract: str = ""
+    ) -> None:
+        """Wait until these containers (all if none is named) run, by status and in the runtime."""
+
+        def runs(name: str) -> bool:
+            newest = self.containers(name)[-1:]
+            return (
+                self.state(name) == "running"
+                and any(c.state == "RUNNING" and attempt in (None, c.attempt) for c in newest)
+                and attempt in (None, self.container_status(name).get("restartCount", 0))
+            )
+
+        which = f"{', '.join(names) or 'all containers'} running"
+        told = which if attempt is None else f"{which} at attempt {attempt}"
+        await self.until(
+            lambda: all(runs(name) for name in names or self._app_names()),
+            told,
+            within=within,
+            contract=contract,
+        )
+
+    def _app_names(self) -> list[str]:
+        return [status["name"] for status in self.status.get("containerStatuses") or ()] or [""]
+
+    async def until_started(
+        self, name: str = "c1", *, attempt: int = 0, within: float = LONG, contract: str = ""
+    ) -> None:
+        """Wait until an instance of a container was started at the runtime, whatever the status says."""
+
+        def started() -> bool:
+            ids = {c.id for c in self.containers(name) if c.attempt >= attempt}
+            return any(c.done and c.container_id in ids for c in self.calls("StartContainer", name))
+
+        await self.until(started, f"{name} started at attempt {attempt}", within=within, contract=contract)
+
+    async def until_waiting(
+        self, name: str, reason: str, *, within: float = LONG, contract: str = ""
+    ) -> None:
+        """Wait until a container waits for that reason."""
+        await self.until(
+            lambda: self.waiting_reason(name) == reason,
+            f"{name} waiting with {reason}",
+            within=within,
+            contract=contract,
+        )
+
+    async def until_terminated(self, name: str = "c1", *, within: float = LONG, contract: str = "") -> None:
+        """Wait until a container's status says terminated."""
+        await self.until(
+            lambda: self.state(name) == "terminated", f"{name} terminated", within=within, contract=contract
+        )
+
+    async def until_condition(
+        self, kind: str, *, status: str = "True", within: float = LONG, contract: str = ""
+    ) -> None:
+        """Wait until a condition has that status."""
+        await self.until(
+            lambda: self.condition(kind).get("status") == status,
+            f"condition {kind} {status}",
+            within=within,
+            contract=contract,
+        )
+
+    async def until_called(  # noqa: PLR0913 - one keyword for each thing that can be told
+        self,
+        rpc: str,
+        container: str | None = None,
+        *,
+        count: int = 1,
+        done: bool = True,
+        within: float = LONG,
+        contract: str = "",
+    ) -> None:
+        """Wait until a call about this pod was made `count` times, and answered if `done`."""
+
+        def made() -> bool:
+            calls = self.calls(rpc, container)
+            return len([c for c in calls if not done or c.reply_at is not None]) >= count
+
+        what = f"{rpc} {f'of {container} ' if container else ''}x{count}"
+        await self.until(made, what, within=within, contract=contract)
+
+    async def until_event(
+        self, reason: str, *, count: int = 1, within: float = LONG, contract: str = ""
+    ) -> None:
+        """Wait for an event."""
+        await self.until(
+            lambda: len(self.events(reason)) >= count,
+            f"event {reason} x{count}",
+            within=within,
+            contract=contract,
+        )
+
+    async def until_stopped(self, *, within: float = LONG, contract: str = "") -> None:
+        """Wait until nothing of it runs: no container and no ready sandbox."""
+        await self.until(
+            lambda: (
+                not any(c.state == "RUNNING" for c in self.containers())
+                and not any(s.ready for s in self.sandboxes())
+            ),
+            "nothing of it runs",
+            within=within,
+            contract=contract,
+        )
+
+    async def until_gone(self, *, within: float = LONG, contract: str = "") -> None:
+        """Wait until its object is deleted for good (a static pod: until nothing of it runs)."""
+        if self.source != "api":
+            await self.until_stopped(within=within, contract=contract)
+            return
+        await self.until(
+            lambda: self.uid in self._node.sights.deleted, "deleted", within=within, contract=contract
+        )

@@ -1,0 +1,205 @@
+"""The node that a scenario plays on: pods to want, a runtime and an API server to disturb, time to pass."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.node.handle import LONG, PodHandle
+from kubelet_conformance.node.pods import Json, pod
+from kubelet_conformance.node.seen import Sights
+from kubelet_conformance.node.waiting import Waiting, WaitTimeoutError, tail
+from kubelet_conformance.targets.protocols import FaultPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from kubelet_conformance.targets.protocols import (
+        ApiControl,
+        Effect,
+        Fault,
+        KubeletControl,
+        Manifests,
+        RuntimeControl,
+        Target,
+    )
+
+__all__ = ("Node",)
+
+
+class Node:
+    """One node: a kubelet and a runtime under test. Whatever a scenario does here is part of the trace."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.sights = Sights(target.recorder)
+        self._waiting = Waiting(target.recorder)
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.target.node_name
+
+    @property
+    def runtime(self) -> RuntimeControl:
+        """The runtime, to let things happen in it."""
+        return self.target.runtime
+
+    @property
+    def api(self) -> ApiControl:
+        """The API server, as users and controllers use it."""
+        return self.target.api
+
+    @property
+    def manifests(self) -> Manifests:
+        """The manifest folder and URL."""
+        return self.target.manifests
+
+    @property
+    def kubelet(self) -> KubeletControl:
+        """The kubelet's process."""
+        return self.target.kubelet
+
+    # Pods.
+
+    def want(self, manifest: Json) -> PodHandle:
+        """Create a pod at the API server, bound to this node."""
+        stored = self.api.create(manifest)["metadata"]
+        return PodHandle(self, stored["namespace"], stored["name"], "api", stored["uid"])
+
+    def want_static(self, manifest: Json, *, file: str = "") -> PodHandle:
+        """Write a manifest into the folder that the kubelet reads."""
+        metadata = manifest["metadata"]
+        self.manifests.write(file or f"{metadata['name']}.yaml", json.dumps(manifest))
+        return self.static(metadata["name"], metadata.get("namespace", "default"), "file")
+
+    def serve(self, *manifests: Json) -> list[PodHandle]:
+        """Let the manifest URL answer with these pods."""
+        body = {"apiVersion": "v1", "kind": "PodList", "items": list(manifests)}
+        self.manifests.serve(200, json.dumps(body))
+        return [
+            self.static(each["metadata"]["name"], each["metadata"].get("namespace", "default"), "http")
+            for each in manifests
+        ]
+
+    def static(self, name: str, namespace: str = "default", source: str = "file") -> PodHandle:
+        """A static pod by the name in its manifest."""
+        return PodHandle(self, namespace, f"{name}-{self.name.lower()}", source)
+
+    async def run(self, *containers: Json, within: float = LONG, **fields: Any) -> PodHandle:  # noqa: ANN401 - see `pod`
+        """Create the pod that `pod(...)` builds and wait until all its containers run."""
+        made = self.want(pod(*containers, **fields))
+        await made.until_running(
+            *(each["name"] for each in containers) if containers else ("c1",), within=within
+        )
+        return made
+
+    # Time.
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start."""
+        return self.target.now()
+
+    async def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        await self.target.sleep(seconds)
+
+    async def until(
+        self,
+        holds: Callable[[], bool],
+        awaited: str,
+        *,
+        within: float = LONG,
+        contract: str = "",
+        pod: PodHandle | None = None,
+    ) -> None:
+        """Wait until `holds()` is true of what has been seen, at most `within` seconds.
+
+        With `contract`, the outcome is written as an `expect` record for the contract's judge. Raises
+        WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
+        """
+        deadline = self.now + within
+        met = await self._waiting.until(holds, within)
+        if contract or not met:
+            self.target.recorder.record(
+                "expect", contract=contract, awaited=awaited, by=round(deadline, 3), met=met
+            )
+        if not met:
+            raise WaitTimeoutError("\n".join(self._in_vain(awaited, within, pod)))
+
+    def _in_vain(self, awaited: str, within: float, about: PodHandle | None) -> list[str]:
+        lines = [f"waited {within:g} s in vain for {awaited}"]
+        if about is not None:
+            lines += [f"last seen: {_status_line(about)}"]
+        return [*lines, "the trace ends:", *(f"  {line}" for line in tail(self.target.recorder))]
+
+    # Disturbances.
+
+    @contextmanager
+    def fault(  # noqa: PLR0913 - one keyword for each thing that can be told
+        self,
+        rpc: str,
+        *,
+        effect: Effect = "before",
+        code: str = "INTERNAL",
+        message: str = "injected",
+        times: int | None = None,
+        pod: PodHandle | None = None,
+        container: str | None = None,
+        delay: float = 0,
+    ) -> Generator[Fault]:
+        """Let calls of an rpc fail or be late while the context is open, or `times` times if that is less."""
+        uid = None if pod is None else pod.uid
+        plan = FaultPlan(rpc, effect, code, message, times, uid, container, delay)
+        what = f"{rpc} {f'late by {delay:g} s' if delay else f'{effect}: {code}'}"
+        fault = self.runtime.inject(plan)
+        self.target.recorder.record("fault", what=what)
+        try:
+            yield fault
+        finally:
+            fault.heal()
+            self.target.recorder.record("fault", what=f"healed: {what}")
+
+    @contextmanager
+    def slow(self, rpc: str, seconds: float, **where: Any) -> Generator[Fault]:  # noqa: ANN401 - see `fault`
+        """Let the replies of an rpc come late."""
+        with self.fault(rpc, delay=seconds, **where) as fault:
+            yield fault
+
+    @contextmanager
+    def outage(self) -> Generator[Fault]:
+        """Cut the kubelet off from the API server."""
+        fault = self.api.outage()
+        self.target.recorder.record("fault", what="the API server is away")
+        try:
+            yield fault
+        finally:
+            fault.heal()
+            self.target.recorder.record("fault", what="healed: the API server is back")
+
+    @contextmanager
+    def not_ready(self, *, runtime: bool = True, network: bool = True) -> Generator[None]:
+        """Let the runtime's Status say that it, or its network, is not ready."""
+        self.runtime.set_conditions(runtime_ready=runtime, network_ready=network)
+        self.target.recorder.record("fault", what=f"Status: runtime ready {runtime}, network ready {network}")
+        try:
+            yield
+        finally:
+            self.runtime.set_conditions()
+            self.target.recorder.record("fault", what="healed: Status")
+
+    async def restart_kubelet(self, *, down: float = 1.0) -> None:
+        """Kill the kubelet, leave it down for `down` seconds, and start it again."""
+        await self.kubelet.kill()
+        await self.wait(down)
+        await self.kubelet.start()
+
+
+def _status_line(pod: PodHandle) -> str:
+    """A pod's status in one line."""
+    fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    names = [each["name"] for field in fields for each in pod.status.get(field) or ()]
+    states = [f"{name} {pod.state(name)} {pod.waiting_reason(name)}".rstrip() for name in names]
+    return f"phase {pod.phase or 'none'}; {', '.join(states) or 'no container statuses'}"

@@ -1,0 +1,45 @@
+"""How a scenario says which contracts it puts to the test, and what it needs of a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ("Scenario", "scenario_of", "witness")
+
+F = TypeVar("F", bound="Callable[..., object]")
+_ATTRIBUTE = "kubelet_conformance_scenario"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is declared of a scenario.
+
+    Attributes:
+        witnesses: the ids of the contracts that it provokes; judged it is by all.
+        kubernetes: the oldest version it is meant for, as (1, 29); None is any.
+        settings: fields of the kubelet's configuration that it needs set.
+    """
+
+    witnesses: tuple[str, ...] = ()
+    kubernetes: tuple[int, int] | None = None
+    settings: tuple[tuple[str, object], ...] = ()
+
+
+def witness(*ids: str, kubernetes: tuple[int, int] | None = None, **settings: object) -> Callable[[F], F]:
+    """Declare the contracts that a scenario provokes; see `Scenario` for the rest."""
+
+    def declared(function: F) -> F:
+        setattr(function, _ATTRIBUTE, Scenario(ids, kubernetes, tuple(sorted(settings.items()))))
+        return function
+
+    return declared
+
+
+def scenario_of(function: object) -> Scenario:
+    """What was declared of a scenario; nothing, if nothing was."""
+    found = getattr(function, _ATTRIBUTE, None)
+    return found if isinstance(found, Scenario) else Scenario()

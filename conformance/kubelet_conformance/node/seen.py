@@ -1,0 +1,124 @@
+"""What has been seen from outside so far, for scenarios that wait for something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.protobuf.message import Message
+
+    from kubelet_conformance.trace.recorder import Recorder, Seen
+
+__all__ = ("SeenCall", "SeenEvent", "Sights")
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class SeenCall:
+    """One call to the runtime; `reply_at` is None while it is under way. Times are seconds."""
+
+    rpc: str
+    at: float
+    request: Any
+    pod_uid: str = ""
+    container: str = ""
+    container_id: str = ""
+    sandbox_id: str = ""
+    reply_at: float | None = None
+    response: Message | None = None
+    failed: Failed | None = None
+
+    @property
+    def done(self) -> bool:
+        """It ended well."""
+        return self.reply_at is not None and self.failed is None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEvent:
+    """One event about a pod."""
+
+    at: float
+    uid: str
+    type: str
+    reason: str
+    message: str
+    container: str
+
+
+class Sights:
+    """Statuses, calls, events and deletions as they are recorded."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.calls: list[SeenCall] = []
+        self.events: list[SeenEvent] = []
+        self.statuses: dict[str, Json] = {}
+        self.deleted: set[str] = set()
+        self._open: dict[str, SeenCall] = {}
+        self._owners: dict[str, tuple[str, str]] = {}
+        recorder.listeners.append(self._take)
+
+    def _take(self, seen: Seen) -> None:
+        match seen:
+            case RecordedCall():
+                call = SeenCall(seen.rpc, seen.t, seen.request, *self._about(seen))
+                self.calls.append(call)
+                self._open[seen.id] = call
+            case RecordedReply():
+                self._end(self._open.pop(seen.call.id), seen)
+            case Item():
+                self._item(seen)
+
+    def _about(self, seen: RecordedCall) -> tuple[str, str, str, str]:
+        """The pod's uid, the container's name, and the ids that a request names."""
+        request: Any = seen.request
+        container_id = getattr(request, "container_id", "")
+        sandbox_id = getattr(request, "pod_sandbox_id", "")
+        uid, name = self._owners.get(container_id or sandbox_id, ("", ""))
+        if seen.rpc == "RunPodSandbox":
+            uid = request.config.metadata.uid
+        elif seen.rpc == "CreateContainer":
+            name = request.config.metadata.name
+        return uid, name, container_id, sandbox_id
+
+    def _end(self, call: SeenCall, reply: RecordedReply) -> None:
+        call.reply_at = reply.t
+        if isinstance(reply.outcome, Failed):
+            call.failed = reply.outcome
+            return
+        response: Any = reply.outcome
+        call.response = response
+        if call.rpc == "CreateContainer":
+            call.container_id = response.container_id
+            self._owners[call.container_id] = call.pod_uid, call.container
+        elif call.rpc == "RunPodSandbox":
+            call.sandbox_id = response.pod_sandbox_id
+            self._owners[call.sandbox_id] = call.pod_uid, ""
+
+    def _item(self, item: Item) -> None:
+        fields = item.fields
+        if item.kind == "status":
+            self.statuses[fields["uid"]] = fields["status"]
+        elif item.kind == "deleted":
+            self.deleted.add(fields["uid"])
+        elif item.kind == "event":
+            self.events.append(
+                SeenEvent(
+                    item.t,
+                    fields["uid"],
+                    fields["type"],
+                    fields["reason"],
+                    fields["message"],
+                    fields.get("container") or "",
+                )
+            )
+
+    def of(self, rpc: str) -> Iterator[SeenCall]:
+        """The calls of one rpc, in order."""
+        return (call for call in self.calls if call.rpc == rpc)

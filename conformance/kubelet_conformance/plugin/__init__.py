@@ -1,0 +1,23 @@
+"""The pytest plugin: plays scenarios (`async def test_...(node)`), judges their traces, reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubelet_conformance.plugin.options import add_options
+from kubelet_conformance.plugin.scenarios import Scenarios
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add our options."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch this run for scenarios."""
+    config.pluginmanager.register(Scenarios(config), "kubelet-conformance-scenarios")
+
+
+@pytest.fixture
+def node() -> None:
+    """The node that a scenario plays on; it is made on the scenario's own loop, when the scenario runs."""

@@ -1,0 +1,29 @@
+"""The forms a run's report can take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.reports.jsonreport import as_json
+from kubelet_conformance.reports.junit import as_junit
+from kubelet_conformance.reports.markdown import as_markdown
+from kubelet_conformance.reports.output import drawn
+from kubelet_conformance.reports.run_terminal import RunReport
+
+if TYPE_CHECKING:
+    from kubelet_conformance.reports.played import PlayedRun
+
+__all__ = ("FORMS", "in_form")
+
+FORMS = ("terminal", "json", "junit", "markdown")
+
+
+def in_form(form: str, run: PlayedRun, *, to_file: bool) -> str:
+    """The report as text; in colours only where it goes to a terminal."""
+    if form == "json":
+        return as_json(run.report())
+    if form == "junit":
+        return as_junit(run)
+    if form == "markdown":
+        return as_markdown(run)
+    return drawn(lambda console: RunReport(run, console).print(), to_file=to_file)

@@ -1,0 +1,78 @@
+"""The report for CI systems: JUnit's XML, in which each contract is a test case."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.reports.breaks import Break, chosen, lines_of
+from kubelet_conformance.reports.run import fails
+from kubelet_conformance.reports.safe import safe
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.checking import Result
+    from kubelet_conformance.reports.played import PlayedRun
+
+__all__ = ("as_junit",)
+
+_TEXT_MAX = 4000
+
+
+def as_junit(run: PlayedRun) -> str:
+    """The whole run as one test suite an area."""
+    suites = ET.Element("testsuites", name="kubelet-conformance")
+    for area, results in groupby(run.check.results.values(), key=lambda result: result.contract.row.area):
+        suite = ET.SubElement(suites, "testsuite", name=area)
+        for result in results:
+            _case(ET.SubElement(suite, "testcase", classname=area, name=result.contract.id), result, run)
+        _count(suite)
+    waits = ET.SubElement(suites, "testsuite", name="scenarios")
+    for played in (*run.failed, *run.unexplained):
+        case = ET.SubElement(waits, "testcase", classname="scenarios", name=played.scenario)
+        _say(case, "error", "the suite failed" if played.failed else "waited in vain", _text(played))
+    _count(waits)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _text(played: object) -> str:
+    return str(getattr(played, "failed", "") or getattr(played, "vain", ""))
+
+
+def _case(case: ET.Element, result: Result, run: PlayedRun) -> None:
+    verdict, outcome = result.outcome.verdict, result.outcome
+    if verdict is Verdict.KEPT:
+        return
+    if fails(result, run.options) or verdict is Verdict.ERROR:
+        kind = "error" if verdict is Verdict.ERROR else "failure"
+        _say(case, kind, result.contract.rule, _proof(result, run) or outcome.reason)
+        return
+    reason = "; ".join(result.reasons) or "; ".join(
+        dict.fromkeys(each.deviation for each in outcome.evidence if each.deviation)
+    )
+    _say(case, "skipped", f"{verdict.words}{f': {reason}' if reason else ''}")
+
+
+def _proof(result: Result, run: PlayedRun) -> str:
+    """The breaks that are shown, each with its slice of the trace, and the command that plays them again."""
+    breaks = chosen(result.outcome.evidence)
+    lines = lines_of(breaks)
+    parts = [f"source: {result.contract.row.source}"]
+    for each in breaks:
+        parts += [f"scenario {each.scenario or each.trace}", *Break(each, lines).slice(), each.text]
+    return "\n".join([*parts, f"again: {run.again(result.contract.id)}"])
+
+
+def _say(case: ET.Element, kind: str, message: str, text: str = "") -> None:
+    element = ET.SubElement(case, kind, message=safe(message, _TEXT_MAX))
+    if text:
+        element.text = "\n".join(safe(line, _TEXT_MAX) for line in text.splitlines())
+
+
+def _count(suite: ET.Element) -> None:
+    cases = suite.findall("testcase")
+    suite.set("tests", str(len(cases)))
+    for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))

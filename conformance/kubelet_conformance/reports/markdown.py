@@ -1,0 +1,78 @@
+"""The report for a pull request or a job summary, in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.checking import REPORTED
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.reports.breaks import Break, chosen, lines_of
+from kubelet_conformance.reports.safe import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.checking import Result
+    from kubelet_conformance.reports.played import PlayedRun
+
+__all__ = ("as_markdown",)
+
+
+def as_markdown(run: PlayedRun) -> str:
+    """The whole run: a table of areas, then what is broken, then what else wants a look."""
+    return "\n".join(_lines(run)) + "\n"
+
+
+def _lines(run: PlayedRun) -> Iterator[str]:
+    yield f"# kubelet-conformance: {run.conclusion().name.replace('_', ' ').lower()}"
+    yield ""
+    yield f"{safe(run.target)}, {len(run.scenarios)} scenarios, {len(run.check.results)} contracts."
+    yield ""
+    yield from _areas(run)
+    broken = [each for each in run.check.results.values() if each.outcome.verdict is Verdict.BROKEN]
+    if broken:
+        yield ""
+        yield "## Broken"
+    for result in broken:
+        yield from _broken(result, run)
+    for played in (*run.failed, *run.unexplained):
+        yield ""
+        yield f"## {'The suite failed' if played.failed else 'Waited in vain'}: {played.scenario}"
+        yield from _code((played.failed or played.vain).splitlines())
+
+
+def _areas(run: PlayedRun) -> Iterator[str]:
+    counts: dict[str, Counter[Verdict]] = {}
+    for result in run.check.results.values():
+        counts.setdefault(result.contract.row.area, Counter())[result.outcome.verdict] += 1
+    yield "| area | " + " | ".join(verdict.words for verdict in REPORTED) + " |"
+    yield "|---|" + "---:|" * len(REPORTED)
+    for area, count in counts.items():
+        yield f"| {area} | " + " | ".join(str(count[verdict] or "") for verdict in REPORTED) + " |"
+
+
+def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
+    breaks = chosen(result.outcome.evidence)
+    lines = lines_of(breaks)
+    yield ""
+    yield f"### {result.contract.id} ({result.contract.level})"
+    yield ""
+    yield result.contract.rule
+    yield ""
+    yield f"Source: {result.contract.row.source}"
+    for each in breaks:
+        yield ""
+        yield f"In scenario `{safe(each.scenario or each.trace)}`:"
+        yield from _code([*Break(each, lines).slice(), each.text])
+    yield ""
+    yield f"Again: `{run.again(result.contract.id)}`"
+
+
+def _code(lines: list[str]) -> Iterator[str]:
+    """The lines as they are; what they hold cannot end the block."""
+    fence = "`" * 3
+    yield ""
+    yield f"{fence}text"
+    yield from (safe(line, 2000).replace(fence, "'''") for line in lines)
+    yield fence

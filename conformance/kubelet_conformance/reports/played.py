@@ -1,0 +1,107 @@
+"""What a run of scenarios leaves for its reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.reports.jsonreport import check_report
+from kubelet_conformance.reports.run import Exit, Run, concluded
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.checking import Check, Judged
+    from collections.abc import Callable
+
+__all__ = ("Played", "PlayedRun")
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of one scenario: its verdicts, and how it ended if not well.
+
+    `vain` says what it waited for in vain; `failed` what went wrong in the suite itself.
+    """
+
+    scenario: str
+    judged: Judged
+    vain: str = ""
+    failed: str = ""
+
+    @property
+    def broken(self) -> list[str]:
+        """The ids of the contracts that its trace breaks."""
+        outcomes = self.judged.outcomes.items()
+        return [each for each, outcome in outcomes if outcome.verdict is Verdict.BROKEN]
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRun:
+    """A whole run: its target, its scenarios, and the verdicts over all their traces.
+
+    `again` gives the command that plays the same with these ids only.
+    """
+
+    check: Check
+    scenarios: tuple[Played, ...]
+    kubelet: str
+    runtime: str
+    kubernetes: str
+    seed: int
+    again: Callable[..., str]
+    strict: bool = False
+    require_exercised: bool = False
+    debug: bool = False
+
+    @property
+    def options(self) -> Run:
+        """What decides how it ends."""
+        return Run(self.kubernetes, self.strict, self.require_exercised, debug=self.debug)
+
+    @property
+    def target(self) -> str:
+        """The kubelet and the runtime in words."""
+        return f"{self.kubelet} (Kubernetes {self.kubernetes}) on {self.runtime}"
+
+    @property
+    def failed(self) -> list[Played]:
+        """Scenarios in which the suite itself failed."""
+        return [played for played in self.scenarios if played.failed]
+
+    @property
+    def unexplained(self) -> list[Played]:
+        """Scenarios that waited in vain although no contract is broken in their trace."""
+        return [played for played in self.scenarios if played.vain and not played.broken]
+
+    def conclusion(self) -> Exit:
+        """How the run ends: the gravest of what happened."""
+        ended = concluded(self.check, self.options)
+        if self.failed:
+            return Exit.INTERNAL_ERROR
+        if ended is Exit.OK and self.unexplained:
+            return Exit.INCONCLUSIVE
+        return ended
+
+    def report(self) -> dict[str, Any]:
+        """The report for programs: that of a check, with the target and the scenarios."""
+        report = check_report(self.check, self.options)
+        report["target"] |= {
+            "kubelet": self.kubelet,
+            "runtime": self.runtime,
+            "kubernetes": self.kubernetes,
+            "seed": self.seed,
+        }
+        report["scenarios"] = [
+            {
+                "name": played.scenario,
+                "trace": played.judged.trace.path,
+                "records": played.judged.trace.records,
+                "broken": played.broken,
+                "vain": played.vain,
+                "failed": played.failed,
+            }
+            for played in self.scenarios
+        ]
+        report["command"] = self.again()
+        report["exit_code"] = int(self.conclusion())
+        return report

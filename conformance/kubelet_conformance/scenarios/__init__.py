@@ -1,0 +1,1 @@
+"""Scenarios: short stories that provoke what the contracts are about."""

@@ -1,0 +1,245 @@
+"""The fake API server as a kubelet and as the world see it, everything on the record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
+
+from kubelet_fakes.api import ApiStatusError, Connection
+from kubelet_reference.ports import ApiError, PodEvent, WatchEvent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from kubelet_conformance.trace.recorder import Recorder
+    from kubelet_fakes.api import Answer, ApiCore, Change, FrozenDict
+
+__all__ = ("KubeletApi", "RecordedEvents", "WorldApi", "record_pods")
+
+Json = dict[str, Any]
+T = TypeVar("T")
+M = TypeVar("M", Pod, Node, ConfigMap, Secret)
+_KUBELET = "kubelet"
+_WRITES = frozenset({"create", "update", "patch", "delete"})
+_RESOURCES = {"ConfigMap": "configmaps", "Secret": "secrets", "Node": "nodes"}
+
+
+def record_pods(core: ApiCore, recorder: Recorder, node_name: str) -> None:
+    """Record what becomes of this node's pods: what the world wants, what the kubelet wrote, what is gone."""
+
+    def heard(change: Change) -> None:
+        if change.resource == "pods" and change.object["spec"].get("nodeName") == node_name:
+            _record(recorder, change)
+
+    core.on_change.append(heard)
+
+
+def _record(recorder: Recorder, change: Change) -> None:
+    metadata = change.object["metadata"]
+    whom = {"namespace": metadata["namespace"], "name": metadata["name"]}
+    if change.type == "DELETED":
+        if change.by != _KUBELET:
+            recorder.record("pod", op="remove", source="api", uid=metadata["uid"], **whom)
+        recorder.record("deleted", uid=metadata["uid"])
+    elif change.by != _KUBELET:
+        wanted = {name: value for name, value in change.object.items() if name != "status"}
+        recorder.record("pod", op="set", source="api", pod=wanted)
+    elif change.subresource == "status":
+        recorder.record(
+            "status",
+            uid=metadata["uid"],
+            **whom,
+            status=change.object.get("status", {}),
+            deletion=metadata.get("deletionTimestamp"),
+        )
+
+
+class KubeletApi:
+    """The kubelet's way to the API server: the reference's port `ApiServer`, its writes recorded."""
+
+    def __init__(self, core: ApiCore, recorder: Recorder) -> None:
+        self.connection = Connection(core, _KUBELET)
+        self._recorder = recorder
+        self.connection.on_answer.append(self._answered)
+
+    def _answered(self, answer: Answer) -> None:
+        request = answer.request
+        if request.verb not in _WRITES:
+            return
+        body = request.body or None
+        named = answer.object["metadata"]["uid"] if answer.object is not None else None
+        precondition = request.uid or (body or {}).get("metadata", {}).get("uid")
+        self._recorder.record(
+            "api",
+            verb=request.verb,
+            resource=request.resource,
+            subresource=request.subresource or None,
+            uid=named or precondition,
+            precondition=precondition,
+            grace=request.grace_seconds,
+            body=body,
+            code=answer.code,
+        )
+
+    async def list_pods(self, node_name: str) -> tuple[list[Pod], str]:
+        """The pods bound to the node, and the resourceVersion to watch from."""
+        fields = {"spec.nodeName": node_name}
+        found, version = _asked(lambda: self.connection.list_objects("pods", fields=fields))
+        return [_pod(each) for each in found], version
+
+    async def watch_pods(self, node_name: str, resource_version: str) -> AsyncIterator[WatchEvent]:
+        """Each change after `resource_version`."""
+        fields = {"spec.nodeName": node_name}
+        watch = _asked(lambda: self.connection.watch("pods", resource_version, fields=fields))
+        try:
+            async for event in watch:
+                yield WatchEvent(event.type, _pod(event.object))
+        except ApiStatusError as error:
+            raise _refused(error) from None
+        finally:
+            watch.stop()
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        """The stored pod."""
+        return _pod(_asked(lambda: self.connection.get("pods", name, namespace)))
+
+    async def create_pod(self, pod: Pod) -> Pod:
+        """Create a mirror pod."""
+        return _pod(_asked(lambda: self.connection.create("pods", _plain(pod))))
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, object]) -> Pod:
+        """Merge into a pod's status."""
+        return _pod(_asked(lambda: self.connection.patch("pods", name, patch, namespace, "status")))
+
+    async def delete_pod(self, namespace: str, name: str, *, grace_seconds: int, uid: str | None) -> None:
+        """Delete a pod."""
+        _asked(lambda: self.connection.delete("pods", name, namespace, grace_seconds=grace_seconds, uid=uid))
+
+    async def get_node(self, name: str) -> Node:
+        """The node's object."""
+        return _model(Node, (_asked(lambda: self.connection.get("nodes", name, ""))))
+
+    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
+        """A configMap."""
+        return _model(ConfigMap, (_asked(lambda: self.connection.get("configmaps", name, namespace))))
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        """A secret."""
+        return _model(Secret, (_asked(lambda: self.connection.get("secrets", name, namespace))))
+
+
+def _asked(ask: Callable[[], T]) -> T:
+    try:
+        return ask()
+    except ApiStatusError as error:
+        raise _refused(error) from None
+
+
+def _refused(error: ApiStatusError) -> ApiError:
+    return ApiError(error.code, error.reason, str(error))
+
+
+def _pod(stored: FrozenDict) -> Pod:
+    return _model(Pod, stored)
+
+
+def _plain(pod: Pod) -> Json:
+    make: Any = pod.to_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    made: Json = make()
+    return made
+
+
+def _model(kind: type[M], stored: FrozenDict) -> M:
+    """A stored object as one of lightkube's, whose `from_dict` does not tell its type."""
+    make: Any = kind.from_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    made: M = make(dict(stored))
+    return made
+
+
+class RecordedEvents:
+    """Where the kubelet's events go: onto the record."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def emit(self, event: PodEvent) -> None:
+        """Take the event."""
+        metadata = event.pod.metadata
+        self._recorder.record(
+            "event",
+            uid=metadata.uid if metadata is not None else "",
+            type=event.type,
+            reason=event.reason,
+            message=event.message,
+            count=1,
+            container=event.field_path or None,
+        )
+
+
+class _Outage:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        connection.go_down()
+
+    def heal(self) -> None:
+        """The API server is back."""
+        self._connection.come_up()
+
+
+class WorldApi:
+    """The API server as users and controllers use it; pods are bound to the node as they are created."""
+
+    def __init__(self, core: ApiCore, kubelet: Connection, node_name: str) -> None:
+        self._core = core
+        self._kubelet = kubelet
+        self._node_name = node_name
+
+    def create(self, manifest: Json) -> Json:
+        """Create a pod bound to the node."""
+        spec = {**manifest["spec"], "nodeName": self._node_name}
+        return dict(self._core.create("pods", {**manifest, "spec": spec}))
+
+    def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Merge changes into a pod."""
+        return dict(self._core.patch("pods", name, changes, namespace))
+
+    def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Merge changes into a pod's status."""
+        return dict(self._core.patch("pods", name, {"status": dict(changes)}, namespace, "status"))
+
+    def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
+        """Add an ephemeral container."""
+        return dict(self._core.add_ephemeral(name, container, namespace))
+
+    def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
+        """Ask for deletion."""
+        self._core.delete("pods", name, namespace, grace_seconds=grace_seconds)
+
+    def get(self, namespace: str, name: str) -> Json | None:
+        """The stored pod."""
+        try:
+            return dict(self._core.get("pods", name, namespace))
+        except ApiStatusError:
+            return None
+
+    def put(self, kind: Literal["ConfigMap", "Secret", "Node"], manifest: Json) -> None:
+        """Create or replace an object."""
+        metadata = manifest["metadata"]
+        namespace = "" if kind == "Node" else metadata.get("namespace", "default")
+        try:
+            self._core.get(_RESOURCES[kind], metadata["name"], namespace)
+        except ApiStatusError:
+            self._core.create(_RESOURCES[kind], manifest, namespace)
+        else:
+            self._core.update(
+                _RESOURCES[kind], {**manifest, "metadata": {**metadata, "namespace": namespace}}
+            )
+
+    def remove(self, kind: Literal["ConfigMap", "Secret", "Node"], namespace: str, name: str) -> None:
+        """Remove an object."""
+        self._core.delete(_RESOURCES[kind], name, "" if kind == "Node" else namespace)
+
+    def outage(self) -> _Outage:
+        """Nothing is answered to the kubelet until healed."""
+        return _Outage(self._kubelet)

@@ -1,0 +1,105 @@
+"""The manifest folder and URL of an in-process node, everything that is written to them on the record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import yaml
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.recorder import Recorder
+    from kubelet_fakes.disk import MemoryDisk
+    from kubelet_fakes.web import MemoryUrl
+
+__all__ = ("FOLDER", "URL", "WrittenManifests")
+
+Json = dict[str, Any]
+FOLDER = "/etc/kubernetes/manifests"
+URL = "http://127.0.0.1/manifests"
+
+
+class WrittenManifests:
+    """Writes manifests where the kubelet reads them.
+
+    A file or body that holds pods is recorded as pods wanted, and as pods removed when it goes or no longer
+    holds them; anything else is recorded as what it is, a change on disk or at the URL.
+    """
+
+    def __init__(self, disk: MemoryDisk, url: MemoryUrl, recorder: Recorder) -> None:
+        self._disk = disk
+        self._url = url
+        self._recorder = recorder
+        self._wanted: dict[str, dict[str, Json]] = {}
+        disk.make_folder(FOLDER)
+
+    def write(self, file: str, text: str) -> None:
+        """Write a file into the folder."""
+        self._disk.write(f"{FOLDER}/{file}", text.encode())
+        self._recorder.record("disk", op="written", path=f"{FOLDER}/{file}")
+        self._tell(f"file {file}", "file", [] if file.startswith(".") else _pods(text))
+
+    def remove(self, file: str) -> None:
+        """Remove a file from the folder."""
+        self._disk.remove(f"{FOLDER}/{file}")
+        self._recorder.record("disk", op="removed", path=f"{FOLDER}/{file}")
+        self._tell(f"file {file}", "file", [])
+
+    def serve(self, status: int, body: str) -> None:
+        """What the URL answers from now on; status 0 refuses the connection."""
+        self._recorder.record("http", op="serves", status=status)
+        if status == 0:
+            self._url.refuse(URL)
+            return
+        self._url.serve(URL, body.encode(), status)
+        pods = _pods(body)
+        # What cannot be read leaves the pods as they were (CONFIG-13); an empty body wants none.
+        if status == _OK and (pods or not body):
+            self._tell("url", "http", pods)
+
+    def _tell(self, place: str, source: str, pods: list[Json]) -> None:
+        before = self._wanted.get(place, {})
+        now = {_name(pod): pod for pod in pods}
+        for name, pod in before.items():
+            if name not in now:
+                metadata = pod["metadata"]
+                self._recorder.record(
+                    "pod",
+                    op="remove",
+                    source=source,
+                    namespace=metadata.get("namespace", "default"),
+                    name=metadata["name"],
+                    uid=metadata.get("uid"),
+                )
+        for name, pod in now.items():
+            if before.get(name) != pod:
+                self._recorder.record("pod", op="set", source=source, pod=pod)
+        self._wanted[place] = now
+
+
+_OK = 200
+
+
+def _name(pod: Json) -> str:
+    metadata = pod["metadata"]
+    return f"{metadata.get('namespace', 'default')}/{metadata['name']}/{metadata.get('uid', '')}"
+
+
+def _pods(text: str) -> list[Json]:
+    """The pods of a manifest; none where it is not one that a kubelet could read."""
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return []
+    if not isinstance(found, dict):
+        return []
+    value = cast("Json", found)
+    items: list[Any] = value.get("items", []) if value.get("kind") in {"PodList", "List"} else [value]
+    return [each for each in items if _is_pod(each)]
+
+
+def _is_pod(value: Any) -> bool:  # noqa: ANN401 - what a file holds
+    if not isinstance(value, dict):
+        return False
+    pod = cast("Json", value)
+    metadata = pod.get("metadata")
+    return isinstance(metadata, dict) and "name" in metadata and isinstance(pod.get("spec"), dict)

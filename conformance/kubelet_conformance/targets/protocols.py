@@ -1,0 +1,259 @@
+"""What a target lets a scenario do to it: a kubelet and a runtime under test, and the world around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubelet_conformance.trace.recorder import Recorder
+
+__all__ = (
+    "ApiControl",
+    "Effect",
+    "Fault",
+    "FaultPlan",
+    "KubeletControl",
+    "Manifests",
+    "RuntimeContainer",
+    "RuntimeControl",
+    "RuntimeSandbox",
+    "StoryError",
+    "Target",
+)
+
+Json = dict[str, Any]
+Effect = Literal["before", "after", "hang", "lost-reply"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSandbox:
+    """A sandbox as the runtime has it."""
+
+    id: str
+    pod_uid: str
+    pod_name: str
+    namespace: str
+    attempt: int
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeContainer:
+    """A container as the runtime has it; `state` is CREATED, RUNNING, EXITED or UNKNOWN."""
+
+    id: str
+    name: str
+    attempt: int
+    state: str
+    sandbox: RuntimeSandbox
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """A fault on calls of one rpc.
+
+    `effect` is when it strikes: `before` the call takes place, `after` it did ("timed out but done"), `hang`
+    until the caller's deadline, `lost-reply` done but never answered. `times` is how often, None for always.
+    """
+
+    rpc: str
+    effect: Effect = "before"
+    code: str = "INTERNAL"
+    message: str = "injected"
+    times: int | None = None
+    pod: str | None = None
+    container: str | None = None
+    delay_seconds: float = 0
+
+
+class Fault(Protocol):
+    """A fault that is in force."""
+
+    def heal(self) -> None:
+        """End it; again is fine."""
+        ...
+
+
+class RuntimeControl(Protocol):
+    """What may be done to the runtime from outside."""
+
+    def sandboxes(self) -> Sequence[RuntimeSandbox]:
+        """All records, oldest first."""
+        ...
+
+    def containers(self) -> Sequence[RuntimeContainer]:
+        """All records, oldest first."""
+        ...
+
+    def exit(self, container_id: str, code: int) -> None:
+        """Its process ends by itself."""
+        ...
+
+    def oom(self, container_id: str) -> None:
+        """Its process is killed for lack of memory."""
+        ...
+
+    def lose_track(self, container_id: str) -> None:
+        """Its state becomes UNKNOWN."""
+        ...
+
+    def kill_sandbox(self, sandbox_id: str) -> None:
+        """The sandbox becomes NOTREADY; containers go on."""
+        ...
+
+    def remove_container(self, container_id: str) -> None:
+        """Its record vanishes."""
+        ...
+
+    def remove_sandbox(self, sandbox_id: str) -> None:
+        """Its record and those of its containers vanish."""
+        ...
+
+    def restart(self, *, lose_state: bool = False) -> None:
+        """The runtime goes down and comes up at once."""
+        ...
+
+    def reboot(self) -> None:
+        """The node went down and up: nothing runs, all records remain."""
+        ...
+
+    def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
+        """What Status answers from now on."""
+        ...
+
+    def set_file(self, name: str, *, there: bool) -> None:
+        """What an `xf NAME` command finds."""
+        ...
+
+    def add_image(self, name: str, *, user: str = "") -> None:
+        """Put an image onto the node."""
+        ...
+
+    def publish_image(self, name: str, *, there: bool = True) -> None:
+        """Whether the registry has it."""
+        ...
+
+    def inject(self, plan: FaultPlan) -> Fault:
+        """Let calls fail from now on."""
+        ...
+
+
+class ApiControl(Protocol):
+    """What users and controllers do at the API server."""
+
+    def create(self, manifest: Json) -> Json:
+        """Create a pod bound to the node; what is stored comes back."""
+        ...
+
+    def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Merge `changes` into a pod's metadata and spec (containers by name)."""
+        ...
+
+    def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Another writer merges `changes` into a pod's status."""
+        ...
+
+    def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
+        """Add an ephemeral container."""
+        ...
+
+    def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
+        """Ask for deletion; 0 forces it."""
+        ...
+
+    def get(self, namespace: str, name: str) -> Json | None:
+        """The stored pod, if there is one."""
+        ...
+
+    def put(self, kind: Literal["ConfigMap", "Secret", "Node"], manifest: Json) -> None:
+        """Create or replace another object."""
+        ...
+
+    def remove(self, kind: Literal["ConfigMap", "Secret", "Node"], namespace: str, name: str) -> None:
+        """Remove another object."""
+        ...
+
+    def outage(self) -> Fault:
+        """Nothing is answered until healed."""
+        ...
+
+
+class Manifests(Protocol):
+    """The manifest folder and URL that the kubelet reads."""
+
+    def write(self, file: str, text: str) -> None:
+        """Write a file into the folder."""
+        ...
+
+    def remove(self, file: str) -> None:
+        """Remove a file from the folder."""
+        ...
+
+    def serve(self, status: int, body: str) -> None:
+        """What the URL answers from now on; status 0 refuses the connection."""
+        ...
+
+
+class KubeletControl(Protocol):
+    """The kubelet's process."""
+
+    async def start(self) -> None:
+        """Start it."""
+        ...
+
+    async def stop(self) -> None:
+        """Ask it to end (SIGTERM); containers go on."""
+        ...
+
+    async def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        ...
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        ...
+
+    def metrics(self) -> str:
+        """What its /metrics says, in Prometheus' text format."""
+        ...
+
+    def healthy(self) -> bool:
+        """What its /healthz says."""
+        ...
+
+
+class Target(Protocol):
+    """A kubelet and a runtime under test, with everything around them."""
+
+    node_name: str
+    recorder: Recorder
+    runtime: RuntimeControl
+    api: ApiControl
+    manifests: Manifests
+    kubelet: KubeletControl
+
+    def now(self) -> float:
+        """Seconds since the start of the trace."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        ...
+
+
+class StoryError(Exception):
+    """A scenario did not come to its end; `__cause__` is why.
+
+    Attributes:
+        trace: what was seen until then, a complete trace.
+        told: the cause with where it came from, for a report.
+    """
+
+    def __init__(self, trace: bytes, told: str) -> None:
+        super().__init__(told)
+        self.trace = trace
+        self.told = told

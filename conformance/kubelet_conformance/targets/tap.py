@@ -1,0 +1,54 @@
+"""A runtime with everything that is said to it on the record."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from kubelet_conformance.trace.recorder import Failed
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from kubelet_conformance.trace.recorder import Recorder
+
+__all__ = ("Tap",)
+
+
+class Tap:
+    """Stands in for both services of a runtime: every call goes through and is recorded.
+
+    A call whose caller goes away while it is under way keeps no reply, as on a real node.
+    """
+
+    def __init__(self, runtime: object, recorder: Recorder) -> None:
+        self._runtime = runtime
+        self._recorder = recorder
+
+    def __getattr__(self, rpc: str) -> Any:  # noqa: ANN401 - a method of the services
+        through = partial(self._through, rpc, getattr(self._runtime, rpc))
+        setattr(self, rpc, through)
+        return through
+
+    async def _through(
+        self,
+        rpc: str,
+        method: Any,  # noqa: ANN401 - see above
+        request: Message,
+        *,
+        timeout: float | None = None,
+    ) -> Message:
+        call = self._recorder.call(rpc, request)
+        try:
+            response: Message = await method(request, timeout=timeout)
+        except grpc.RpcError as error:
+            self._recorder.reply(call, _failed(error))
+            raise
+        self._recorder.reply(call, response)
+        return response
+
+
+def _failed(error: Any) -> Failed:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
+    return Failed(error.code().name, error.details() or "", effect=getattr(error, "effect", True))

@@ -1,0 +1,146 @@
+"""Record what is seen, in order, and write it as a trace later.
+
+Requests and responses are kept as the messages they came as: turning one into JSON costs more than the
+call itself in process, and equal replies, of which there are many, never need it twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+from google.protobuf.json_format import MessageToDict
+
+from kubelet_conformance.trace.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from google.protobuf.message import Message
+
+    from kubelet_conformance.trace.header import Header
+
+__all__ = ("Failed", "Item", "RecordedCall", "RecordedReply", "Recorder", "Seen")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call began."""
+
+    t: float
+    rpc: str
+    id: str
+    request: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """How a call failed: `code` is gRPC's name; `effect` is False if a fault kept it from taking place."""
+
+    code: str
+    message: str
+    effect: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReply:
+    """A call ended, well or not."""
+
+    t: float
+    call: RecordedCall
+    outcome: Message | Failed
+
+    @property
+    def response(self) -> Message:
+        """What a call that ended well was answered; `TypeError` for another."""
+        if isinstance(self.outcome, Failed):
+            raise TypeError(f"{self.call.rpc} failed and has no response")
+        return self.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A record of any other kind."""
+
+    t: float
+    kind: str
+    fields: dict[str, Any]
+
+
+Seen = RecordedCall | RecordedReply | Item
+
+
+class Recorder:
+    """Takes records in order; `now` tells the seconds since the start. Listeners hear of each at once."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._calls = 0
+        self.records: list[Seen] = []
+        self.listeners: list[Callable[[Seen], None]] = []
+
+    def call(self, rpc: str, request: Message) -> RecordedCall:
+        """A call begins; its reply is recorded with what this returns."""
+        self._calls += 1
+        call = RecordedCall(self._now(), rpc, f"c{self._calls}", request)
+        self._take(call)
+        return call
+
+    def reply(self, call: RecordedCall, outcome: Message | Failed) -> None:
+        """A call ends."""
+        self._take(RecordedReply(self._now(), call, outcome))
+
+    def record(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 - JSON values of any type
+        """Anything else; a field that is None is left out when written."""
+        self._take(Item(self._now(), kind, fields))
+
+    def _take(self, seen: Seen) -> None:
+        self.records.append(seen)
+        for listener in self.listeners:
+            listener(seen)
+
+    def write(self, file: BinaryIO, header: Header) -> int:
+        """Write everything as a trace that ends now; how many records it has."""
+        encoded = _Encoded()
+        with Writer(file, header) as writer:
+            for seen in self.records:
+                _write(writer, seen, encoded)
+            return writer.end(max(self._now(), self.records[-1].t if self.records else 0.0))
+
+
+class _Encoded:
+    """The JSON of messages: an equal message of the same rpc, the latest one, is not encoded again."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[str, bytes], tuple[Message, msgspec.Raw]] = {}
+
+    def request(self, call: RecordedCall) -> msgspec.Raw:
+        """The JSON of a request."""
+        key = call.rpc, call.request.SerializeToString(deterministic=True)
+        return self._of(("request " + key[0], key[1]), call.request)
+
+    def response(self, call: RecordedCall, response: Message) -> msgspec.Raw:
+        """The JSON of a response."""
+        return self._of((call.rpc, call.request.SerializeToString(deterministic=True)), response)
+
+    def _of(self, key: tuple[str, bytes], message: Message) -> msgspec.Raw:
+        latest = self._latest.get(key)
+        if latest is not None and (latest[0] is message or latest[0] == message):
+            return latest[1]
+        fields = MessageToDict(message, preserving_proto_field_name=True)
+        raw = msgspec.Raw(msgspec.json.encode(fields, order="deterministic"))
+        self._latest[key] = message, raw
+        return raw
+
+
+def _write(writer: Writer, seen: Seen, encoded: _Encoded) -> None:
+    match seen:
+        case RecordedCall():
+            writer.call(seen.t, seen.rpc, seen.id, encoded.request(seen))
+        case RecordedReply(outcome=Failed() as failed):
+            writer.failed(seen.t, seen.call.id, failed.code, failed.message, effect=failed.effect)
+        case RecordedReply():
+            writer.reply(seen.t, seen.call.id, encoded.response(seen.call, seen.response))
+        case Item():
+            writer.record(seen.t, seen.kind, **seen.fields)

@@ -1,0 +1,137 @@
+"""What clients ask of the API server, over whatever they are connected by."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kubelet_fakes.api.objects import EMPTY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kubelet_fakes.api.objects import FrozenDict
+    from kubelet_fakes.api.watching import Watch
+
+__all__ = ("Client", "Request")
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: `verb` is create, get, list, update, patch, delete or watch.
+
+    An empty namespace means all of them, or that the kind has none.
+    """
+
+    verb: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    grace_seconds: int | None = None
+    uid: str | None = None
+    """The precondition of a deletion; None is none."""
+    resource_version: str = ""
+    """Where a watch begins; empty or "0" is now, after everything that is there."""
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    by: str = ""
+
+
+class Client(ABC):
+    """The verbs of the API; each raises `ApiStatusError`. Objects that come back cannot be changed."""
+
+    @abstractmethod
+    def handle(self, request: Request) -> FrozenDict:
+        """Do what is asked; a list comes back as one object with `items`."""
+
+    @abstractmethod
+    def open_watch(self, request: Request) -> Watch:
+        """Begin a watch."""
+
+    def create(self, resource: str, body: Mapping[str, Any], namespace: str = "") -> FrozenDict:
+        """Create an object; the namespace is its own, else this one, else `default`."""
+        return self.handle(Request("create", resource, namespace, body=body))
+
+    def get(self, resource: str, name: str, namespace: str = "default") -> FrozenDict:
+        """The object as it is now."""
+        return self.handle(Request("get", resource, namespace, name))
+
+    def list_objects(
+        self,
+        resource: str,
+        namespace: str = "",
+        *,
+        fields: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> tuple[tuple[FrozenDict, ...], str]:
+        """The objects that fit, by namespace and name, and the resourceVersion to watch from."""
+        request = Request("list", resource, namespace, fields=fields or {}, labels=labels or {})
+        found = self.handle(request)
+        return tuple(found["items"]), found["metadata"]["resourceVersion"]
+
+    def update(self, resource: str, body: Mapping[str, Any], subresource: str = "") -> FrozenDict:
+        """Replace an object; a resourceVersion in it must be the current one."""
+        metadata = body.get("metadata") or EMPTY
+        place = (metadata.get("namespace") or "", metadata.get("name") or "")
+        return self.handle(Request("update", resource, *place, subresource, body))
+
+    def patch(
+        self,
+        resource: str,
+        name: str,
+        patch: Mapping[str, Any],
+        namespace: str = "default",
+        subresource: str = "",
+    ) -> FrozenDict:
+        """Change an object, or its `status` or `ephemeralcontainers`, by a strategic merge patch."""
+        return self.handle(Request("patch", resource, namespace, name, subresource, patch))
+
+    def delete(
+        self,
+        resource: str,
+        name: str,
+        namespace: str = "default",
+        *,
+        grace_seconds: int | None = None,
+        uid: str | None = None,
+    ) -> FrozenDict:
+        """Delete an object: a pod with a grace period (None is its own), if it has that UID."""
+        return self.handle(Request("delete", resource, namespace, name, grace_seconds=grace_seconds, uid=uid))
+
+    def bind(self, name: str, node: str, namespace: str = "default") -> FrozenDict:
+        """Bind a pod to a node, as the scheduler does."""
+        body = {"target": {"kind": "Node", "name": node}}
+        return self.handle(Request("create", "pods", namespace, name, "binding", body))
+
+    def add_ephemeral(
+        self, name: str, container: Mapping[str, Any], namespace: str = "default"
+    ) -> FrozenDict:
+        """Add an ephemeral container to a pod, as `kubectl debug` does."""
+        patch: Json = {"spec": {"ephemeralContainers": [dict(container)]}}
+        return self.patch("pods", name, patch, namespace, "ephemeralcontainers")
+
+    def watch(
+        self,
+        resource: str,
+        resource_version: str = "",
+        namespace: str = "",
+        *,
+        fields: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Watch:
+        """Every change after that resourceVersion; without one, first what is there and then every change."""
+        return self.open_watch(
+            Request(
+                "watch",
+                resource,
+                namespace,
+                resource_version=resource_version,
+                fields=fields or {},
+                labels=labels or {},
+            )
+        )

@@ -1,0 +1,1 @@
+"""A container runtime in memory: a state machine that is told the time, and the CRI around it."""

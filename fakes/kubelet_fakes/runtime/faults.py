@@ -1,0 +1,215 @@
+"""Faults on calls: errors before or after the effect, delays, hangs, lost replies.
+
+>>> faults = Faults()
+>>> with faults.add("StopContainer", code="UNAVAILABLE", where=about(container="c1")):
+...     faults.names()
+('StopContainer before: UNKNOWN injected',)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self
+
+import grpc
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_fakes.runtime.errors import CallError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubelet_fakes.runtime.subjects import Subject
+
+__all__ = ("ANY_RPC", "CALLS", "Effect", "Fault", "Faults", "Strike")
+
+#: A fault on this strikes every call.
+ANY_RPC = "*"
+
+#: The names of all calls.
+CALLS = tuple(
+    sorted(method.name for service in cri.DESCRIPTOR.services_by_name.values() for method in service.methods)
+)
+
+
+class Effect(StrEnum):
+    """When a fault strikes."""
+
+    NONE = "none"
+    """It does not: the call is only late."""
+    BEFORE = "before"
+    """The call fails and does not take place."""
+    AFTER = "after"
+    """The call takes place and fails all the same."""
+    HANG = "hang"
+    """The call is held up until its deadline, and does not take place then; healed, it does."""
+    LOST_REPLY = "lost-reply"
+    """The call takes place and is not answered before its deadline, or before the fault is healed."""
+
+
+@dataclass(eq=False, slots=True)
+class Fault:
+    """A fault in force; also a context manager that heals it at its end."""
+
+    rpc: str
+    effect: Effect
+    code: grpc.StatusCode
+    message: str
+    delay: float
+    times: int | None
+    where: Callable[[Subject], bool] | None
+    _healed: asyncio.Event
+    _on_heal: Callable[[Fault], None]
+
+    def heal(self) -> None:
+        """End it; again is fine. Calls that it holds up go on."""
+        if not self._healed.is_set():
+            self._healed.set()
+            self._on_heal(self)
+
+    async def until_healed(self) -> None:
+        """Return when it is healed."""
+        await self._healed.wait()
+
+    def error(self) -> CallError:
+        """What a call that it strikes raises."""
+        return CallError(self.code, self.message, effect=self.effect is not Effect.BEFORE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.heal()
+
+    def __str__(self) -> str:
+        late = f" late by {self.delay:g} s" if self.delay else ""
+        match self.effect:
+            case Effect.NONE:
+                return f"{self.rpc}{late}"
+            case Effect.BEFORE | Effect.AFTER:
+                return f"{self.rpc}{late} {self.effect}: {self.code.name} {self.message}"
+            case _:
+                return f"{self.rpc}{late} {self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """What happens to one call: it is late by `delay` seconds, and `fault` does the rest, if there is one."""
+
+    delay: float = 0
+    fault: Fault | None = None
+
+
+class Faults:
+    """The faults in force, oldest first; `on_fault` hears in words of each that begins or ends."""
+
+    def __init__(self, on_fault: Callable[[str], None] | None = None) -> None:
+        self._on_fault = on_fault
+        self._faults: list[Fault] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._faults)
+
+    def names(self) -> tuple[str, ...]:
+        """The faults in force, in words."""
+        return tuple(map(str, self._faults))
+
+    def add(  # noqa: PLR0913 - one keyword for each thing that can be told
+        self,
+        rpc: str,
+        effect: Effect | str = Effect.BEFORE,
+        *,
+        code: str | grpc.StatusCode = grpc.StatusCode.UNKNOWN,
+        message: str = "injected",
+        delay: float = 0,
+        times: int | None = None,
+        where: Callable[[Subject], bool] | None = None,
+    ) -> Fault:
+        """Let calls of `rpc` fail from now on, until healed.
+
+        Args:
+            rpc: The name of the call, or `*` for all.
+            effect: When it strikes, by value or name.
+            code: The error, by gRPC's name; of no account for a hang, a lost reply, or a mere delay.
+            message: The error's text.
+            delay: How many seconds late the call is.
+            times: How many calls it strikes; None is all of them.
+            where: What a call must be about to be struck (see `about`); None is anything.
+
+        Raises:
+            ValueError: There is no such call, effect or code.
+        """
+        if rpc != ANY_RPC and rpc not in CALLS:
+            raise ValueError(f"no call is named {rpc!r}: expected {ANY_RPC} or one of {', '.join(CALLS)}")
+        status = code if isinstance(code, grpc.StatusCode) else _status(code)
+        fault = Fault(
+            rpc, Effect(effect), status, message, delay, times, where, asyncio.Event(), self._healed
+        )
+        self._faults.append(fault)
+        if self._on_fault is not None:
+            self._on_fault(str(fault))
+        return fault
+
+    def delay(
+        self,
+        rpc: str,
+        seconds: float,
+        *,
+        times: int | None = None,
+        where: Callable[[Subject], bool] | None = None,
+    ) -> Fault:
+        """Let calls take place and be answered late; a caller that leaves earlier does not stop them."""
+        return self.add(rpc, Effect.NONE, delay=seconds, times=times, where=where)
+
+    def hang(
+        self, rpc: str, *, times: int | None = None, where: Callable[[Subject], bool] | None = None
+    ) -> Fault:
+        """Hold calls up until their deadline."""
+        return self.add(rpc, Effect.HANG, times=times, where=where)
+
+    def lose_reply(
+        self, rpc: str, *, times: int | None = None, where: Callable[[Subject], bool] | None = None
+    ) -> Fault:
+        """Let calls take place and go unanswered."""
+        return self.add(rpc, Effect.LOST_REPLY, times=times, where=where)
+
+    def heal(self) -> None:
+        """End all faults."""
+        for fault in list(self._faults):
+            fault.heal()
+
+    def strike(self, rpc: str, subject: Subject) -> Strike:
+        """What strikes this call: the delays of all faults that match, and the oldest that does more."""
+        delay, decisive = 0.0, None
+        for fault in self._matching(rpc, subject):
+            if fault.effect is not Effect.NONE:
+                if decisive is not None:
+                    continue
+                decisive = fault
+            delay += fault.delay
+            if fault.times is not None:
+                fault.times -= 1
+        return Strike(delay, decisive)
+
+    def _matching(self, rpc: str, subject: Subject) -> list[Fault]:
+        return [
+            fault
+            for fault in self._faults
+            if fault.rpc in {rpc, ANY_RPC}
+            and fault.times != 0
+            and (fault.where is None or fault.where(subject))
+        ]
+
+    def _healed(self, fault: Fault) -> None:
+        self._faults.remove(fault)
+        if self._on_fault is not None:
+            self._on_fault(f"healed: {fault}")
+
+
+def _status(code: str) -> grpc.StatusCode:
+    try:
+        return grpc.StatusCode[code]
+    except KeyError:
+        raise ValueError(f"gRPC has no status code {code!r}") from None

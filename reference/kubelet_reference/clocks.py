@@ -1,0 +1,99 @@
+"""Time and chance as the kubelet takes them: the clock of the running loop, and choices drawn from a seed."""
+
+from __future__ import annotations
+
+import asyncio
+from hashlib import blake2s
+
+__all__ = ("FirstChance", "LoopClock", "SeededChance")
+
+_DRAWS = 1 << 32
+"""How many different values one draw can have."""
+
+
+class LoopClock:
+    """The time of the running asyncio loop, be it virtual or the machine's.
+
+    `start_ns` is the time of day, in nanoseconds since the epoch, at `origin` seconds of the loop's own time.
+    """
+
+    def __init__(self, start_ns: int, origin: float = 0.0) -> None:
+        self._start_ns = start_ns
+        self._origin = origin
+
+    def monotonic(self) -> float:
+        """Seconds since `origin`; never goes back."""
+        return asyncio.get_running_loop().time() - self._origin
+
+    def wall_ns(self) -> int:
+        """Nanoseconds since the epoch; runs evenly with `monotonic`."""
+        return self._start_ns + round(self.monotonic() * 1e9)
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after `seconds`; 0 and less lets what is ready run first."""
+        loop = asyncio.get_running_loop()
+        waking = loop.create_future()
+        handle = loop.call_later(seconds, _wake, waking) if seconds > 0 else loop.call_soon(_wake, waking)
+        try:
+            await waking
+        finally:
+            handle.cancel()
+
+
+def _wake(waking: asyncio.Future[None]) -> None:
+    if not waking.done():
+        waking.set_result(None)
+
+
+class FirstChance:
+    """No chance at all: no jitter, always the first choice, names by number.
+
+    `prefix` keeps the tokens of two lives of a kubelet apart.
+    """
+
+    def __init__(self, prefix: str = "t") -> None:
+        self._prefix = prefix
+        self._tokens = 0
+
+    def jitter(self, seconds: float, factor: float) -> float:  # noqa: ARG002 - the port's signature
+        """Exactly `seconds`."""
+        return seconds
+
+    def pick(self, count: int) -> int:  # noqa: ARG002 - the port's signature
+        """The first: 0."""
+        return 0
+
+    def token(self) -> str:
+        """The prefix and a running number."""
+        self._tokens += 1
+        return f"{self._prefix}{self._tokens}"
+
+
+class SeededChance:
+    """Chance that comes out the same for the same seed, whatever the Python version.
+
+    Each draw is a hash of the seed and the number of the draw.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._drawn = 0
+        self._tokens = FirstChance(f"{self._draw():08x}-")
+
+    def jitter(self, seconds: float, factor: float) -> float:
+        """A duration from `seconds` up to `seconds * (1 + factor)`, the end excluded."""
+        return seconds * (1 + factor * self._draw() / _DRAWS)
+
+    def pick(self, count: int) -> int:
+        """One of `count` choices, as an index."""
+        return self._draw() * count // _DRAWS
+
+    def token(self) -> str:
+        """A name that neither this seed nor, most likely, another gives twice."""
+        return self._tokens.token()
+
+    def _draw(self) -> int:
+        """A whole number from 0 up to `_DRAWS`, the end excluded."""
+        self._drawn += 1
+        drawn = blake2s(f"{self._seed} {self._drawn}".encode(), digest_size=4)
+        return int.from_bytes(drawn.digest(), "big")

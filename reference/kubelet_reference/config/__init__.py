@@ -1,0 +1,29 @@
+"""Where pods come from: manifests in files and at a URL, the API server, and the mux that merges them."""
+
+from __future__ import annotations
+
+from kubelet_reference.config.api_source import ApiSource
+from kubelet_reference.config.file_source import FileSource
+from kubelet_reference.config.http_source import HttpSource
+from kubelet_reference.config.manifest import read_pod, read_pods
+from kubelet_reference.config.mux import Mux, Op, PodUpdate, classify_change
+from kubelet_reference.config.problems import ManifestError, Problem
+from kubelet_reference.config.refusals import Refusals
+from kubelet_reference.config.static_pods import Source, static_pod
+
+__all__ = (
+    "ApiSource",
+    "FileSource",
+    "HttpSource",
+    "ManifestError",
+    "Mux",
+    "Op",
+    "PodUpdate",
+    "Problem",
+    "Refusals",
+    "Source",
+    "classify_change",
+    "read_pod",
+    "read_pods",
+    "static_pod",
+)

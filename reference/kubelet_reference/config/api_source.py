@@ -1,0 +1,96 @@
+"""The API source: the pods that are bound to this node (CONFIG-11, CONFIG-12)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NoReturn
+
+from kubelet_reference import pods
+from kubelet_reference.config.static_pods import Source
+from kubelet_reference.ports import ApiError
+
+if TYPE_CHECKING:
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.config.mux import Mux
+    from kubelet_reference.ports import ApiServer, Chance, Clock, WatchEvent
+
+__all__ = ("ApiSource",)
+
+_LOG = logging.getLogger("kubelet_reference.config")
+_NODE_CHECK_SECONDS = 1.0
+_RETRY_SECONDS = 0.8
+_LONGEST_RETRY_SECONDS = 30.0
+
+
+class ApiSource:
+    """Lists the node's pods, then watches them.
+
+    An API server that fails changes nothing: the last snapshot stays in force (CONFIG-12). After a failure
+    everything is listed anew, 0.8 s later at first and at most every 30 s (twice that with jitter).
+    """
+
+    def __init__(self, api: ApiServer, clock: Clock, chance: Chance, mux: Mux, node_name: str) -> None:
+        self._api = api
+        self._clock = clock
+        self._chance = chance
+        self._mux = mux
+        self._node_name = node_name
+        self._uids: dict[str, str] = {}
+        """The UID of the pod that has each name, by namespace and name: a name can be given anew."""
+
+    async def run(self) -> NoReturn:
+        """Follow the API server until cancelled."""
+        await self._node_is_there()
+        retry_seconds = _RETRY_SECONDS
+        while True:
+            try:
+                version = await self._list()
+                retry_seconds = _RETRY_SECONDS
+                await self._watch(version)
+            except ApiError as error:
+                _LOG.warning("pods of node %s: %s", self._node_name, error)
+            await self._clock.sleep(self._chance.jitter(retry_seconds, 1.0))
+            retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
+
+    async def _node_is_there(self) -> None:
+        """Return once the node object can be read: before, nobody can say which pods it has (CONFIG-11)."""
+        while True:
+            try:
+                await self._api.get_node(self._node_name)
+            except ApiError:
+                await self._clock.sleep(_NODE_CHECK_SECONDS)
+            else:
+                return
+
+    async def _list(self) -> str:
+        """Make what the API server has the new snapshot; gives the version to watch from."""
+        found, version = await self._api.list_pods(self._node_name)
+        self._uids = {pods.key(pod): pods.uid(pod) for pod in found}
+        self._mux.set_pods(Source.API, found)
+        return version
+
+    async def _watch(self, version: str) -> None:
+        """Follow the changes after `version`; returns when a watch ends without having brought anything."""
+        before = None
+        while before != version:
+            before = version
+            async for event in self._api.watch_pods(self._node_name, version):
+                version = pods.metadata(event.pod).resourceVersion or version
+                self._take(event)
+
+    def _take(self, event: WatchEvent) -> None:
+        if event.type == "DELETED":
+            self._drop(event.pod)
+        else:
+            self._keep(event.pod)
+
+    def _keep(self, pod: Pod) -> None:
+        last = self._uids.get(pods.key(pod))
+        self._uids[pods.key(pod)] = pods.uid(pod)
+        self._mux.change_pods(Source.API, (pod,), (last,) if last and last != pods.uid(pod) else ())
+
+    def _drop(self, pod: Pod) -> None:
+        if self._uids.get(pods.key(pod)) == pods.uid(pod):
+            del self._uids[pods.key(pod)]
+        self._mux.change_pods(Source.API, (), (pods.uid(pod),))

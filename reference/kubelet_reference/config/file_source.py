@@ -1,0 +1,146 @@
+"""The file source: static pods from a folder of manifests, or from one manifest (STATIC-06 to STATIC-09)."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+from typing import TYPE_CHECKING
+
+from kubelet_reference.config.manifest import read_pod
+from kubelet_reference.config.problems import ManifestError
+from kubelet_reference.config.static_pods import Source, static_pod
+
+if TYPE_CHECKING:
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.config.mux import Mux
+    from kubelet_reference.config.refusals import Refusals
+    from kubelet_reference.ports import Clock, Disk
+    from kubelet_reference.settings import Settings
+
+__all__ = ("FileSource",)
+
+_WATCH_RETRY_SECONDS = 1.0
+_LONGEST_WATCH_RETRY_SECONDS = 20.0
+
+
+class FileSource:
+    """Tells the mux which pods the manifests at `settings.static_pod_path` want.
+
+    Every `settings.file_check_frequency` seconds everything is read; what changes in between is noticed at
+    once, but a file that turned bad stays in force until the next full reading (STATIC-07).
+    """
+
+    def __init__(self, disk: Disk, clock: Clock, mux: Mux, refusals: Refusals, settings: Settings) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._mux = mux
+        self._refusals = refusals
+        self._path = settings.static_pod_path
+        self._period_seconds = settings.file_check_frequency
+        self._node_name = settings.node_name
+        self._pods: dict[str, Pod] = {}
+        """The pods in force, by the path of their manifest."""
+        self._read: dict[str, tuple[bytes, Pod]] = {}
+        """What each manifest held when it was last good: the same content is the same pod, unread."""
+
+    async def run(self) -> None:
+        """Read and watch until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._list_forever())
+            tasks.create_task(self._watch_forever())
+
+    async def _list_forever(self) -> None:
+        while True:
+            self.relist()
+            await self._clock.sleep(self._period_seconds)
+
+    def relist(self) -> None:
+        """Read all there is, and make it the new snapshot."""
+        try:
+            if self._disk.is_folder(self._path):
+                self._pods = self._list_folder()
+            else:
+                self._pods = {self._path: self._pod(self._path)}
+        except FileNotFoundError:
+            # Nothing there is an answer too: no pods (STATIC-08).
+            self._pods = {}
+        except (OSError, ManifestError) as error:
+            # A single manifest that turned bad leaves its pod in force, a folder we cannot list all of them.
+            self._refusals.report(Source.FILE, self._path, error)
+            return
+        self._read = {path: read for path, read in self._read.items() if path in self._pods}
+        self._send()
+
+    def _list_folder(self) -> dict[str, Pod]:
+        """The pods of all manifests that are good; the others are as if they were absent (STATIC-07)."""
+        found: dict[str, Pod] = {}
+        names = sorted(self._disk.names(self._path))
+        self._refusals.forget(self._path)
+        for name in names:
+            path = posixpath.join(self._path, name)
+            try:
+                if self._is_manifest(name):
+                    found[path] = self._pod(path)
+            except (OSError, ManifestError) as error:
+                self._refusals.report(Source.FILE, path, error)
+        return found
+
+    def _is_manifest(self, name: str) -> bool:
+        """Whether to read what has this name in the folder: all but dotfiles and folders (STATIC-06)."""
+        return not name.startswith(".") and not self._disk.is_folder(posixpath.join(self._path, name))
+
+    def _pod(self, path: str) -> Pod:
+        """The pod of one manifest; raises `OSError` or `ManifestError`."""
+        content = self._disk.read(path)
+        known = self._read.get(path)
+        if known and known[0] == content:
+            return known[1]
+        pod = static_pod(read_pod(content), Source.FILE, path, self._node_name)
+        self._refusals.forget(path)
+        self._read[path] = (content, pod)
+        return pod
+
+    def _send(self) -> None:
+        self._mux.set_pods(Source.FILE, [self._pods[path] for path in sorted(self._pods)])
+
+    async def _watch_forever(self) -> None:
+        retry_seconds = _WATCH_RETRY_SECONDS
+        while True:
+            try:
+                await self._watch()
+                retry_seconds = _WATCH_RETRY_SECONDS
+            except OSError:
+                # Not there, or not to be watched: the listing goes on meanwhile.
+                retry_seconds = min(2 * retry_seconds, _LONGEST_WATCH_RETRY_SECONDS)
+            await self._clock.sleep(retry_seconds)
+            self.relist()
+
+    async def _watch(self) -> None:
+        """Watch the folder; where there is none, the folder above it, until the path becomes a folder."""
+        if self._disk.is_folder(self._path):
+            async for name in self._disk.changes(self._path):
+                self.notice(name)
+            return
+        folder, own_name = posixpath.split(self._path)
+        async for name in self._disk.changes(folder):
+            if name == own_name:
+                self.relist()
+                if self._disk.is_folder(self._path):
+                    return
+
+    def notice(self, name: str) -> None:
+        """Something happened to a file of the folder: take what it is now, unless that is bad (STATIC-09)."""
+        path = posixpath.join(self._path, name)
+        try:
+            if not self._is_manifest(name):
+                return
+            self._pods[path] = self._pod(path)
+        except FileNotFoundError:
+            self._refusals.forget(path)
+            if self._pods.pop(path, None) is None:
+                return
+        except (OSError, ManifestError) as error:
+            self._refusals.report(Source.FILE, path, error)
+            return
+        self._send()

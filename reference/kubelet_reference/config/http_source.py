@@ -1,0 +1,82 @@
+"""The HTTP source: static pods from a URL (CONFIG-13, CONFIG-14)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kubelet_reference.config.manifest import read_pods
+from kubelet_reference.config.problems import ManifestError
+from kubelet_reference.config.static_pods import Source, static_pod
+from kubelet_reference.ports import FetchError
+
+if TYPE_CHECKING:
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.config.mux import Mux
+    from kubelet_reference.config.refusals import Refusals
+    from kubelet_reference.ports import Clock, ManifestUrl
+    from kubelet_reference.settings import Settings
+
+__all__ = ("HttpSource",)
+
+_LOG = logging.getLogger("kubelet_reference.config")
+_OK = 200
+_TIMEOUT_SECONDS = 10
+
+
+class HttpSource:
+    """Tells the mux which pods the body at `settings.static_pod_url` wants, asking again and again."""
+
+    def __init__(
+        self, web: ManifestUrl, clock: Clock, mux: Mux, refusals: Refusals, settings: Settings
+    ) -> None:
+        self._web = web
+        self._clock = clock
+        self._mux = mux
+        self._refusals = refusals
+        self._url = settings.static_pod_url
+        self._period_seconds = settings.http_check_frequency
+        self._node_name = settings.node_name
+        self._body: bytes | None = None
+
+    async def run(self) -> None:
+        """Fetch every `settings.http_check_frequency` seconds until cancelled."""
+        while True:
+            await self.fetch()
+            await self._clock.sleep(self._period_seconds)
+
+    async def fetch(self) -> None:
+        """Fetch once; whatever goes wrong leaves the pods of the last good body in force."""
+        try:
+            status, body = await self._web.fetch(self._url, timeout=_TIMEOUT_SECONDS)
+        except FetchError as error:
+            _LOG.warning("%s: %s", self._url, error)
+            return
+        if status != _OK:
+            _LOG.warning("%s: expected HTTP status 200, got %d", self._url, status)
+        elif body != self._body:
+            self._body = body
+            self._take(body)
+
+    def _take(self, body: bytes) -> None:
+        if not body:
+            # An empty body wants nothing, which is suspicious but clear.
+            _LOG.error("%s: expected a pod or a list of pods, got an empty body", self._url)
+            self._mux.set_pods(Source.HTTP, ())
+            return
+        try:
+            found = read_pods(body)
+        except ManifestError as error:
+            self._refusals.report(Source.HTTP, self._url, error)
+            return
+        wanted: list[Pod] = []
+        for index, pod in enumerate(found):
+            origin = f"{self._url} items[{index}]" if len(found) > 1 else self._url
+            # One that is refused does not keep the others from running.
+            if isinstance(pod, ManifestError):
+                self._refusals.report(Source.HTTP, origin, pod)
+            else:
+                self._refusals.forget(origin)
+                wanted.append(static_pod(pod, Source.HTTP, self._url, self._node_name))
+        self._mux.set_pods(Source.HTTP, wanted)

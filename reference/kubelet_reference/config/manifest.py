@@ -1,0 +1,101 @@
+"""Manifests: bytes of YAML or JSON in, pods with the API's defaults out, or what is wrong, field by field.
+
+The reading is strict. Each pod passes four stages: its fields and values are read along the models (`fields`,
+`values`), it gets its defaults (`defaults`), becomes a `Pod`, and must hold together (`validation`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.config.defaults import with_defaults
+from kubelet_reference.config.documents import parse
+from kubelet_reference.config.fields import read_object
+from kubelet_reference.config.problems import ManifestError, Place
+from kubelet_reference.config.validation import validate
+
+if TYPE_CHECKING:
+    from kubelet_reference.config.fields import JsonObject
+
+__all__ = ("read_pod", "read_pods")
+
+
+def read_pod(content: bytes) -> Pod:
+    """The one pod that a manifest file holds; raises `ManifestError`."""
+    return _pod(parse(content))
+
+
+def read_pods(content: bytes) -> tuple[Pod | ManifestError, ...]:
+    """The pods of a body that is a pod or a list of pods (CONFIG-14).
+
+    A pod of a list that is refused is its error; a body that is neither pod nor list raises `ManifestError`.
+    """
+    raw = parse(content)
+    items = _items(raw)
+    return (_pod(raw),) if items is None else tuple(_pod_or_error(item) for item in items)
+
+
+def _items(raw: object) -> list[object] | None:
+    """The items of a list of pods, which need not say that they are pods; None for any other object."""
+    match raw:
+        case {"apiVersion": "v1", "kind": "PodList" | "List", "items": list()}:
+            return [_as_pod(item) for item in cast("JsonObject", raw)["items"]]
+        case {"apiVersion": "v1", "kind": "PodList" | "List", "items": None}:
+            return []
+        case _:
+            return None
+
+
+def _as_pod(raw: object) -> object:
+    return {"apiVersion": "v1", "kind": "Pod", **cast("JsonObject", raw)} if isinstance(raw, dict) else raw
+
+
+def _pod_or_error(raw: object) -> Pod | ManifestError:
+    try:
+        return _pod(raw)
+    except ManifestError as error:
+        return error
+
+
+def _pod(raw: object) -> Pod:
+    place = Place([])
+    data = _read(raw, place)
+    if place.problems:
+        raise ManifestError(place.problems, _subject(raw))
+    pod = msgspec.convert(with_defaults(data), Pod)
+    problems = validate(pod)
+    if problems:
+        raise ManifestError(problems, _subject(raw))
+    return pod
+
+
+def _read(raw: object, place: Place) -> JsonObject:
+    """The clean data of a pod; of any other object nothing is read: no field of it means anything to us."""
+    if not isinstance(raw, dict):
+        place.expected("a pod", raw)
+        return {}
+    data = cast("JsonObject", raw)
+    for field, expected in (("apiVersion", "v1"), ("kind", "Pod")):
+        if data.get(field) is None:
+            place.field(field).wrong("missing")
+        elif data[field] != expected:
+            place.field(field).expected(expected, data[field])
+    if place.problems:
+        return {}
+    if data.get("spec") is None:
+        place.field("spec").wrong("missing")
+    return read_object(Pod, data, place)
+
+
+def _subject(raw: object) -> Pod | None:
+    """The refused pod by its name and namespace, if it has a name."""
+    match raw:
+        case {"kind": "Pod", "metadata": {"name": str(name)}} if name:
+            namespace = cast("JsonObject", raw)["metadata"].get("namespace")
+            identity = {"name": name, "namespace": namespace if isinstance(namespace, str) else "default"}
+            return msgspec.convert({"metadata": identity}, Pod)
+        case _:
+            return None

@@ -1,0 +1,199 @@
+"""The mux: merges the sources of pods into one queue of changes (CONFIG-01 to CONFIG-09).
+
+A source tells the mux what it wants, as a full snapshot or as a change of the last one. The mux compares it
+with what the same source wanted before, and puts what follows on the queue: first what goes, then what comes,
+so that a pod that is dropped has made room for one that is added.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference import names, pods
+from kubelet_reference.events import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from kubelet_reference.config.fields import JsonObject
+    from kubelet_reference.config.static_pods import Source
+    from kubelet_reference.events import Recorder
+    from kubelet_reference.ports import Clock
+
+__all__ = ("Classify", "Mux", "Op", "PodUpdate", "classify_change")
+
+_LOG = logging.getLogger("kubelet_reference.config")
+
+_LOCAL = (names.CONFIG_SOURCE, names.CONFIG_SEEN, names.CONFIG_MIRROR)
+"""Annotations that are this kubelet's own: no change of the pod, and kept across updates (CONFIG-06)."""
+
+
+class Op(StrEnum):
+    """What happened to the pods of an update."""
+
+    ADD = "ADD"
+    UPDATE = "UPDATE"
+    REMOVE = "REMOVE"
+    RECONCILE = "RECONCILE"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class PodUpdate:
+    """One change for the sync loop: the same thing happened to these pods of one source."""
+
+    op: Op
+    source: Source
+    pods: tuple[Pod, ...]
+
+
+Classify: TypeAlias = "Callable[[Pod | None, Pod | None], Op | None]"
+
+_ORDER = (Op.REMOVE, Op.ADD, Op.UPDATE, Op.DELETE)
+"""The order of what one snapshot brings (CONFIG-03); RECONCILE comes last, after the empty ADD."""
+
+
+def classify_change(old: Pod | None, new: Pod | None) -> Op | None:
+    """What a source's new word on a pod means, given its last one; None is a pod it does not name (27.10)."""
+    if new is None:
+        return Op.REMOVE if old is not None else None
+    if old is None:
+        return Op.ADD
+    if _differ_in_meaning(old, new):
+        return Op.DELETE if pods.deletion_asked(new) else Op.UPDATE
+    return Op.RECONCILE if old.status != new.status else None
+
+
+def _differ_in_meaning(old: Pod, new: Pod) -> bool:
+    """Whether the pods ask for different things: status and resourceVersion do not count (CONFIG-05)."""
+    before, after = pods.metadata(old), pods.metadata(new)
+    return (
+        before.deletionTimestamp != after.deletionTimestamp
+        or before.deletionGracePeriodSeconds != after.deletionGracePeriodSeconds
+        or pods.labels(old) != pods.labels(new)
+        or _foreign(pods.annotations(old)) != _foreign(pods.annotations(new))
+        or old.spec != new.spec
+    )
+
+
+def _foreign(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in annotations.items() if name not in _LOCAL}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A pod that a source wants: as the source gave it, and as everybody else sees it."""
+
+    given: Pod
+    pod: Pod
+
+
+class Mux:
+    """Merges the snapshots of `sources` into `updates`.
+
+    `sources` are all that will ever speak: a source that has no pods must say so before the kubelet may
+    conclude that a pod is not wanted (LOOP-08). `classify` is the decision of table 27.10.
+    """
+
+    def __init__(
+        self, events: Recorder, clock: Clock, sources: Iterable[Source], classify: Classify = classify_change
+    ) -> None:
+        self.updates: asyncio.Queue[PodUpdate] = asyncio.Queue()
+        self._events = events
+        self._clock = clock
+        self._classify = classify
+        self._known: dict[Source, dict[str, _Known]] = {source: {} for source in sources}
+        self._heard: dict[Source, bool] = dict.fromkeys(self._known, False)
+        self._seen: dict[Source, bool] = dict.fromkeys(self._known, False)
+
+    def set_pods(self, source: Source, wanted: Iterable[Pod]) -> None:
+        """These are all the pods that the source wants now (CONFIG-02)."""
+        kept = self._first_of_each_name(source, wanted)
+        uids = {pods.uid(pod) for pod in kept}
+        gone = [uid for uid in self._known[source] if uid not in uids]
+        self._merge(source, kept, gone, is_first=not self._heard[source])
+        self._heard[source] = True
+
+    def change_pods(self, source: Source, changed: Iterable[Pod], gone: Iterable[str] = ()) -> None:
+        """The source wants what it wanted before, save that these pods changed and the UIDs in `gone` went.
+
+        It means the same as `set_pods` with the whole new snapshot, and costs as much as the change.
+        """
+        self._merge(source, changed, [uid for uid in gone if uid in self._known[source]], is_first=False)
+
+    def mark_seen(self, source: Source) -> None:
+        """The sync loop has dealt with a first update of this source (LOOP-07)."""
+        self._seen[source] = True
+
+    def seen(self, source: Source) -> bool:
+        """Whether a first update of this source was dealt with."""
+        return self._seen.get(source, False)
+
+    def all_seen(self) -> bool:
+        """Whether every source has had its say: only then is a pod unwanted that none named (LOOP-08)."""
+        return all(self._seen.values())
+
+    def _merge(self, source: Source, changed: Iterable[Pod], gone: Iterable[str], *, is_first: bool) -> None:
+        found: dict[Op, list[Pod]] = {}
+        for uid in gone:
+            found.setdefault(Op.REMOVE, []).append(self._known[source].pop(uid).pod)
+        for pod in changed:
+            op = self._accept(source, pod)
+            if op is not None:
+                found.setdefault(op, []).append(self._known[source][pods.uid(pod)].pod)
+        for op in _ORDER:
+            self._emit(op, source, found.get(op, []))
+        if is_first and not any(op in found for op in (Op.ADD, Op.UPDATE, Op.DELETE)):
+            # A source without pods must be heard too (LOOP-07).
+            self.updates.put_nowait(PodUpdate(Op.ADD, source, ()))
+        self._emit(Op.RECONCILE, source, found.get(Op.RECONCILE, []))
+
+    def _accept(self, source: Source, given: Pod) -> Op | None:
+        """Keep what the source now says of a pod, and tell what it means."""
+        known = self._known[source].get(pods.uid(given))
+        if known and known.given is given:
+            return None
+        pod = self._own_copy(source, given, known.pod if known else None)
+        op = self._classify(known.pod if known else None, pod)
+        self._known[source][pods.uid(given)] = _Known(given, pod if op or known is None else known.pod)
+        return op
+
+    def _own_copy(self, source: Source, given: Pod, old: Pod | None) -> Pod:
+        """A copy that nobody else holds (CONFIG-10), with our annotations as they were (CONFIG-06)."""
+        if old is None:
+            local = {names.CONFIG_SOURCE: str(source), names.CONFIG_SEEN: _rfc3339(self._clock.wall_ns())}
+        else:
+            local = {name: value for name, value in pods.annotations(old).items() if name in _LOCAL}
+        data: JsonObject = msgspec.to_builtins(given)
+        metadata: JsonObject = data.setdefault("metadata", {})
+        metadata["annotations"] = {**metadata.get("annotations", {}), **local}
+        return msgspec.convert(data, Pod)
+
+    def _first_of_each_name(self, source: Source, wanted: Iterable[Pod]) -> list[Pod]:
+        """The pods without those whose name an earlier one has (CONFIG-09)."""
+        first: dict[str, Pod] = {}
+        for pod in wanted:
+            if first.setdefault(pods.key(pod), pod) is not pod:
+                message = (
+                    f"The pod {pods.key(pod)} from {source} is refused: its name is taken by another one"
+                )
+                _LOG.error("%s (uid %s)", message, pods.uid(pod))
+                self._events.warning(pod, Reason.FAILED_VALIDATION, message)
+        return list(first.values())
+
+    def _emit(self, op: Op, source: Source, found: list[Pod]) -> None:
+        if found:
+            self.updates.put_nowait(PodUpdate(op, source, tuple(found)))
+
+
+def _rfc3339(wall_ns: int) -> str:
+    seconds, nanoseconds = divmod(wall_ns, 10**9)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{nanoseconds:09d}Z"

@@ -1,0 +1,78 @@
+"""What is wrong with a manifest: which field, what was expected there and what stood there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lightkube.models.core_v1 import Pod
+
+__all__ = ("ManifestError", "Place", "Problem", "shown")
+
+_SHOWN_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding: the path of the field ("" is the manifest as a whole) and what is wrong with it."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+class ManifestError(Exception):
+    """A manifest is refused, for one reason or several.
+
+    `subject` is the pod by its name, as far as the manifest has one: an event can then be recorded about it.
+    """
+
+    def __init__(self, problems: Iterable[Problem], subject: Pod | None = None) -> None:
+        self.problems = tuple(problems)
+        self.subject = subject
+        super().__init__("; ".join(map(str, self.problems)))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a manifest a reader is; what it finds wrong joins `problems`."""
+
+    problems: list[Problem]
+    path: str = ""
+
+    def field(self, name: str) -> Place:
+        """A field of the object here."""
+        return Place(self.problems, f"{self.path}.{name}" if self.path else name)
+
+    def item(self, index: int) -> Place:
+        """An item of the list here."""
+        return Place(self.problems, f"{self.path}[{index}]")
+
+    def wrong(self, message: str) -> None:
+        """Note what is wrong here."""
+        self.problems.append(Problem(self.path, message))
+
+    def expected(self, what: str, got: object) -> None:
+        """Note what was expected here and what stands here instead."""
+        self.wrong(f"expected {what}, got {shown(got)}")
+
+
+def shown(value: object) -> str:
+    """A value as an error names it: scalars as JSON, shortened; of containers only the kind."""
+    match value:
+        case dict():
+            return "an object" if value else "an empty object"
+        case list():
+            return "a list" if cast("list[object]", value) else "an empty list"
+        case None | bool() | int() | float() | str():
+            text = msgspec.json.encode(value).decode()
+            return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}…"
+        case _:
+            return f"a {type(value).__name__}"

@@ -1,0 +1,56 @@
+"""Static pods: what the kubelet makes of a pod that comes from a manifest (STATIC-01 to STATIC-05)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import msgspec
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference import names, pods
+
+if TYPE_CHECKING:
+    from kubelet_reference.config.fields import JsonObject
+
+__all__ = ("Source", "static_pod")
+
+_TOLERATES_EVERYTHING = {"operator": "Exists", "effect": "NoExecute"}
+
+
+class Source(StrEnum):
+    """Where a pod comes from, as the annotation config.source says it."""
+
+    API = "api"
+    FILE = "file"
+    HTTP = "http"
+
+
+def static_pod(pod: Pod, source: Source, origin: str, node_name: str) -> Pod:
+    """The pod as it runs on this node: named after it, Pending, with a UID even where the manifest has none.
+
+    `origin` is the path or URL of the manifest, `pod` what it holds.
+    """
+    data: JsonObject = msgspec.to_builtins(pod)
+    uid = pods.uid(pod) or manifest_uid(pod, f"{source} {origin}", node_name)
+    metadata: JsonObject = data.get("metadata", {})
+    spec: JsonObject = data.get("spec", {"containers": []})
+    data["metadata"] = {
+        **metadata,
+        "name": f"{pods.name(pod)}-{node_name.lower()}",
+        "namespace": pods.namespace(pod),
+        "uid": uid,
+        "annotations": {**metadata.get("annotations", {}), names.CONFIG_HASH: uid},
+    }
+    data["spec"] = {**spec, "nodeName": node_name}
+    if source is Source.FILE:
+        data["spec"]["tolerations"] = [*spec.get("tolerations", ()), _TOLERATES_EVERYTHING]
+    data["status"] = {"phase": pods.PENDING}
+    return msgspec.convert(data, Pod)
+
+
+def manifest_uid(pod: Pod, origin: str, node_name: str) -> str:
+    """A UID that changes when the pod, its manifest's place or the node does, and only then (STATIC-02)."""
+    identity = msgspec.json.encode((pod, origin, node_name), order="deterministic")
+    return blake2b(identity, digest_size=16).hexdigest()

@@ -1,0 +1,210 @@
+"""The container statuses of a pod: the runtime's records, in the words of the API (table 27.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import (
+    ContainerState as State,
+)
+from lightkube.models.core_v1 import (
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+)
+from msgspec.structs import replace
+
+from kubelet_reference import pods
+from kubelet_reference.records import ContainerState
+from kubelet_reference.restart_policy import should_restart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lightkube.models.core_v1 import Pod, PodStatus
+
+    from kubelet_reference.pods import AnyContainer
+    from kubelet_reference.reason_cache import ReasonCache
+    from kubelet_reference.records import ContainerRecord, PodRecords
+
+__all__ = (
+    "LOST_AT_THE_END",
+    "ContainerStatuses",
+    "Told",
+    "container_statuses",
+    "stamp",
+    "unknown_end",
+    "whole_second",
+)
+
+STATUS_UNKNOWN = "ContainerStatusUnknown"
+KILLED = 137
+"""The exit code that is given to a container nobody saw ending."""
+LOST_WHILE_RUNNING = (
+    "The container could not be located when the pod was deleted.  The container used to be Running"
+)
+LOST_AT_THE_END = "The container could not be located when the pod was terminated"
+NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatuses:
+    """The three lists of a pod's status: inits in the order of the spec, the others by name (INIT-17)."""
+
+    init: list[ContainerStatus]
+    app: list[ContainerStatus]
+    ephemeral: list[ContainerStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What container statuses are made from.
+
+    `stored` is the status before; `runtime` the runtime's name, the scheme of container ids.
+    """
+
+    pod: Pod
+    records: PodRecords
+    stored: PodStatus
+    reasons: ReasonCache
+    runtime: str
+
+
+def container_statuses(told: Told) -> ContainerStatuses:
+    """What a pod's status says of each container of its spec; others are left out (CSTAT-13)."""
+    pod, stored = told.pod, told.stored
+    inits = _by_name(stored.initContainerStatuses)
+    apps = _by_name(stored.containerStatuses)
+    ephemeral = _by_name(stored.ephemeralContainerStatuses)
+    return ContainerStatuses(
+        init=[_init_status(told, one, inits.get(one.name)) for one in pods.init_containers(pod)],
+        app=_sorted(_status(told, one, apps.get(one.name)) for one in pods.containers(pod)),
+        ephemeral=_sorted(
+            _status(told, one, ephemeral.get(one.name)) for one in pods.ephemeral_containers(pod)
+        ),
+    )
+
+
+def _by_name(statuses: list[ContainerStatus] | None) -> dict[str, ContainerStatus]:
+    return {status.name: status for status in statuses or ()}
+
+
+def _sorted(statuses: Iterable[ContainerStatus]) -> list[ContainerStatus]:
+    return sorted(statuses, key=lambda status: status.name)
+
+
+def _init_status(told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
+    """An init container that has succeeded stays shown so, whatever failed before or since (CSTAT-05)."""
+    status = _recorded(told, container, before)
+    ended = status.state.terminated if status.state else None
+    return status if ended is not None and ended.exitCode == 0 else _refused(told, container, status)
+
+
+def _status(told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
+    return _refused(told, container, _recorded(told, container, before))
+
+
+def _recorded(told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
+    """By the records alone: the newest gives the state, the one before it lastState (CSTAT-03, CSTAT-14)."""
+    records = [record for record in told.records.containers if record.name == container.name]
+    if not records:
+        return _without_record(told.pod, container, before)
+    status = _of_record(told.runtime, records[0], before)
+    last = _of_record(told.runtime, records[1], before).state if len(records) > 1 else State()
+    return replace(status, lastState=last)
+
+
+def _refused(told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
+    """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
+    failure = told.reasons.get(pods.uid(told.pod), container.name)
+    if failure is None or not should_restart(told.pod, container, told.records.newest(container.name)):
+        return status
+    ended = status.state is not None and status.state.terminated is not None
+    return replace(
+        status,
+        state=_waiting(failure.reason, failure.message),
+        lastState=status.state if ended else status.lastState,
+    )
+
+
+def _without_record(pod: Pod, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
+    """Nothing is there: the container waits to be created, unless it is known to have ended (CSTAT-01)."""
+    default = "PodInitializing" if pods.init_containers(pod) else "ContainerCreating"
+    waits = ContainerStatus(
+        name=container.name,
+        image=container.image or "",
+        imageID="",
+        ready=False,
+        restartCount=0,
+        state=_waiting(default),
+        lastState=State(),
+    )
+    if before is None or before.state is None:
+        return waits
+    if before.state.terminated is not None:
+        return before
+    if before.state.running is not None:
+        return _vanished(pod, waits, before.restartCount)
+    return replace(waits, restartCount=before.restartCount, lastState=before.lastState or State())
+
+
+def _vanished(pod: Pod, waits: ContainerStatus, count: int) -> ContainerStatus:
+    """Its record went while it ran: an end is put in its place, and it counts as a restart (CSTAT-06)."""
+    restarts = count if pods.deletion_asked(pod) else count + 1
+    return replace(waits, restartCount=restarts, lastState=unknown_end(LOST_WHILE_RUNNING))
+
+
+def unknown_end(message: str) -> State:
+    """The state of a container that must have ended, though nobody saw it (CSTAT-02, TERM-17)."""
+    return State(terminated=ContainerStateTerminated(exitCode=KILLED, reason=STATUS_UNKNOWN, message=message))
+
+
+def _of_record(runtime: str, record: ContainerRecord, before: ContainerStatus | None) -> ContainerStatus:
+    """What one record says of its container (CSTAT-02, CSTAT-07, CSTAT-08)."""
+    lost = _was_running(before) if record.state is ContainerState.UNKNOWN else None
+    return ContainerStatus(
+        name=record.name,
+        image=record.image,
+        imageID=record.image_ref,
+        containerID=f"{runtime}://{record.id}",
+        ready=False,
+        restartCount=lost.restartCount + 1 if lost else record.restart_count,
+        state=unknown_end(LOST_AT_THE_END) if lost else _state(runtime, record),
+    )
+
+
+def _was_running(before: ContainerStatus | None) -> ContainerStatus | None:
+    return before if before and before.state and before.state.running is not None else None
+
+
+def _state(runtime: str, record: ContainerRecord) -> State:
+    if record.is_running:
+        return State(running=ContainerStateRunning(startedAt=stamp(record.started_at)))
+    if record.has_exited:
+        ended = ContainerStateTerminated(
+            exitCode=record.exit_code,
+            reason=record.reason or None,
+            message=record.message or None,
+            startedAt=stamp(record.started_at),
+            finishedAt=stamp(record.finished_at),
+            containerID=f"{runtime}://{record.id}",
+        )
+        return State(terminated=ended)
+    return _waiting()
+
+
+def _waiting(reason: str = "", message: str = "") -> State:
+    return State(waiting=ContainerStateWaiting(reason=reason or None, message=message or None))
+
+
+def stamp(nanoseconds: int) -> datetime | None:
+    """A time as the API has it, in whole seconds (STATUS-11); None for 0, which is no time (START-12)."""
+    return whole_second(nanoseconds) if nanoseconds else None
+
+
+def whole_second(nanoseconds: int) -> datetime:
+    """The second that began last, of a time in nanoseconds since the epoch."""
+    return datetime.fromtimestamp(nanoseconds // NANOSECONDS, UTC)

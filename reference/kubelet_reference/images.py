@@ -1,0 +1,218 @@
+"""Sees to it that the image of a container is there, just before each container is made (IMAGE-01)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_reference import pods
+from kubelet_reference.backoff import Backoff
+from kubelet_reference.cri_errors import error_text, wrapped_text
+from kubelet_reference.events import Reason
+from kubelet_reference.go_text import duration_text
+from kubelet_reference.image_decision import ImageFacts, ImageStep, Presence, image_decision
+from kubelet_reference.image_names import pull_policy, with_default_tag
+from kubelet_reference.keyring import credentials_for
+from kubelet_reference.sync_result import Failure, StartError
+from kubelet_reference.throttle import Throttle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from lightkube.models.core_v1 import Pod, Secret
+
+    from kubelet_reference.pods import AnyContainer
+    from kubelet_reference.runtime_tools import RuntimeTools
+    from kubelet_reference.versions import Behaviour
+
+__all__ = ("EnsuredImage", "ImageManager", "pull_failure")
+
+_KNOWN_PREFIXES = {
+    Failure.REGISTRY_UNAVAILABLE: "because the registry is unavailable",
+    Failure.SIGNATURE_VALIDATION_FAILED: "because the signature validation failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EnsuredImage:
+    """An image that is there: the name asked for, with its tag, and what containers are made from."""
+
+    name: str
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The image that one container of a pod needs."""
+
+    pod: Pod
+    container: AnyContainer
+    image: cri.ImageSpec
+    sandbox_config: cri.PodSandboxConfig
+
+    @property
+    def name(self) -> str:
+        return self.image.image
+
+    @property
+    def key(self) -> str:
+        """Back-off is per pod and image: shared in the pod, no other pod's business (IMAGE-08)."""
+        return f"{pods.uid(self.pod)}_{self.name}"
+
+
+class ImageManager:
+    """Looks images up, pulls them one at a time, and holds back pulls that have just failed."""
+
+    def __init__(
+        self, tools: RuntimeTools, decide: Callable[[ImageFacts], ImageStep] = image_decision
+    ) -> None:
+        self._client = tools.client
+        self._recorder = tools.recorder
+        self._clock = tools.clock
+        self._behaviour = tools.behaviour
+        self._decide = decide
+        settings = tools.settings
+        self._backoff = Backoff(tools.clock)
+        self._throttle = Throttle(tools.clock, settings.registry_pull_qps, settings.registry_burst)
+        self._turn = asyncio.Lock() if settings.serialize_image_pulls else None
+        self._last_errors: dict[str, str] = {}
+
+    async def ensure(
+        self,
+        pod: Pod,
+        container: AnyContainer,
+        sandbox_config: cri.PodSandboxConfig,
+        secrets: Sequence[Secret] = (),
+    ) -> EnsuredImage:
+        """The image, pulled if need be; raises `StartError` if it cannot be had."""
+        wanted = _Wanted(pod, container, self._named(pod, container), sandbox_config)
+        policy = pull_policy(container)
+        presence, ref = await self._look(wanted) if self.asks_first(policy) else (Presence.NOT_ASKED, "")
+        match self._decide(ImageFacts(policy, presence, self._backs_off(wanted))):
+            case ImageStep.USE:
+                text = f'Container image "{wanted.name}" already present on machine'
+                self._recorder.normal(pod, Reason.PULLED, text, container.name)
+                return EnsuredImage(wanted.name, ref)
+            case ImageStep.PULL:
+                return await self._pull(wanted, secrets)
+            case ImageStep.BACK_OFF:
+                raise self._refuse_by_backoff(wanted)
+            case ImageStep.NEVER_PULL:
+                raise self._refuse_by_policy(wanted)
+            case ImageStep.INSPECT_ERROR:
+                raise StartError(Failure.IMAGE_INSPECT, f'Failed to inspect image "{wanted.name}": {ref}')
+
+    def asks_first(self, policy: str) -> bool:
+        """Whether ImageStatus is asked before all else: always, but for policy Always (IMAGE-03)."""
+        return policy != "Always" or self._behaviour.asks_image_status_before_always_pull
+
+    def gc(self) -> None:
+        """Forget old back-offs, and the errors that led to them."""
+        self._backoff.gc()
+        self._last_errors = {key: text for key, text in self._last_errors.items() if self._backoff.delay(key)}
+
+    def _named(self, pod: Pod, container: AnyContainer) -> cri.ImageSpec:
+        """The image by its full name, with the pod's annotations (IMAGE-04, IMAGE-15)."""
+        try:
+            name = with_default_tag(container.image or "")
+        except ValueError as error:
+            text = f'Failed to apply default image tag "{container.image}": {error}'
+            self._recorder.warning(pod, Reason.INSPECT_FAILED, text, container.name)
+            raise StartError(Failure.INVALID_IMAGE_NAME, text) from error
+        return cri.ImageSpec(image=name, annotations=pods.annotations(pod))
+
+    async def _look(self, wanted: _Wanted) -> tuple[Presence, str]:
+        """Whether the image is there, with its id; or the text of the error."""
+        try:
+            found = await self._client.image_status(wanted.image)
+        except grpc.RpcError as error:
+            text = f'Failed to inspect image "{wanted.name}": {wrapped_text(error)}'
+            self._recorder.warning(wanted.pod, Reason.INSPECT_FAILED, text, wanted.container.name)
+            return Presence.FAILED, wrapped_text(error)
+        return (Presence.ABSENT, "") if found is None else (Presence.PRESENT, found.id)
+
+    def _backs_off(self, wanted: _Wanted) -> bool:
+        return self._backoff.is_in_backoff_since_update(wanted.key)
+
+    def _refuse_by_policy(self, wanted: _Wanted) -> StartError:
+        text = f'Container image "{wanted.name}" is not present with pull policy of Never'
+        self._recorder.warning(wanted.pod, Reason.NEVER_PULL, text, wanted.container.name)
+        return StartError(Failure.ERR_IMAGE_NEVER_PULL, text)
+
+    def _refuse_by_backoff(self, wanted: _Wanted) -> StartError:
+        """No call is made; from 1.32 on the message tells the error of the pull before (IMAGE-09)."""
+        text = f'Back-off pulling image "{wanted.name}"'
+        self._recorder.normal(wanted.pod, Reason.BACK_OFF, text, wanted.container.name)
+        previous = self._last_errors.get(wanted.key)
+        if previous and self._behaviour.keeps_previous_pull_error:
+            text = f"{text}: {previous}"
+        return StartError(Failure.IMAGE_PULL_BACK_OFF, text)
+
+    async def _pull(self, wanted: _Wanted, secrets: Sequence[Secret]) -> EnsuredImage:
+        name, began = wanted.container.name, self._clock.monotonic()
+        self._recorder.normal(wanted.pod, Reason.PULLING, f'Pulling image "{wanted.name}"', name)
+        async with self._one_at_a_time():
+            pulling = self._clock.monotonic()
+            try:
+                ref = await self._pull_with_credentials(wanted, secrets)
+            except grpc.RpcError as error:
+                raise self._failed(wanted, pull_failure(wanted.name, error, self._behaviour)) from error
+            except StartError as refusal:
+                raise self._failed(wanted, refusal) from refusal
+            now = self._clock.monotonic()
+        self._last_errors.pop(wanted.key, None)
+        text = f'Successfully pulled image "{wanted.name}" in {duration_text(now - pulling)}'
+        text += f" ({duration_text(now - began)} including waiting)"
+        if self._behaviour.tells_image_size:
+            text += f". Image size: {await self._size(wanted)} bytes."
+        self._recorder.normal(wanted.pod, Reason.PULLED, text, name)
+        return EnsuredImage(wanted.name, ref)
+
+    def _one_at_a_time(self) -> AbstractAsyncContextManager[None]:
+        """One pull at a time on the whole node, in the order they were asked for (IMAGE-11)."""
+        return self._turn or nullcontext()
+
+    async def _pull_with_credentials(self, wanted: _Wanted, secrets: Sequence[Secret]) -> str:
+        """Try each credential that fits until one works; without any, pull anonymously (IMAGE-13)."""
+        if not self._throttle.accepts():
+            raise StartError(Failure.ERR_IMAGE_PULL, "pull QPS exceeded")
+        *others, last = credentials_for(wanted.name, secrets) or (None,)
+        for auth in others:
+            try:
+                return await self._client.pull_image(wanted.image, auth, wanted.sandbox_config)
+            except grpc.RpcError:
+                continue
+        return await self._client.pull_image(wanted.image, last, wanted.sandbox_config)
+
+    def _failed(self, wanted: _Wanted, failure: StartError) -> StartError:
+        text = f'Failed to pull image "{wanted.name}": {failure}'
+        self._recorder.warning(wanted.pod, Reason.FAILED, text, wanted.container.name)
+        self._backoff.next(wanted.key, self._clock.wall_ns())
+        self._last_errors[wanted.key] = f"{failure.reason}: {failure}"
+        return failure
+
+    async def _size(self, wanted: _Wanted) -> int:
+        try:
+            found = await self._client.image_status(wanted.image)
+        except grpc.RpcError:
+            return 0
+        return found.size if found is not None else 0
+
+
+def pull_failure(image: str, error: grpc.RpcError, behaviour: Behaviour) -> StartError:
+    """What a failed pull means: ErrImagePull, or the reason its text begins with (IMAGE-07, IMAGE-10)."""
+    text = wrapped_text(error)
+    if not behaviour.reads_pull_errors:
+        return StartError(Failure.ERR_IMAGE_PULL, text)
+    for reason, why in _KNOWN_PREFIXES.items():
+        if error_text(error).startswith(reason):
+            rest = error_text(error).removeprefix(reason)
+            return StartError(reason, f"image pull failed for {image} {why}{rest}")
+    unknown = error.code() is grpc.StatusCode.UNKNOWN
+    return StartError(Failure.ERR_IMAGE_PULL, error_text(error) if unknown else text)

@@ -1,0 +1,60 @@
+"""Several inputs as one: what the sync loop waits for, one item at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from kubelet_reference.ticker import Ticker
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kubelet_reference.ports import Chance
+
+__all__ = ("Inputs",)
+
+T = TypeVar("T")
+
+
+class Inputs(Generic[T]):
+    """Takes one item of each source in advance, and hands out one of those that are there (LOOP-02).
+
+    Which one is left to chance; 0 is the one that came first. A source whose item is not taken yet waits, and
+    holds up no other one (LOOP-01).
+    """
+
+    def __init__(self, chance: Chance) -> None:
+        self._chance = chance
+        self._ready: dict[int, tuple[T, asyncio.Event]] = {}
+        self._wake = asyncio.Event()
+
+    async def next(self) -> T:
+        """The next item."""
+        while not self._ready:
+            self._wake.clear()
+            await self._wake.wait()
+        sources = list(self._ready)
+        item, taken = self._ready.pop(sources[self._chance.pick(len(sources))])
+        taken.set()
+        return item
+
+    async def feed(self, source: int, read: Callable[[], Awaitable[T]]) -> None:
+        """Keep on reading from a source, whose number is its own, until cancelled."""
+        taken = asyncio.Event()
+        while True:
+            item = await read()
+            taken.clear()
+            self._ready[source] = (item, taken)
+            self._wake.set()
+            await taken.wait()
+
+    async def feed_ticks(self, source: int, seconds: float, item: T) -> None:
+        """Give `item` on a grid of `seconds`; ticks that nobody took in time are left out."""
+        ticker = Ticker(seconds)
+
+        async def tick() -> T:
+            await ticker.next()
+            return item
+
+        await self.feed(source, tick)

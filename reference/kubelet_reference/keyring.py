@@ -1,0 +1,100 @@
+"""Credentials for registries, from the secrets that a pod names (IMAGE-13, IMAGE-14)."""
+
+from __future__ import annotations
+
+import base64
+import fnmatch
+import json
+from typing import TYPE_CHECKING, cast
+
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_reference import pods
+from kubelet_reference.image_names import DEFAULT_REGISTRY, registry_of
+from kubelet_reference.ports import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lightkube.models.core_v1 import Pod, Secret
+
+    from kubelet_reference.events import Recorder
+    from kubelet_reference.ports import ApiServer
+
+__all__ = ("credentials_for", "pull_secrets")
+
+FAILED_TO_RETRIEVE = "FailedToRetrieveImagePullSecret"
+_DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")
+
+
+async def pull_secrets(api: ApiServer | None, recorder: Recorder, pod: Pod) -> tuple[Secret, ...]:
+    """The pull secrets that the pod names and that there are; one that is missing is told, and no more."""
+    found: list[Secret] = []
+    missing: list[str] = []
+    for name in [ref.name for ref in pods.spec(pod).imagePullSecrets or () if ref.name]:
+        secret = await _secret(api, pods.namespace(pod), name)
+        if secret is None:
+            missing.append(name)
+        else:
+            found.append(secret)
+    if missing:
+        text = f"Unable to retrieve some image pull secrets ({', '.join(missing)})"
+        recorder.warning(pod, FAILED_TO_RETRIEVE, f"{text}; attempting to pull the image may not succeed.")
+    return tuple(found)
+
+
+async def _secret(api: ApiServer | None, namespace: str, name: str) -> Secret | None:
+    try:
+        return await api.get_secret(namespace, name) if api is not None else None
+    except ApiError:
+        return None
+
+
+def credentials_for(image: str, secrets: Sequence[Secret]) -> tuple[cri.AuthConfig, ...]:
+    """The credentials that fit an image, the most specific first; none means an anonymous pull."""
+    registry, repository = registry_of(image)
+    fitting: list[tuple[int, cri.AuthConfig]] = []
+    for secret in secrets:
+        for where, entry in _entries(secret).items():
+            host, path = _place(where)
+            if fnmatch.fnmatchcase(registry, host) and _is_below(repository, path):
+                fitting.append((len(path), _auth(entry, where)))
+    fitting.sort(key=_specificity, reverse=True)
+    return tuple(auth for _, auth in fitting)
+
+
+def _specificity(fit: tuple[int, cri.AuthConfig]) -> int:
+    return fit[0]
+
+
+def _entries(secret: Secret) -> Mapping[str, Mapping[str, str]]:
+    """The registries of a secret of either form; none if it cannot be read."""
+    data = cast("dict[str, str] | None", secret.data) or {}  # pyright: ignore[reportUnknownMemberType]
+    try:
+        if ".dockerconfigjson" in data:
+            read = json.loads(base64.b64decode(data[".dockerconfigjson"]))["auths"]
+        else:
+            read = json.loads(base64.b64decode(data.get(".dockercfg", "e30=")))
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return cast("dict[str, dict[str, str]]", read) if isinstance(read, dict) else {}
+
+
+def _place(where: str) -> tuple[str, str]:
+    """Host pattern and path of a registry key such as https://index.docker.io/v1/ or quay.io/team."""
+    host, _, path = where.partition("://")[2].partition("/") if "://" in where else where.partition("/")
+    path = path.strip("/")
+    if host in _DOCKER_HUB:
+        host = DEFAULT_REGISTRY
+    return host, "" if path in {"v1", "v2"} else path
+
+
+def _is_below(repository: str, path: str) -> bool:
+    return not path or repository == path or repository.startswith(f"{path}/")
+
+
+def _auth(entry: Mapping[str, str], where: str) -> cri.AuthConfig:
+    user, password = entry.get("username", ""), entry.get("password", "")
+    if not user and entry.get("auth"):
+        user, _, password = base64.b64decode(entry["auth"]).decode(errors="replace").partition(":")
+    return cri.AuthConfig(username=user, password=password, server_address=_place(where)[0])

@@ -1,0 +1,209 @@
+"""Labels and annotations: what the kubelet writes on sandboxes and containers, and reads back from them.
+
+The runtime is the kubelet's memory. What must survive a restart of the kubelet (to which pod a container
+belongs, its restart count, the hash of its definition, its termination message settings) is written on the
+container when it is made, and nowhere else (START-05, START-06).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_reference import names, pods
+from kubelet_reference.records import (
+    ContainerRecord,
+    ContainerState,
+    ListedPod,
+    ListedRecord,
+    SandboxRecord,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.pods import AnyContainer
+
+__all__ = (
+    "container_annotations",
+    "container_labels",
+    "container_record",
+    "listed_pods",
+    "sandbox_annotations",
+    "sandbox_labels",
+    "sandbox_record",
+    "uid_selector",
+)
+
+_STATES: dict[int, ContainerState] = {
+    cri.CONTAINER_CREATED: ContainerState.CREATED,
+    cri.CONTAINER_RUNNING: ContainerState.RUNNING,
+    cri.CONTAINER_EXITED: ContainerState.EXITED,
+}
+
+
+def uid_selector(uid: str) -> dict[str, str]:
+    """The label selector for everything of one pod."""
+    return {names.POD_UID: uid}
+
+
+def sandbox_labels(pod: Pod) -> dict[str, str]:
+    """The pod's own labels and those of its identity (SANDBOX-11)."""
+    return {**pods.labels(pod), **_identity(pod)}
+
+
+def sandbox_annotations(pod: Pod) -> dict[str, str]:
+    """The pod's annotations (SANDBOX-11)."""
+    return dict(pods.annotations(pod))
+
+
+def container_labels(pod: Pod, container: AnyContainer) -> dict[str, str]:
+    """The identity of the pod and the name of the container (START-05)."""
+    return {**_identity(pod), names.CONTAINER_NAME: container.name}
+
+
+def container_annotations(pod: Pod, container: AnyContainer, restarts: int, digest: str) -> dict[str, str]:
+    """What a later kubelet has to know of the container (START-05); `digest` is the definition's hash."""
+    found = {
+        names.CONTAINER_HASH: digest,
+        names.CONTAINER_RESTART_COUNT: str(restarts),
+        names.TERMINATION_MESSAGE_PATH: container.terminationMessagePath or "",
+        names.TERMINATION_MESSAGE_POLICY: container.terminationMessagePolicy or "",
+    }
+    grace = pods.spec(pod).terminationGracePeriodSeconds
+    if grace is not None:
+        found[names.POD_GRACE] = str(grace)
+    deletion_grace = pods.deletion_grace_seconds(pod)
+    if deletion_grace is not None:
+        found[names.POD_DELETION_GRACE] = str(deletion_grace)
+    if container.lifecycle and container.lifecycle.preStop:
+        found[names.CONTAINER_PRE_STOP] = _json(_plain(container.lifecycle.preStop))
+    if container.ports:
+        found[names.CONTAINER_PORTS] = _json([_plain(port) for port in container.ports])
+    return found
+
+
+def container_record(status: cri.ContainerStatus) -> ContainerRecord:
+    """The container that the runtime describes.
+
+    Its restart count is that of its annotation; one that another client made has none (0).
+    """
+    return ContainerRecord(
+        id=status.id,
+        name=status.labels.get(names.CONTAINER_NAME) or status.metadata.name,
+        state=_state(status.state),
+        attempt=status.metadata.attempt,
+        restart_count=_number(status.annotations.get(names.CONTAINER_RESTART_COUNT)),
+        hash=status.annotations.get(names.CONTAINER_HASH, ""),
+        created_at=status.created_at,
+        # A container that was only created has not started, whatever the runtime says (START-12).
+        started_at=0 if status.state == cri.CONTAINER_CREATED else status.started_at,
+        finished_at=status.finished_at,
+        exit_code=status.exit_code,
+        reason=status.reason,
+        message=status.message,
+        image=status.image.image,
+        image_ref=status.image_ref,
+        image_id=status.image_id,
+    )
+
+
+def sandbox_record(status: cri.PodSandboxStatus) -> SandboxRecord:
+    """The sandbox that the runtime describes; its IPs are the runtime's text, valid or not."""
+    ips: tuple[str, ...] | None = None
+    if status.HasField("network"):
+        every = (status.network.ip, *(more.ip for more in status.network.additional_ips))
+        ips = tuple(ip for ip in every if ip)
+    return SandboxRecord(
+        id=status.id,
+        attempt=status.metadata.attempt,
+        created_at=status.created_at,
+        ready=status.state == cri.SANDBOX_READY,
+        host_network=status.linux.namespaces.options.network == cri.NODE,
+        ips=ips,
+    )
+
+
+def listed_pods(
+    sandboxes: cri.ListPodSandboxResponse, containers: cri.ListContainersResponse
+) -> tuple[ListedPod, ...]:
+    """The pods that two lists show, matched by their labels; what carries none is nobody's (PLEG-04)."""
+    found: dict[str, _Gathered] = {}
+    for sandbox in sandboxes.items:
+        state = ContainerState.RUNNING if sandbox.state == cri.SANDBOX_READY else ContainerState.EXITED
+        record = ListedRecord(sandbox.id, sandbox.metadata.name, state, sandbox.created_at)
+        _pod_of(sandbox.labels, found).sandboxes.append(record)
+    for container in containers.containers:
+        record = ListedRecord(
+            container.id,
+            container.labels.get(names.CONTAINER_NAME, ""),
+            _state(container.state),
+            container.created_at,
+            container.annotations.get(names.CONTAINER_HASH, ""),
+        )
+        _pod_of(container.labels, found).containers.append(record)
+    found.pop("", None)
+    return tuple(pod.listed(uid) for uid, pod in found.items())
+
+
+class _Gathered:
+    """What two lists show of one pod."""
+
+    __slots__ = ("containers", "name", "namespace", "sandboxes")
+
+    def __init__(self, name: str, namespace: str) -> None:
+        self.name = name
+        self.namespace = namespace
+        self.sandboxes: list[ListedRecord] = []
+        self.containers: list[ListedRecord] = []
+
+    def listed(self, uid: str) -> ListedPod:
+        return ListedPod(
+            uid, self.name, self.namespace, _newest_first(self.sandboxes), _newest_first(self.containers)
+        )
+
+
+def _newest_first(records: Iterable[ListedRecord]) -> tuple[ListedRecord, ...]:
+    """By the time they were made, not by attempt or list order (SANDBOX-03, PLEG-12)."""
+    return tuple(sorted(records, key=_created_at, reverse=True))
+
+
+def _created_at(record: ListedRecord) -> int:
+    return record.created_at
+
+
+def _pod_of(labels: Mapping[str, str], found: dict[str, _Gathered]) -> _Gathered:
+    uid = labels.get(names.POD_UID, "")
+    pod = found.get(uid)
+    if pod is None:
+        pod = _Gathered(labels.get(names.POD_NAME, ""), labels.get(names.POD_NAMESPACE, ""))
+        found[uid] = pod
+    return pod
+
+
+def _identity(pod: Pod) -> dict[str, str]:
+    return {
+        names.POD_NAME: pods.name(pod),
+        names.POD_NAMESPACE: pods.namespace(pod),
+        names.POD_UID: pods.uid(pod),
+    }
+
+
+def _state(state: int) -> ContainerState:
+    return _STATES.get(state, ContainerState.UNKNOWN)
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdecimal() else 0
+
+
+def _plain(model: Any) -> object:  # noqa: ANN401 - the models share no typed base
+    return model.to_dict()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

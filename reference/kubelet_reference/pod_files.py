@@ -1,0 +1,158 @@
+"""The files of a pod on the node's disk: its hosts file, termination messages, logs and volumes."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_reference import pods
+from kubelet_reference.environment import ConfigError
+from kubelet_reference.sandbox_config import hostname, log_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lightkube.models.core_v1 import Pod, Volume, VolumeMount
+
+    from kubelet_reference.pods import AnyContainer
+    from kubelet_reference.ports import Chance, Disk
+    from kubelet_reference.settings import Settings
+    from kubelet_reference.versions import Behaviour
+
+__all__ = ("PodFiles", "hosts_file", "restarts_in_logs")
+
+HOSTS_PATH = "/etc/hosts"
+_MARK = "# Kubernetes-managed hosts file"
+_LOCAL = (
+    "127.0.0.1\tlocalhost",
+    "::1\tlocalhost ip6-localhost ip6-loopback",
+    "fe00::0\tip6-localnet",
+    "fe00::0\tip6-mcastprefix",
+    "fe00::1\tip6-allnodes",
+    "fe00::2\tip6-allrouters",
+)
+_LOG, _LOOSE_LOG = re.compile(r"^(\d+)\.log(?:\..*)?$", re.ASCII), re.compile(r"(\d+).log", re.ASCII)
+_INT_MAX = 2**63 - 1
+
+
+def hosts_file(pod: Pod, pod_ips: tuple[str, ...]) -> str:
+    """The hosts file of a pod with a network of its own: its name at each of its IPs, and its aliases."""
+    lines = [f"{_MARK}.", *_LOCAL, *(f"{ip}\t{hostname(pod)}" for ip in pod_ips), *_aliases(pod)]
+    return "\n".join(lines) + "\n"
+
+
+def restarts_in_logs(names: Iterable[str], behaviour: Behaviour) -> int:
+    """The restart count that follows from a container's log files: one more than the highest (RESTART-14).
+
+    Other names are ignored. Up to 1.26 digits, any character and "log" anywhere in a name counted, and a
+    number too large ended the search (RESTART-15).
+    """
+    count = 0
+    for name in names:
+        match = _LOG.match(name) if behaviour.log_names_are_anchored else _LOOSE_LOG.search(name)
+        if match is None:
+            continue
+        number = int(match[1])
+        if number > _INT_MAX and not behaviour.log_names_are_anchored:
+            return count
+        if number <= _INT_MAX:
+            count = max(count, number + 1)
+    return count
+
+
+class PodFiles:
+    """Makes and removes what belongs to one instance of a container; errors of the disk are `OSError`."""
+
+    def __init__(self, disk: Disk, chance: Chance, settings: Settings, behaviour: Behaviour) -> None:
+        self._disk = disk
+        self._chance = chance
+        self._settings = settings
+        self._behaviour = behaviour
+
+    def make_log_directory(self, pod: Pod) -> None:
+        """The folder of the pod's logs, before its sandbox is asked for (SANDBOX-12)."""
+        self._disk.make_folder(log_directory(pod, self._settings))
+
+    def make_container_log_directory(self, pod: Pod, container: str) -> None:
+        """The folder of a container's logs, before the container is made (START-07)."""
+        self._disk.make_folder(self._logs(pod, container))
+
+    def restarts_in_logs(self, pod: Pod, container: str) -> int:
+        """The restart count that a container's logs tell; 0 if there are none, or they cannot be read."""
+        try:
+            names = self._disk.names(self._logs(pod, container))
+        except OSError:
+            return 0
+        return restarts_in_logs(names, self._behaviour)
+
+    def remove_log(self, path: str) -> None:
+        """Remove a container's log and its rotated parts (GC-06)."""
+        folder, name = posixpath.split(path)
+        try:
+            found = self._disk.names(folder)
+        except FileNotFoundError:
+            return
+        for other in found:
+            if other == name or other.startswith(f"{name}."):
+                self._disk.remove(posixpath.join(folder, other))
+
+    def mounts(self, pod: Pod, container: AnyContainer, pod_ips: tuple[str, ...]) -> list[cri.Mount]:
+        """What is mounted into a new instance: volumes, the hosts file, a fresh file for its last words."""
+        found = [self._volume_mount(pod, one) for one in container.volumeMounts or ()]
+        taken = {mount.container_path for mount in found}
+        if (pod_ips or pods.host_network(pod)) and HOSTS_PATH not in taken:
+            found.append(self._hosts_mount(pod, pod_ips))
+        if container.terminationMessagePath:
+            found.append(self._message_mount(pod, container))
+        return found
+
+    def _hosts_mount(self, pod: Pod, pod_ips: tuple[str, ...]) -> cri.Mount:
+        """The hosts file (START-10, START-13): made anew, as the IPs may have changed."""
+        content = self._hosts_of_node(pod) if pods.host_network(pod) else hosts_file(pod, pod_ips)
+        path = f"{self._folder(pod)}/etc-hosts"
+        self._disk.make_folder(self._folder(pod))
+        self._disk.write(path, content.encode())
+        return cri.Mount(container_path=HOSTS_PATH, host_path=path)
+
+    def _hosts_of_node(self, pod: Pod) -> str:
+        try:
+            own = self._disk.read(HOSTS_PATH).decode(errors="replace")
+        except OSError:
+            own = ""
+        return "\n".join([f"{_MARK} (host network).", own, *_aliases(pod)])
+
+    def _message_mount(self, pod: Pod, container: AnyContainer) -> cri.Mount:
+        """A new empty file for each instance, so that none finds the words of another (START-08)."""
+        folder = f"{self._folder(pod)}/containers/{container.name}"
+        path = f"{folder}/{self._chance.token()}"
+        self._disk.make_folder(folder)
+        self._disk.write(path, b"")
+        return cri.Mount(container_path=container.terminationMessagePath or "", host_path=path)
+
+    def _volume_mount(self, pod: Pod, wanted: VolumeMount) -> cri.Mount:
+        volumes = pods.spec(pod).volumes or ()
+        volume = next((one for one in volumes if one.name == wanted.name), None)
+        if volume is None:
+            raise ConfigError(f'cannot find volume "{wanted.name}" to mount')
+        path = posixpath.join(self._volume_path(pod, volume), wanted.subPath or "").rstrip("/")
+        return cri.Mount(container_path=wanted.mountPath, host_path=path, readonly=bool(wanted.readOnly))
+
+    def _volume_path(self, pod: Pod, volume: Volume) -> str:
+        if volume.hostPath is not None:
+            return volume.hostPath.path
+        kind = "configmap" if volume.configMap else "secret" if volume.secret else "empty-dir"
+        return f"{self._folder(pod)}/volumes/kubernetes.io~{kind}/{volume.name}"
+
+    def _folder(self, pod: Pod) -> str:
+        return f"{self._settings.root_dir}/pods/{pods.uid(pod)}"
+
+    def _logs(self, pod: Pod, container: str) -> str:
+        return f"{log_directory(pod, self._settings)}/{container}"
+
+
+def _aliases(pod: Pod) -> list[str]:
+    aliases = [one for one in pods.spec(pod).hostAliases or () if one.hostnames]
+    return ["\t".join((one.ip, *(one.hostnames or ()))) for one in aliases]

@@ -1,0 +1,32 @@
+"""What probes say of a container, and why the kubelet stops one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ("KillReason", "ProbeKind", "ProbeOutcome")
+
+
+class ProbeOutcome(StrEnum):
+    """The published result of a probe."""
+
+    SUCCESS = "Success"
+    FAILURE = "Failure"
+    UNKNOWN = "Unknown"
+
+
+class ProbeKind(StrEnum):
+    """The three probes of a container."""
+
+    LIVENESS = "Liveness"
+    READINESS = "Readiness"
+    STARTUP = "Startup"
+
+
+class KillReason(StrEnum):
+    """Why one container is stopped; the probes' reasons select the probe's own grace period (TERM-03)."""
+
+    UNKNOWN = "Unknown"
+    STARTUP_PROBE = "StartupProbe"
+    LIVENESS_PROBE = "LivenessProbe"
+    POST_START_HOOK = "FailedPostStartHook"

@@ -1,0 +1,105 @@
+"""Reads pods from the runtime: all of them in two lists, or one with everything that is known of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import grpc
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_reference.cri_errors import is_not_found
+from kubelet_reference.labels import container_record, listed_pods, sandbox_record, uid_selector
+from kubelet_reference.records import PodRecords
+from kubelet_reference.sandbox_ips import ips_of_newest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubelet_reference.cri_client import CriClient
+    from kubelet_reference.records import ContainerRecord, ListedPod, SandboxRecord
+    from kubelet_reference.termination_message import TerminationMessages
+
+__all__ = ("RuntimeReader",)
+
+
+class _Listing:
+    """The last two lists and the pods in them: equal lists give the same pods, and cost no more work."""
+
+    def __init__(self) -> None:
+        self._sandboxes = cri.ListPodSandboxResponse()
+        self._containers = cri.ListContainersResponse()
+        self._pods: tuple[ListedPod, ...] = ()
+
+    def pods(
+        self, sandboxes: cri.ListPodSandboxResponse, containers: cri.ListContainersResponse
+    ) -> tuple[ListedPod, ...]:
+        same = (sandboxes is self._sandboxes or sandboxes == self._sandboxes) and (
+            containers is self._containers or containers == self._containers
+        )
+        if not same:
+            self._pods = listed_pods(sandboxes, containers)
+        self._sandboxes, self._containers = sandboxes, containers
+        return self._pods
+
+
+class RuntimeReader:
+    """Reads from the runtime and changes nothing there; every method raises the runtime's error."""
+
+    def __init__(self, client: CriClient, messages: TerminationMessages) -> None:
+        self._client = client
+        self._messages = messages
+        self._everything = _Listing()
+        self._running = _Listing()
+
+    async def list_pods(self) -> tuple[ListedPod, ...]:
+        """All pods of which the runtime has records: the same object while nothing changes (PLEG-01)."""
+        sandboxes = await self._client.list_sandboxes()
+        containers = await self._client.list_containers()
+        return self._everything.pods(sandboxes, containers)
+
+    async def list_running_pods(self) -> tuple[ListedPod, ...]:
+        """The pods with a ready sandbox or a running container, and only these of each pod."""
+        ready = cri.PodSandboxFilter(state=cri.PodSandboxStateValue(state=cri.SANDBOX_READY))
+        running = cri.ContainerFilter(state=cri.ContainerStateValue(state=cri.CONTAINER_RUNNING))
+        sandboxes = await self._client.list_sandboxes(ready)
+        containers = await self._client.list_containers(running)
+        return self._running.pods(sandboxes, containers)
+
+    async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
+        """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""
+        sandboxes = await self._sandboxes(uid)
+        containers = await self._containers(uid)
+        return PodRecords(uid, name, namespace, ips_of_newest(sandboxes), sandboxes, containers)
+
+    async def _sandboxes(self, uid: str) -> tuple[SandboxRecord, ...]:
+        listed = await self._client.list_sandboxes(cri.PodSandboxFilter(label_selector=uid_selector(uid)))
+        found: list[SandboxRecord] = []
+        for sandbox in sorted(listed.items, key=_created_at, reverse=True):
+            try:
+                found.append(sandbox_record(await self._client.sandbox_status(sandbox.id)))
+            except grpc.RpcError as error:
+                if not is_not_found(error):
+                    raise
+        return _newest_first(found)
+
+    async def _containers(self, uid: str) -> tuple[ContainerRecord, ...]:
+        listed = await self._client.list_containers(cri.ContainerFilter(label_selector=uid_selector(uid)))
+        found: list[ContainerRecord] = []
+        for container in listed.containers:
+            try:
+                status = await self._client.container_status(container.id)
+            except grpc.RpcError as error:
+                if not is_not_found(error):
+                    raise
+                continue
+            found.append(container_record(status, self._messages.message(status)))
+        return _newest_first(found)
+
+
+def _created_at(record: cri.PodSandbox | SandboxRecord | ContainerRecord) -> int:
+    return record.created_at
+
+
+def _newest_first(records: Sequence[Record]) -> tuple[Record, ...]:
+    """By the time they were made, not by attempt or list order (SANDBOX-03, PLEG-12)."""
+    return tuple(sorted(records, key=_created_at, reverse=True))

@@ -1,0 +1,91 @@
+"""Whether the runtime is fit for work: what its Status said last, and what the PLEG says (LOOP-03 to LOOP-05)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import grpc
+
+from kubelet_reference.cri_errors import wrapped_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cri_api.v1 import api_pb2 as cri
+
+    from kubelet_reference.ports import Clock
+
+__all__ = ("RuntimeState", "StatusReader")
+
+POLL_SECONDS = 5.0
+FIRST_POLL_SECONDS = 0.1
+"""Between polls until the runtime is ready for the first time."""
+DOWN_AFTER_SECONDS = 30.0
+"""So long after the last good Status the runtime counts as down."""
+RUNTIME_READY = "RuntimeReady"
+NETWORK_READY = "NetworkReady"
+
+
+class StatusReader(Protocol):
+    """The one call that is polled."""
+
+    async def status(self) -> cri.RuntimeStatus:
+        """The runtime's conditions; raises `grpc.RpcError`."""
+        ...
+
+
+class RuntimeState:
+    """What keeps the kubelet from working, as far as is known; `health` says what is wrong with the PLEG."""
+
+    def __init__(self, runtime: StatusReader, clock: Clock, health: Callable[[], str | None]) -> None:
+        self._runtime = runtime
+        self._clock = clock
+        self._health = health
+        self._good_at: float | None = None
+        self._problem: str | None = None
+        self._network: str | None = "network state unknown"
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        while True:
+            await self.poll()
+            await self._clock.sleep(FIRST_POLL_SECONDS if self._good_at is None else POLL_SECONDS)
+
+    async def poll(self) -> None:
+        """Ask the runtime once; no answer leaves what was known, which grows old."""
+        try:
+            status = await self._runtime.status()
+        except grpc.RpcError as error:
+            self._problem = f"container runtime status check failed: {wrapped_text(error)}"
+            return
+        self._network = _unless_true(status, NETWORK_READY, "container runtime network not ready")
+        self._problem = _unless_true(status, RUNTIME_READY, "container runtime not ready")
+        if self._problem is None:
+            self._good_at = self._clock.monotonic()
+
+    def errors(self) -> list[str]:
+        """Why nothing may be done to any pod now; empty if the runtime is fit."""
+        return list(self._errors())
+
+    def network_error(self) -> str | None:
+        """Why pods get no network, None if they do; a matter of those pods alone (LOOP-04)."""
+        return self._network
+
+    def _errors(self) -> Iterator[str]:
+        if self._good_at is None:
+            yield "container runtime status check may not have completed yet"
+        elif self._clock.monotonic() - self._good_at > DOWN_AFTER_SECONDS:
+            yield "container runtime is down"
+        if self._problem is not None:
+            yield self._problem
+        health = self._health()
+        if health is not None:
+            yield f"PLEG is not healthy: {health}"
+
+
+def _unless_true(status: cri.RuntimeStatus, wanted: str, problem: str) -> str | None:
+    """The problem with what the condition says of it, None if the condition is true."""
+    for condition in status.conditions:
+        if condition.type == wanted:
+            return None if condition.status else f"{problem}: {condition.reason} {condition.message}".rstrip()
+    return f"{problem}: no condition {wanted}"

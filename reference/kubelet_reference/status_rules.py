@@ -1,0 +1,208 @@
+"""The pure rules of status writing: which statuses are accepted, and what of them the API server gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from kubelet_reference import conditions, pods
+from kubelet_reference.container_statuses import LOST_AT_THE_END, unknown_end
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod, PodCondition, PodStatus
+
+__all__ = (
+    "dated",
+    "in_statuses",
+    "is_same",
+    "merged",
+    "resurrected",
+    "runs_nothing",
+    "with_final_states",
+    "with_limited_messages",
+)
+
+MESSAGE_BYTES = 12 * 1024
+"""Of the termination messages of one pod, shared evenly by its containers (STATUS-12)."""
+
+
+def in_statuses(status: PodStatus, change: Callable[[ContainerStatus], ContainerStatus]) -> PodStatus:
+    """The status with `change` applied to every container status."""
+
+    def changed(found: list[ContainerStatus] | None) -> list[ContainerStatus] | None:
+        return [change(one) for one in found] if found else found
+
+    return replace(
+        status,
+        initContainerStatuses=changed(status.initContainerStatuses),
+        containerStatuses=changed(status.containerStatuses),
+        ephemeralContainerStatuses=changed(status.ephemeralContainerStatuses),
+    )
+
+
+def _every(status: PodStatus) -> list[ContainerStatus]:
+    lists = (status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses)
+    return [one for found in lists for one in found or ()]
+
+
+def resurrected(pod: Pod, before: PodStatus, new: PodStatus) -> str | None:
+    """The container that had ended for good and now is shown otherwise: such a status is false (STATUS-10).
+
+    Under Always any container may come back, under OnFailure one that failed. Sidecars always may.
+    """
+    policy = pods.restart_policy(pod)
+    if policy == pods.ALWAYS:
+        return None
+    sidecars = {one.name for one in pods.init_containers(pod) if pods.is_sidecar(one)}
+    after = {one.name: one for one in _lasting(new)}
+    for one in _lasting(before):
+        ended, now = _end(one), after.get(one.name)
+        if ended is None or now is None or one.name in sidecars or _end(now) is not None:
+            continue
+        if policy == pods.NEVER or ended == 0:
+            return one.name
+    return None
+
+
+def _lasting(status: PodStatus) -> list[ContainerStatus]:
+    return [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
+
+
+def _end(status: ContainerStatus) -> int | None:
+    """The exit code of a container that is shown as terminated."""
+    return status.state.terminated.exitCode if status.state and status.state.terminated else None
+
+
+def dated(status: PodStatus, before: PodStatus, now: datetime) -> PodStatus:
+    """The status with startTime as ever, and transition times by those before (STATUS-08, STATUS-09)."""
+    return replace(
+        status,
+        startTime=before.startTime or status.startTime or now,
+        conditions=conditions.with_transition_times(status.conditions or (), before.conditions, now),
+    )
+
+
+def with_limited_messages(status: PodStatus) -> PodStatus:
+    """Termination messages cut to what the pod's containers have of the limit each (STATUS-12)."""
+    every = _every(status)
+    if not any(_message(one.state) or _message(one.lastState) for one in every):
+        return status
+    limit = MESSAGE_BYTES // len(every)
+    return in_statuses(
+        status,
+        lambda one: replace(one, state=_cut(one.state, limit), lastState=_cut(one.lastState, limit)),
+    )
+
+
+def _message(state: ContainerState | None) -> str:
+    return (state.terminated.message if state and state.terminated else None) or ""
+
+
+def _cut(state: ContainerState | None, limit: int) -> ContainerState | None:
+    message = _message(state).encode()
+    if state is None or state.terminated is None or len(message) <= limit:
+        return state
+    short = message[:limit].decode(errors="ignore")
+    return replace(state, terminated=replace(state.terminated, message=short))
+
+
+def is_same(one: PodStatus, other: PodStatus) -> bool:
+    """Whether two statuses agree in all that the kubelet sets: conditions of others do not count."""
+    return _owned_part(one) == _owned_part(other)
+
+
+def _owned_part(status: PodStatus) -> PodStatus:
+    return replace(status, conditions=[c for c in status.conditions or () if conditions.is_owned(c.type)])
+
+
+def merged(stored: PodStatus, new: PodStatus, *, could_run: bool, now: datetime) -> PodStatus:
+    """What the stored status becomes when the kubelet writes `new` over it.
+
+    Only the kubelet's own fields and conditions change (STATUS-06). A terminal phase is held back for as
+    long as containers of the pod could run (TERM-15), and once it is written the pod is not ready (TERM-31).
+    """
+    ends = pods.is_terminal_phase(new.phase) and not pods.is_terminal_phase(stored.phase)
+    told = stored if ends and could_run else new
+    phase = told.phase
+    result = replace(
+        stored,
+        phase=phase,
+        reason=told.reason,
+        message=told.message,
+        conditions=_merged_conditions(stored, new, now if ends else None) or None,
+        hostIP=new.hostIP,
+        hostIPs=new.hostIPs,
+        podIP=new.podIP,
+        podIPs=new.podIPs,
+        qosClass=new.qosClass,
+        startTime=new.startTime,
+        initContainerStatuses=new.initContainerStatuses,
+        containerStatuses=new.containerStatuses,
+        ephemeralContainerStatuses=new.ephemeralContainerStatuses,
+    )
+    return _not_ready(result, phase, now) if phase and pods.is_terminal_phase(phase) else result
+
+
+def _merged_conditions(stored: PodStatus, new: PodStatus, ended: datetime | None) -> list[PodCondition]:
+    """Those of others as stored, then the kubelet's; DisruptionTarget goes with the end only (STATUS-07)."""
+    theirs = [one for one in stored.conditions or () if not conditions.is_owned(one.type)]
+    disruption = conditions.condition(new.conditions, conditions.DISRUPTION_TARGET)
+    if disruption is not None and ended is not None:
+        theirs = conditions.put(theirs, replace(disruption, lastTransitionTime=ended))
+    return [*theirs, *(one for one in new.conditions or () if conditions.is_owned(one.type))]
+
+
+def _not_ready(status: PodStatus, phase: str, now: datetime) -> PodStatus:
+    found = status.conditions or []
+    for one in conditions.ended_conditions(phase):
+        known = conditions.condition(found, one.type)
+        same = known is not None and known.status == one.status
+        found = conditions.put(
+            found, replace(one, lastTransitionTime=known.lastTransitionTime if known and same else now)
+        )
+    return replace(status, conditions=found)
+
+
+def runs_nothing(status: PodStatus) -> bool:
+    """Whether no container is shown as running."""
+    return not any(one.state and one.state.running for one in _every(status))
+
+
+def with_final_states(pod: Pod, status: PodStatus) -> PodStatus:
+    """Every container that must have run is shown as ended, with an unknown end if nobody saw it (TERM-17).
+
+    App containers have run if the pod was initialized; of the init containers those up to the last that shows
+    a trace of a start, the first at least.
+    """
+    inits, apps = status.initContainerStatuses or [], status.containerStatuses or []
+    traces = [index for index, one in enumerate(inits) if _was_started(one)]
+    ran = max(traces, default=0) + 1
+    if _was_initialized(pod, status):
+        apps = _ended(apps)
+    return replace(
+        status,
+        initContainerStatuses=[*_ended(inits[:ran]), *inits[ran:]] or None,
+        containerStatuses=apps or None,
+    )
+
+
+def _was_started(status: ContainerStatus) -> bool:
+    waits = status.state is None or status.state.waiting is not None
+    return not waits or bool(status.lastState and status.lastState.terminated)
+
+
+def _was_initialized(pod: Pod, status: PodStatus) -> bool:
+    inits = status.initContainerStatuses
+    if not pods.init_containers(pod) or any(_was_started(one) for one in status.containerStatuses or ()):
+        return True
+    states = (inits[-1].state, inits[-1].lastState) if inits else ()
+    return any(state and state.terminated and state.terminated.exitCode == 0 for state in states)
+
+
+def _ended(statuses: Iterable[ContainerStatus]) -> list[ContainerStatus]:
+    end = unknown_end(LOST_AT_THE_END)
+    return [one if one.state and one.state.terminated else replace(one, state=end) for one in statuses]

@@ -1,0 +1,162 @@
+"""Stops containers, and pods as a whole.
+
+A pod is stopped from the inside out (TERM-01, SANDBOX-18). All its running containers are stopped at one
+time: for each the event Killing, then its preStop hook, then StopContainer with what is left of the grace.
+When every one of these has ended, well or not, each sandbox is stopped. Nothing is removed: the records stay
+for the status, and for the garbage collector.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+
+from kubelet_reference import pods
+from kubelet_reference.cri_errors import is_not_found, wrapped_text
+from kubelet_reference.events import Reason
+from kubelet_reference.hooks import HookError
+from kubelet_reference.results import KillReason
+from kubelet_reference.stop_timeout import base_grace, hook_grace, stop_timeout
+from kubelet_reference.sync_result import Action, ActionResult, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lightkube.models.core_v1 import LifecycleHandler, Pod
+
+    from kubelet_reference.hooks import Hooks
+    from kubelet_reference.pods import AnyContainer
+    from kubelet_reference.runtime_tools import RuntimeTools
+    from kubelet_reference.versions import Behaviour
+
+__all__ = ("ContainerKill", "Terminator")
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerKill:
+    """A container to stop: why, the text of its event ("" is the usual one), and a grace set from above."""
+
+    pod: Pod
+    container_id: str
+    name: str
+    reason: KillReason = KillReason.UNKNOWN
+    message: str = ""
+    grace_override: int | None = None
+
+
+class Terminator:
+    """Stops what runs; every method tells the outcome and raises nothing."""
+
+    def __init__(
+        self,
+        tools: RuntimeTools,
+        hooks: Hooks,
+        timeout: Callable[[int, int | None, float, Behaviour], int] = stop_timeout,
+    ) -> None:
+        self._client = tools.client
+        self._recorder = tools.recorder
+        self._clock = tools.clock
+        self._behaviour = tools.behaviour
+        self._hooks = hooks
+        self._stop_timeout = timeout
+        self._left: dict[asyncio.Task[None], None] = {}
+        """Hooks that outlast the grace: they are not waited for, and not ended either."""
+
+    async def kill_pod(
+        self, pod: Pod, kills: Sequence[ContainerKill], sandbox_ids: Sequence[str]
+    ) -> tuple[ActionResult, ...]:
+        """Stop containers, then sandboxes, even if a container's stop failed (SANDBOX-26)."""
+        containers = await self.kill_containers(kills)
+        return (*containers, *await self.stop_sandboxes(pod, sandbox_ids))
+
+    async def kill_containers(self, kills: Sequence[ContainerKill]) -> Sequence[ActionResult]:
+        """Stop containers, all at one time (TERM-02, HOOK-14)."""
+        return await asyncio.gather(*(self.kill_container(kill) for kill in kills))
+
+    async def stop_sandboxes(self, pod: Pod, sandbox_ids: Sequence[str]) -> Sequence[ActionResult]:
+        """Stop each sandbox, ready or not, whatever becomes of the others (SANDBOX-04, SANDBOX-19)."""
+        return [await self._stop_sandbox(pod, sandbox_id) for sandbox_id in sandbox_ids]
+
+    async def kill_container(self, kill: ContainerKill) -> ActionResult:
+        """Stop one container, its preStop hook first; one that is gone counts as stopped (TERM-10)."""
+        container = pods.container(kill.pod, kill.name)
+        if container is None:
+            return self._unknown_to_spec(kill)
+        base = self.base_grace(kill, container)
+        text = kill.message or f"Stopping container {kill.name}"
+        self._recorder.normal(kill.pod, Reason.KILLING, text, kill.name, container_id=kill.container_id)
+        began = self._clock.monotonic()
+        await self._pre_stop(kill, container, hook_grace(base, kill.grace_override, self._behaviour))
+        waited = self._clock.monotonic() - began
+        timeout = self._stop_timeout(base, kill.grace_override, waited, self._behaviour)
+        try:
+            await self._client.stop_container(kill.container_id, timeout)
+        except grpc.RpcError as error:
+            if not is_not_found(error):
+                return _failed_kill(kill, wrapped_text(error))
+        return ActionResult(Action.KILL_CONTAINER, kill.name)
+
+    def base_grace(self, kill: ContainerKill, container: AnyContainer) -> int:
+        """The grace period before anything is taken off it (TERM-03)."""
+        return base_grace(kill.pod, container, kill.reason)
+
+    async def _pre_stop(self, kill: ContainerKill, container: AnyContainer, limit: int) -> None:
+        """Run the preStop hook, `limit` seconds at most; its failure changes nothing (HOOK-05, HOOK-06)."""
+        handler = container.lifecycle.preStop if container.lifecycle else None
+        if handler is None or not self.runs_hook(limit):
+            return
+        try:
+            await self._within(limit, kill, container, handler)
+        except HookError:
+            # The event does not tell what the hook printed: that may be secret (EVENTS-04).
+            self._recorder.warning(kill.pod, Reason.FAILED_PRE_STOP_HOOK, "PreStopHook failed", kill.name)
+
+    def runs_hook(self, grace: int) -> bool:
+        """Whether there is time for a preStop hook: none at a grace of 0 (TERM-07)."""
+        return grace > 0
+
+    async def _within(
+        self, limit: int, kill: ContainerKill, container: AnyContainer, handler: LifecycleHandler
+    ) -> None:
+        """Wait for the hook as long as `limit` allows, then leave it to itself (TERM-06)."""
+        hook = asyncio.create_task(self._hooks.run(kill.pod, container, kill.container_id, handler))
+        try:
+            done, _ = await asyncio.wait((hook,), timeout=limit)
+        except asyncio.CancelledError:
+            hook.cancel()
+            raise
+        if done:
+            hook.result()
+            return
+        self._left[hook] = None
+        hook.add_done_callback(self._forget)
+
+    def _forget(self, hook: asyncio.Task[None]) -> None:
+        self._left.pop(hook, None)
+        if not hook.cancelled():
+            # Asking for the exception marks it as seen.
+            hook.exception()
+
+    def _unknown_to_spec(self, kill: ContainerKill) -> ActionResult:
+        """What the spec does not have cannot be stopped by it (TERM-13)."""
+        what = (
+            f"failed to get containerSpec {kill.name} (id={kill.container_id}) in pod {pods.name(kill.pod)}"
+        )
+        return _failed_kill(kill, f"{what} when killing container for reason {kill.message}")
+
+    async def _stop_sandbox(self, pod: Pod, sandbox_id: str) -> ActionResult:
+        try:
+            await self._client.stop_sandbox(sandbox_id)
+        except grpc.RpcError as error:
+            if not is_not_found(error):
+                return ActionResult(
+                    Action.KILL_SANDBOX, pods.uid(pod), Failure.KILL_SANDBOX, wrapped_text(error)
+                )
+        return ActionResult(Action.KILL_SANDBOX, pods.uid(pod))
+
+
+def _failed_kill(kill: ContainerKill, text: str) -> ActionResult:
+    return ActionResult(Action.KILL_CONTAINER, kill.name, Failure.KILL_CONTAINER, text)

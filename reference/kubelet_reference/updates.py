@@ -1,0 +1,125 @@
+"""What a pod worker is told, and what a round of it may run into."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from kubelet_reference import pods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from lightkube.models.core_v1 import Pod, PodStatus
+
+    from kubelet_reference.records import ListedPod
+
+__all__ = ("KillOptions", "NetworkNotReady", "SyncFailed", "Update", "UpdateKind", "WaitCut", "Waits")
+
+T = TypeVar("T")
+
+
+class SyncFailed(Exception):  # noqa: N818 - the round failed, the kubelet is fine
+    """A round could not do all that it should; it is tried again."""
+
+
+class NetworkNotReady(SyncFailed):
+    """The pod needs a network that is not there yet: tried again after a second, not ten (SYNC-09)."""
+
+
+class WaitCut(SyncFailed):
+    """What the round waited for is no longer worth waiting for."""
+
+
+class UpdateKind(StrEnum):
+    """Why a worker is told of its pod."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    SYNC = "sync"
+    KILL = "kill"
+
+
+@dataclass(frozen=True, slots=True)
+class KillOptions:
+    """How a pod shall be killed, and who waits for it.
+
+    `grace_override` is in seconds. `status` changes the status written first, such as to Failed and Evicted.
+    `done` is set when nothing of the pod runs any more.
+    """
+
+    grace_override: int | None = None
+    evict: bool = False
+    status: Callable[[PodStatus], PodStatus] | None = None
+    done: asyncio.Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """News of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
+
+    `start_time` is when the kubelet heard of it, in seconds of its clock.
+    """
+
+    kind: UpdateKind
+    pod: Pod | None = None
+    mirror: Pod | None = None
+    running: ListedPod | None = None
+    kill: KillOptions | None = None
+    start_time: float | None = None
+
+    @property
+    def uid(self) -> str:
+        """The UID of the pod that it is about."""
+        if self.pod is not None:
+            return pods.uid(self.pod)
+        return self.running.uid if self.running is not None else ""
+
+    @property
+    def full_name(self) -> str:
+        """The pod's name and namespace, joined."""
+        if self.pod is not None:
+            return pods.full_name(self.pod)
+        return f"{self.running.name}_{self.running.namespace}" if self.running is not None else ""
+
+
+class Waits:
+    """What one round waits for besides the runtime; a termination cuts it short (WORK-06).
+
+    Calls to the runtime do not go through it: what has begun there is awaited (TERM-26).
+    """
+
+    def __init__(self) -> None:
+        self._is_cut = False
+        self._waiting: asyncio.Task[Any] | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether nothing is worth waiting for any more."""
+        return self._is_cut
+
+    def cut(self) -> None:
+        """End the wait in progress, and let no other one begin."""
+        self._is_cut = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`; raises `WaitCut` when cut."""
+        if self._is_cut:
+            work.close()
+            raise WaitCut("the pod's termination was asked for")
+        task = asyncio.ensure_future(work)
+        self._waiting = task
+        try:
+            return await task
+        except asyncio.CancelledError:
+            me = asyncio.current_task()
+            if me is not None and me.cancelling():
+                raise
+            raise WaitCut("the pod's termination was asked for") from None
+        finally:
+            self._waiting = None

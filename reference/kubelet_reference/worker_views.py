@@ -1,0 +1,81 @@
+"""What other rooms may know about the pod workers: when is it safe to do what (table 27.6).
+
+    sync          terminating begins   all stopped      cleaned up        forgotten
+    |-------------|--------------------|----------------|-----------------|
+    could have running containers .....|
+                  containers should be terminating ........................
+                                       runtime should be removed ..........
+                                       content should be removed (deleted) .
+                                                        should be finished .
+
+A pod without a worker is undecided before the first housekeeping, for it may be that its source has not
+spoken yet; after that it counts as gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_reference.worker_states import State
+
+if TYPE_CHECKING:
+    from kubelet_reference.static_names import StaticNames
+    from kubelet_reference.worker import Worker
+
+__all__ = ("WorkerViews",)
+
+
+class WorkerViews:
+    """The questions; the pod workers themselves inherit them."""
+
+    _names: StaticNames
+
+    def __init__(self) -> None:
+        self._workers: dict[str, Worker] = {}
+        self._is_synced = False
+
+    def could_have_running_containers(self, uid: str) -> bool:
+        """Whether a container of the pod may run: no terminal phase may be published (TERM-15)."""
+        worker = self._workers.get(uid)
+        return not self._is_synced if worker is None else not worker.has_ended
+
+    def is_pod_known_terminated(self, uid: str) -> bool:
+        """Whether a worker says that nothing of the pod runs any more: it needs no room on the node."""
+        worker = self._workers.get(uid)
+        return worker is not None and worker.has_ended
+
+    def is_termination_requested(self, uid: str) -> bool:
+        """Whether the pod is ending: nothing new may be set up for it."""
+        worker = self._workers.get(uid)
+        return worker is not None and worker.is_ending
+
+    def should_pod_containers_be_terminating(self, uid: str) -> bool:
+        """Whether a terminating round has begun: whatever runs is on its way out."""
+        worker = self._workers.get(uid)
+        return self._is_synced if worker is None else worker.terminating_begun or worker.has_ended
+
+    def should_runtime_be_removed(self, uid: str) -> bool:
+        """Whether all containers have stopped, so that volumes may go (WORK-31)."""
+        worker = self._workers.get(uid)
+        return self._is_synced if worker is None else worker.has_ended
+
+    def should_content_be_removed(self, uid: str) -> bool:
+        """Whether folders, logs and dead containers may go: the pod is evicted, or deleted and stopped."""
+        worker = self._workers.get(uid)
+        if worker is None:
+            return self._is_synced
+        return worker.is_evicted or (worker.is_deleted and worker.has_ended)
+
+    def should_be_finished(self, uid: str) -> bool:
+        """Whether cleaning up is over too: the API object may be deleted for good (TERM-18)."""
+        worker = self._workers.get(uid)
+        return self._is_synced if worker is None else worker.state is State.FINISHED
+
+    def is_static_pod_ending(self, full_name: str) -> bool:
+        """Whether the static pod that holds the name is being stopped; its mirror stays (STATIC-15)."""
+        worker = self._workers.get(self._names.holder(full_name) or "")
+        return worker is not None and worker.is_ending and not worker.has_ended
+
+    def _still_waits(self, uid: str) -> bool:
+        worker = self._workers.get(uid)
+        return worker is not None and worker.state is State.WAITING

@@ -1,0 +1,142 @@
+"""The disk in memory behaves as a real one, with a folder's changes told in order."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kubelet_fakes.clock import run
+from kubelet_fakes.disk import MemoryDisk
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+
+def filled() -> MemoryDisk:
+    """A disk with one file in one folder."""
+    disk = MemoryDisk()
+    disk.make_folder("/etc/pods")
+    disk.write("/etc/pods/a.yaml", b"a")
+    return disk
+
+
+def test_files_and_folders() -> None:
+    """What was written is read, names are sorted, and folders are told from files."""
+    disk = filled()
+    disk.write("/etc/pods//b.yaml", b"")
+    disk.make_folder("/etc/pods/more/still/")
+    disk.write("/etc/pods/a.yaml", b"new")
+
+    assert disk.read("/etc/pods/a.yaml") == b"new"
+    assert disk.names("/etc/pods") == ["a.yaml", "b.yaml", "more"]
+    assert disk.names("/") == ["etc"]
+    assert [disk.is_folder(path) for path in ("/", "/etc/pods/more", "/etc/pods/a.yaml", "/x")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_removing_takes_everything_below() -> None:
+    """A folder goes with all in it; what is not there is fine; the root stays."""
+    disk = filled()
+    for path in ("/etc", "/etc", "/nowhere/x", "/"):
+        disk.remove(path)
+
+    assert disk.names("/") == []
+    disk.make_folder("/etc/pods")
+    assert disk.names("/etc/pods") == []
+
+
+#: A misuse, and the error that a real disk has for it.
+MISUSES: dict[str, tuple[Callable[[MemoryDisk], object], type[Exception]]] = {
+    "names-of-nothing": (lambda disk: disk.names("/x"), FileNotFoundError),
+    "read-nothing": (lambda disk: disk.read("/x"), FileNotFoundError),
+    "read-in-nothing": (lambda disk: disk.read("/x/y"), FileNotFoundError),
+    "write-in-nothing": (lambda disk: disk.write("/x/y", b""), FileNotFoundError),
+    "watch-nothing": (lambda disk: disk.changes("/x"), FileNotFoundError),
+    "read-folder": (lambda disk: disk.read("/etc"), IsADirectoryError),
+    "write-folder": (lambda disk: disk.write("/etc", b""), IsADirectoryError),
+    "names-of-file": (lambda disk: disk.names("/etc/pods/a.yaml"), NotADirectoryError),
+    "folder-in-file": (lambda disk: disk.make_folder("/etc/pods/a.yaml/b"), NotADirectoryError),
+    "write-in-file": (lambda disk: disk.write("/etc/pods/a.yaml/b", b""), NotADirectoryError),
+    "relative": (lambda disk: disk.read("etc"), ValueError),
+}
+
+
+@pytest.mark.parametrize(("call", "error"), MISUSES.values(), ids=MISUSES)
+def test_errors_are_those_of_a_real_disk(
+    call: Callable[[MemoryDisk], object], error: type[Exception]
+) -> None:
+    """Each misuse raises the error that the system has for it."""
+    with pytest.raises(error):
+        call(filled())
+
+
+def test_changes_are_told_by_name() -> None:
+    """Every entry written, made or removed after the call is named, once a time; other folders are silent."""
+
+    async def main() -> list[str]:
+        disk = filled()
+        changes = disk.changes("/etc/pods")
+        disk.write("/etc/pods/b.yaml", b"")
+        disk.write("/etc/pods/b.yaml", b"b")
+        disk.make_folder("/etc/pods/c")
+        disk.write("/etc/pods/c/d.yaml", b"")
+        disk.remove("/etc/pods/a.yaml")
+        disk.remove("/etc/pods/a.yaml")
+        disk.remove("/etc")
+        disk.make_folder("/etc/pods")
+        disk.write("/etc/pods/e.yaml", b"")
+        return [name async for name in changes]
+
+    assert run(main()) == ["b.yaml", "b.yaml", "c", "a.yaml"]
+
+
+def test_reader_waits_for_changes() -> None:
+    """Who iterates sleeps until something happens, and stops for good when it leaves."""
+
+    async def first(changes: AsyncIterator[str]) -> str:
+        return await anext(changes)
+
+    async def main() -> tuple[bool, str, list[str]]:
+        disk = filled()
+        changes = disk.changes("/etc/pods")
+        reader = asyncio.create_task(first(changes))
+        await asyncio.wait([reader], timeout=60)
+        waited = not reader.done()
+        disk.write("/etc/pods/x", b"")
+        name = await reader
+        await changes.aclose()  # type: ignore[attr-defined]
+        disk.write("/etc/pods/y", b"")
+        return waited, name, [each async for each in changes]
+
+    assert run(main()) == (True, "x", [])
+
+
+def test_broken_paths_fail() -> None:
+    """While a path is broken every call at it or below it fails, and nothing beside it."""
+    disk = filled()
+    with disk.broken("/etc/pods", errno.EACCES):
+        for call in (disk.names, disk.read, disk.remove, disk.is_folder):
+            with pytest.raises(PermissionError):
+                call("/etc/pods/a.yaml" if call is disk.read else "/etc/pods")
+        disk.make_folder("/etc/pods2")
+
+    assert disk.read("/etc/pods/a.yaml") == b"a"
+
+
+def test_listener_hears_what_happened() -> None:
+    """A trace hears each write, folder and removal; a folder goes as one."""
+    told: list[tuple[str, str]] = []
+    disk = MemoryDisk(lambda op, path: told.append((op, path)))
+    disk.make_folder("/a/b")
+    disk.write("/a/b/c", b"")
+    disk.make_folder("/a")
+    disk.remove("/a")
+
+    assert told == [("make", "/a"), ("make", "/a/b"), ("write", "/a/b/c"), ("remove", "/a")]
