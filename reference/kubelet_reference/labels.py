@@ -87,8 +87,8 @@ def container_annotations(pod: Pod, container: AnyContainer, restarts: int, dige
     return found
 
 
-def container_record(status: cri.ContainerStatus) -> ContainerRecord:
-    """The container that the runtime describes.
+def container_record(status: cri.ContainerStatus, message: str | None = None) -> ContainerRecord:
+    """The container that the runtime describes; `message` replaces the runtime's own.
 
     Its restart count is that of its annotation; one that another client made has none (0).
     """
@@ -105,7 +105,7 @@ def container_record(status: cri.ContainerStatus) -> ContainerRecord:
         finished_at=status.finished_at,
         exit_code=status.exit_code,
         reason=status.reason,
-        message=status.message,
+        message=status.message if message is None else message,
         image=status.image.image,
         image_ref=status.image_ref,
         image_id=status.image_id,

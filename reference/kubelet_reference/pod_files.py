@@ -99,6 +99,19 @@ class PodFiles:
             if other == name or other.startswith(f"{name}."):
                 self._disk.remove(posixpath.join(folder, other))
 
+    def log_directories(self) -> dict[str, str]:
+        """The pods' log folders by path, each with the UID that its name ends with."""
+        root = self._settings.pod_logs_dir
+        try:
+            names = self._disk.names(root)
+        except FileNotFoundError:
+            return {}
+        return {f"{root}/{name}": name.rpartition("_")[2] for name in names}
+
+    def remove(self, path: str) -> None:
+        """Remove a folder with everything in it."""
+        self._disk.remove(path)
+
     def mounts(self, pod: Pod, container: AnyContainer, pod_ips: tuple[str, ...]) -> list[cri.Mount]:
         """What is mounted into a new instance: volumes, the hosts file, a fresh file for its last words."""
         found = [self._volume_mount(pod, one) for one in container.volumeMounts or ()]

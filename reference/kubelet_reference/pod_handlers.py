@@ -1,4 +1,4 @@
-"""What the sync loop does with pods that the sources add, change and remove."""
+"""What the sync loop does with pods that the sources add, change, remove and report (LOOP-14 to LOOP-16)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from lightkube.models.core_v1 import PodStatus
 
-from kubelet_reference import pods
-from kubelet_reference.conditions import is_ready_as_shown
+from kubelet_reference import conditions, pods
 from kubelet_reference.qos import qos_class
 from kubelet_reference.updates import Update, UpdateKind
 
@@ -28,3 +27,137 @@ if TYPE_CHECKING:
     from kubelet_reference.status_manager import StatusManager
 
 __all__ = ("HandlerTools", "PodHandlers")
+
+EVICTED = "Evicted"
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerTools:
+    """What the handlers work with.
+
+    `all_sources_seen` tells whether every source has had its say; `clear_away` removes all dead containers of
+    a pod, by UID.
+    """
+
+    manager: PodManager
+    workers: PodWorkers
+    activity: PodActivity
+    admission: Admission
+    statuses: StatusManager
+    deadlines: Deadlines
+    recorder: Recorder
+    clock: Clock
+    all_sources_seen: Callable[[], bool]
+    clear_away: Callable[[str], None]
+
+
+class PodHandlers:
+    """Keeps the pod manager up to date, and tells the workers."""
+
+    def __init__(self, tools: HandlerTools) -> None:
+        self._tools = tools
+
+    def add(self, added: Iterable[Pod]) -> None:
+        """New pods, the oldest first: who came first gets the room (LOOP-14)."""
+        for pod in sorted(added, key=_created):
+            # All pods but this one: what is already there was there before it.
+            others = self._tools.manager.pods()
+            self._take(pod)
+            if pods.is_mirror(pod):
+                self._tell_static(pod)
+            elif self.needs_admission(pod) and (rejection := self.rejection(pod, others)) is not None:
+                self.reject(pod, rejection)
+            else:
+                self._tell(pod, UpdateKind.CREATE)
+
+    def update(self, changed: Iterable[Pod]) -> None:
+        """Pods that changed, those whose deletion was asked for among them (LOOP-15, ADMIT-01)."""
+        for pod in changed:
+            self._take(pod)
+            self._tell_of(pod)
+
+    def remove(self, gone: Iterable[Pod]) -> None:
+        """Pods that their source wants no more: they are killed (CONFIG-17)."""
+        for pod in gone:
+            self._tools.manager.remove(pod)
+            self._tools.deadlines.forget(pod)
+            if pods.is_mirror(pod):
+                self._tell_static(pod)
+            elif self.may_remove():
+                self._tell(pod, UpdateKind.KILL)
+
+    def reconcile(self, reported: Iterable[Pod]) -> None:
+        """Pods of which only the status at the API server changed (CONFIG-16)."""
+        for pod in reported:
+            self._tools.manager.update(pod)
+            if self.readiness_differs(pod):
+                self._tell_of(pod, UpdateKind.SYNC)
+            if pod.status is not None and pod.status.reason == EVICTED:
+                self._tools.clear_away(pods.uid(pod))
+
+    def sync(self, uids: Iterable[str]) -> None:
+        """Pods that something happened to; those that are not wanted any more are left alone (LOOP-09)."""
+        for uid in uids:
+            pod = self._tools.manager.by_uid(uid)
+            if pod is not None:
+                self._tell(pod, UpdateKind.SYNC)
+
+    def needs_admission(self, pod: Pod) -> bool:
+        """Whether the pod may be refused: not one that is over or ending anyway (ADMIT-05)."""
+        is_ending = self._tools.workers.is_termination_requested(pods.uid(pod))
+        return not is_ending and not pods.is_terminal_phase(pods.phase(pod))
+
+    def rejection(self, pod: Pod, others: Iterable[Pod]) -> Rejection | None:
+        """Why the pod cannot run beside the others that are active (ADMIT-04)."""
+        return self._tools.admission.admit(pod, self._tools.activity.active(others))
+
+    def reject(self, pod: Pod, rejection: Rejection) -> None:
+        """Fail the pod for good; no worker is told, so nothing of it is ever started (ADMIT-02)."""
+        self._tools.recorder.warning(pod, rejection.reason, rejection.message)
+        status = PodStatus(
+            phase=pods.FAILED,
+            reason=rejection.reason,
+            message=f"Pod was rejected: {rejection.message}",
+            qosClass=qos_class(pod),
+        )
+        self._tools.statuses.set_pod_status(pod, status)
+
+    def may_remove(self) -> bool:
+        """Whether pods may be killed for not being wanted; if not, housekeeping does it later (LOOP-08)."""
+        return self._tools.all_sources_seen()
+
+    def readiness_differs(self, pod: Pod) -> bool:
+        """Whether readiness gates make the Ready condition another one than the API server shows."""
+        status = pod.status
+        if status is None or not pods.spec(pod).readinessGates:
+            return False
+        shown = conditions.condition(status.conditions, conditions.READY)
+        expected = conditions.ready(pod, status)
+        return shown is not None and (shown.status, shown.message) != (expected.status, expected.message)
+
+    def _take(self, pod: Pod) -> None:
+        self._tools.manager.update(pod)
+        if not pods.is_mirror(pod):
+            self._tools.deadlines.watch(pod)
+
+    def _tell_of(self, pod: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
+        if pods.is_mirror(pod):
+            self._tell_static(pod, kind)
+        else:
+            self._tell(pod, kind)
+
+    def _tell_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
+        """A mirror is never run: its static pod has a look (CONFIG-15)."""
+        pod = self._tools.manager.static_of(mirror)
+        if pod is not None:
+            self._tell(pod, kind)
+
+    def _tell(self, pod: Pod, kind: UpdateKind) -> None:
+        mirror = self._tools.manager.mirror_of(pod)
+        self._tools.workers.update_pod(Update(kind, pod, mirror, start_time=self._tools.clock.monotonic()))
+
+
+def _created(pod: Pod) -> datetime:
+    created = pods.metadata(pod).creationTimestamp
+    return created if isinstance(created, datetime) else _LONG_AGO

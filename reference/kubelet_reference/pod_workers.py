@@ -129,9 +129,7 @@ class PodWorkers(WorkerViews):
     No task waits: one is started when a worker has something to do, and ends when nothing is pending.
     """
 
-    def __init__(
-        self, rounds: Rounds, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules
-    ) -> None:
+    def __init__(self, rounds: Rounds, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
         super().__init__()
         self._rounds = rounds
         self._cache = cache
@@ -186,6 +184,11 @@ class PodWorkers(WorkerViews):
             elif worker.restart_requested:
                 self._step(worker, Event.RESTART, None)
         return {uid: worker.known(is_orphan=uid not in wanted) for uid, worker in self._workers.items()}
+
+    def known(self, uid: str) -> KnownPod | None:
+        """The pod's worker, None if it has none."""
+        worker = self._workers.get(uid)
+        return worker.known(is_orphan=False) if worker is not None else None
 
     def _with_known_spec(self, worker: Worker, update: Update) -> Update:
         """The update with the last known spec, if the runtime's view was all that it had (WORK-26)."""

@@ -28,6 +28,7 @@ __all__ = (
     "ManifestUrl",
     "PlainAnswerError",
     "PodEvent",
+    "Ports",
     "RuntimeService",
     "WatchEvent",
 )
@@ -254,3 +255,22 @@ class ManifestUrl(Protocol):
     async def fetch(self, url: str, *, timeout: float) -> tuple[int, bytes]:
         """The HTTP status and the body; raises `FetchError` when there is no answer."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The world of one kubelet.
+
+    `api` is None on a node without an API server, `url` where no manifests come from a URL, `http` where no
+    hook can be sent over HTTP.
+    """
+
+    clock: Clock
+    chance: Chance
+    runtime: RuntimeService
+    images: ImageService
+    events: EventSink
+    disk: Disk
+    api: ApiServer | None = None
+    url: ManifestUrl | None = None
+    http: HttpGet | None = None

@@ -19,38 +19,269 @@ the pass has failed if one of them has (SYNC-23).
 
 from __future__ import annotations
 
-import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import grpc
-
 from kubelet_reference import pods
-from kubelet_reference.backoff import BASE_SECONDS, Backoff
-from kubelet_reference.container_hash import container_hash
-from kubelet_reference.cri_errors import NoStatus, error_text, wrapped_text
 from kubelet_reference.events import Reason
-from kubelet_reference.go_text import duration_text, pod_text, quoted
-from kubelet_reference.labels import sandbox_record
+from kubelet_reference.go_text import pod_text
 from kubelet_reference.pod_actions import Situation, compute_actions, sandbox_changed
 from kubelet_reference.records import ContainerState
 from kubelet_reference.restored import runtime_pod
 from kubelet_reference.sandbox_config import sandbox_config
-from kubelet_reference.sandbox_ips import ips_of
+from kubelet_reference.sandbox_maker import NotWantedAnyMoreError, SandboxError
 from kubelet_reference.start_container import PodToStart
 from kubelet_reference.sync_result import Action, ActionResult, Failure, StartError, SyncResult
 from kubelet_reference.termination import ContainerKill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from cri_api.v1 import api_pb2 as cri
     from lightkube.models.core_v1 import Pod, Secret
 
+    from kubelet_reference.crash_backoff import CrashBackoff
     from kubelet_reference.pod_actions import Actions, Kill, SandboxChange
     from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord, ListedPod, PodRecords
+    from kubelet_reference.record_remover import RecordRemover
+    from kubelet_reference.records import ListedPod, PodRecords
     from kubelet_reference.results import ProbeOutcome
+    from kubelet_reference.runtime_reader import RuntimeReader
     from kubelet_reference.runtime_tools import RuntimeTools
+    from kubelet_reference.sandbox_maker import SandboxMaker
     from kubelet_reference.start_container import ContainerStarter
     from kubelet_reference.termination import Terminator
+
+__all__ = ("Decisions", "Hands", "RuntimeManager")
+
+APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
+"""The kinds of containers, as metrics call them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What step 1 decides with: two pure functions, and what probes say of a container's id."""
+
+    liveness: Callable[[str], ProbeOutcome | None]
+    startup: Callable[[str], ProbeOutcome | None]
+    sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
+    compute_actions: Callable[[Situation], Actions] = compute_actions
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """Who carries out the steps."""
+
+    reader: RuntimeReader
+    sandboxes: SandboxMaker
+    starter: ContainerStarter
+    terminator: Terminator
+    backoff: CrashBackoff
+    remover: RecordRemover
+
+
+class _PassEndedError(Exception):
+    """The pass ends here; its results tell why."""
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One pass over a pod, and the results of its actions so far."""
+
+    pod: Pod
+    records: PodRecords
+    secrets: Sequence[Secret]
+    results: list[ActionResult] = field(default_factory=list[ActionResult])
+    problem: str = ""
+
+    def note(self, results: Iterable[ActionResult]) -> None:
+        """Keep the results of kills; a failed one ends the pass."""
+        before = len(self.results)
+        self.results.extend(results)
+        if any(result.reason is not None for result in self.results[before:]):
+            raise _PassEndedError
+
+    def result(self) -> SyncResult:
+        """What has become of it."""
+        return SyncResult(tuple(self.results), self.problem)
+
+
+class RuntimeManager:
+    """The kubelet's view of the runtime: pods, not calls."""
+
+    def __init__(self, tools: RuntimeTools, hands: Hands, decisions: Decisions) -> None:
+        self._recorder = tools.recorder
+        self._metrics = tools.metrics
+        self._settings = tools.settings
+        self._behaviour = tools.behaviour
+        self._hands = hands
+        self._decisions = decisions
+
+    async def sync_pod(
+        self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
+    ) -> SyncResult:
+        """One pass over a pod that is meant to run; `records.ips` are the IPs that its status shows."""
+        now = _Pass(pod, records, pull_secrets)
+        with suppress(_PassEndedError):
+            await self._seven_steps(now)
+        return now.result()
+
+    async def _seven_steps(self, now: _Pass) -> None:
+        actions = self.decide(now.pod, now.records)  # 1
+        if actions.kill_pod:
+            await self._kill_whole_pod(now, actions)  # 2
+        else:
+            await self._kill_containers(now, actions)  # 3
+        if self._has_work(actions):
+            into = await self._ready_sandbox(now, actions)  # 4
+            await self._start_ephemeral(now, into, actions)  # 5
+            await self._start_next_init(now, into, actions)  # 6
+            await self._start_apps(now, into, actions)  # 7
+
+    # Step 1
+
+    def decide(self, pod: Pod, records: PodRecords) -> Actions:
+        """What is to be done; a replaced sandbox is told (SANDBOX-09)."""
+        change = self._decisions.sandbox_changed(pod, records)
+        actions = self._decisions.compute_actions(
+            Situation(
+                pod, records, self._decisions.liveness, self._decisions.startup, self._behaviour, change
+            )
+        )
+        if actions.create_sandbox and actions.old_sandbox_id:
+            text = "Pod sandbox changed, it will be killed and re-created."
+            self._recorder.normal(pod, Reason.SANDBOX_CHANGED, text)
+        return actions
+
+    def _has_work(self, actions: Actions) -> bool:
+        """Whether something is to be made: a pod that was killed for good gets nothing any more."""
+        if actions.kill_pod:
+            return actions.create_sandbox
+        return bool(actions.ephemeral or actions.next_init or actions.to_start)
+
+    # Step 2
+
+    async def _kill_whole_pod(self, now: _Pass, actions: Actions) -> None:
+        """Stop everything; only if that succeeded may a new sandbox come (SANDBOX-04, SYNC-24)."""
+        killed = await self.kill_pod(now.pod, now.records, None)
+        now.note(killed.results)
+        if actions.create_sandbox:
+            await self._hands.remover.purge_init_containers(now.pod, now.records)
+
+    # Step 3
+
+    async def _kill_containers(self, now: _Pass, actions: Actions) -> None:
+        """Stop the containers that are not to go on as they are, one after another (RESTART-11)."""
+        for kill in actions.to_kill:
+            now.note([await self._hands.terminator.kill_container(_as_kill(now.pod, kill))])
+        await self._hands.remover.prune_init_containers(now.pod, now.records)
+
+    # Step 4
+
+    async def _ready_sandbox(self, now: _Pass, actions: Actions) -> PodToStart:
+        """The sandbox to start containers in, made if need be."""
+        config = sandbox_config(now.pod, actions.attempt, self._settings)
+        sandbox_id, ips = actions.sandbox_id, now.records.ips
+        if actions.create_sandbox:
+            sandbox_id, ips = await self._new_sandbox(now, config)
+        return PodToStart(now.pod, now.records, sandbox_id, config, ips, now.secrets)
+
+    async def _new_sandbox(self, now: _Pass, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
+        """Make a sandbox; its id, and the IPs for its containers (SYNC-12)."""
+        target = pod_text(now.pod)
+        try:
+            sandbox_id = await self._hands.sandboxes.make(now.pod, config)
+        except SandboxError as error:
+            failed = ActionResult(Action.CREATE_SANDBOX, target, Failure.CREATE_SANDBOX, str(error))
+            now.results.append(failed)
+            raise _PassEndedError from error
+        except NotWantedAnyMoreError as error:
+            raise _PassEndedError from error
+        now.results.append(ActionResult(Action.CREATE_SANDBOX, target))
+        try:
+            found = await self._hands.sandboxes.ips(now.pod, sandbox_id)
+        except SandboxError as error:
+            now.problem = str(error)
+            raise _PassEndedError from error
+        return sandbox_id, now.records.ips if pods.host_network(now.pod) else found
+
+    # Steps 5 to 7
+
+    async def _start_ephemeral(self, now: _Pass, into: PodToStart, actions: Actions) -> None:
+        """Failures stay without consequence for the others (EPH-04)."""
+        for container in actions.ephemeral:
+            await self._start(now, into, container, EPHEMERAL)
+
+    async def _start_next_init(self, now: _Pass, into: PodToStart, actions: Actions) -> None:
+        """If it cannot be started, the pass ends (SYNC-05)."""
+        if actions.next_init is not None and not await self._start(now, into, actions.next_init, INIT):
+            raise _PassEndedError
+
+    async def _start_apps(self, now: _Pass, into: PodToStart, actions: Actions) -> None:
+        """One after another in spec order; a failure does not keep the next from its try (SYNC-04)."""
+        for container in actions.to_start:
+            await self._start(now, into, container, APP)
+
+    async def _start(self, now: _Pass, into: PodToStart, container: AnyContainer, kind: str) -> bool:
+        """Start one container if its back-off allows it; whether it was started."""
+        try:
+            self._hands.backoff.admit(now.pod, container, now.records)
+            await self._counted_start(into, container, kind)
+        except StartError as error:
+            failed = ActionResult(Action.START_CONTAINER, container.name, error.reason, str(error))
+            now.results.append(failed)
+            return False
+        now.results.append(ActionResult(Action.START_CONTAINER, container.name))
+        return True
+
+    async def _counted_start(self, into: PodToStart, container: AnyContainer, kind: str) -> None:
+        """What the back-off has refused does not count as a start (METRIC-02)."""
+        self._metrics.started_containers.labels(kind).inc()
+        try:
+            await self._hands.starter.start(into, container)
+        except StartError as error:
+            self._metrics.started_containers_errors.labels(kind, error.reason).inc()
+            raise
+
+    # Beside the passes
+
+    async def kill_pod(
+        self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
+    ) -> SyncResult:
+        """Stop all running containers of a pod, then all its sandboxes; nothing is removed (SANDBOX-18).
+
+        Without a pod there are only the names that the runtime has: no hooks are known then (WORK-24).
+        """
+        known = runtime_pod(running) if pod is None else pod
+        kills = [
+            ContainerKill(known, record.id, record.name, grace_override=grace_override)
+            for record in running.containers
+            if record.state is ContainerState.RUNNING
+        ]
+        sandbox_ids = [sandbox.id for sandbox in running.sandboxes]
+        return SyncResult(await self._hands.terminator.kill_pod(known, kills, sandbox_ids))
+
+    async def list_pods(self) -> tuple[ListedPod, ...]:
+        """All pods of which the runtime has records: the same object while nothing changes (PLEG-01)."""
+        return await self._hands.reader.list_pods()
+
+    async def list_running_pods(self) -> tuple[ListedPod, ...]:
+        """The pods with a ready sandbox or a running container, and only these of each pod."""
+        return await self._hands.reader.list_running_pods()
+
+    async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
+        """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""
+        return await self._hands.reader.pod_records(uid, name, namespace)
+
+    async def remove_container(self, container_id: str) -> bool:
+        """Remove a dead container, its logs first (GC-06); whether it went."""
+        return await self._hands.remover.remove(container_id)
+
+    def gc_backoff(self) -> None:
+        """Forget back-offs that have been idle for long (BACKOFF-09)."""
+        self._hands.backoff.gc()
+
+
+def _as_kill(pod: Pod, kill: Kill) -> ContainerKill:
+    return ContainerKill(pod, kill.record.id, kill.container.name, kill.reason, kill.message)

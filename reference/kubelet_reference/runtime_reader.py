@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -13,13 +13,17 @@ from kubelet_reference.records import PodRecords
 from kubelet_reference.sandbox_ips import ips_of_newest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
+
+    from google.protobuf.message import Message
 
     from kubelet_reference.cri_client import CriClient
     from kubelet_reference.records import ContainerRecord, ListedPod, SandboxRecord
     from kubelet_reference.termination_message import TerminationMessages
 
 __all__ = ("RuntimeReader",)
+
+Record = TypeVar("Record", "SandboxRecord", "ContainerRecord")
 
 
 class _Listing:
@@ -33,13 +37,15 @@ class _Listing:
     def pods(
         self, sandboxes: cri.ListPodSandboxResponse, containers: cri.ListContainersResponse
     ) -> tuple[ListedPod, ...]:
-        same = (sandboxes is self._sandboxes or sandboxes == self._sandboxes) and (
-            containers is self._containers or containers == self._containers
-        )
-        if not same:
+        if not (_same(sandboxes, self._sandboxes) and _same(containers, self._containers)):
             self._pods = listed_pods(sandboxes, containers)
         self._sandboxes, self._containers = sandboxes, containers
         return self._pods
+
+
+def _same(new: Message, old: Message) -> bool:
+    """Whether two replies say the same; a runtime in process may give the very same object."""
+    return new is old or bool(new == old)
 
 
 class RuntimeReader:
@@ -74,7 +80,7 @@ class RuntimeReader:
     async def _sandboxes(self, uid: str) -> tuple[SandboxRecord, ...]:
         listed = await self._client.list_sandboxes(cri.PodSandboxFilter(label_selector=uid_selector(uid)))
         found: list[SandboxRecord] = []
-        for sandbox in sorted(listed.items, key=_created_at, reverse=True):
+        for sandbox in listed.items:
             try:
                 found.append(sandbox_record(await self._client.sandbox_status(sandbox.id)))
             except grpc.RpcError as error:
@@ -96,10 +102,10 @@ class RuntimeReader:
         return _newest_first(found)
 
 
-def _created_at(record: cri.PodSandbox | SandboxRecord | ContainerRecord) -> int:
+def _created_at(record: SandboxRecord | ContainerRecord) -> int:
     return record.created_at
 
 
-def _newest_first(records: Sequence[Record]) -> tuple[Record, ...]:
+def _newest_first(records: Iterable[Record]) -> tuple[Record, ...]:
     """By the time they were made, not by attempt or list order (SANDBOX-03, PLEG-12)."""
     return tuple(sorted(records, key=_created_at, reverse=True))

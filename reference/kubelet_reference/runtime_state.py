@@ -1,4 +1,4 @@
-"""Whether the runtime is fit for work: what its Status said last, and what the PLEG says (LOOP-03 to LOOP-05)."""
+"""Whether the runtime is fit for work, by its Status and by the PLEG (LOOP-03 to LOOP-05)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ NETWORK_READY = "NetworkReady"
 
 
 class StatusReader(Protocol):
-    """The one call that is polled."""
+    """What the runtime is asked."""
+
+    async def version(self) -> cri.VersionResponse:
+        """The runtime's name and versions; raises `grpc.RpcError`."""
+        ...
 
     async def status(self) -> cri.RuntimeStatus:
         """The runtime's conditions; raises `grpc.RpcError`."""
@@ -44,12 +48,29 @@ class RuntimeState:
         self._good_at: float | None = None
         self._problem: str | None = None
         self._network: str | None = "network state unknown"
+        self._name = ""
 
     async def run(self) -> None:
-        """Poll until cancelled."""
+        """Get to know the runtime, then poll it until cancelled."""
+        while not await self.introduce():
+            await self._clock.sleep(FIRST_POLL_SECONDS)
         while True:
             await self.poll()
             await self._clock.sleep(FIRST_POLL_SECONDS if self._good_at is None else POLL_SECONDS)
+
+    async def introduce(self) -> bool:
+        """Ask the runtime for its name; whether it answered."""
+        try:
+            self._name = (await self._runtime.version()).runtime_name
+        except grpc.RpcError as error:
+            self._problem = f"container runtime version check failed: {wrapped_text(error)}"
+            return False
+        return True
+
+    @property
+    def runtime_name(self) -> str:
+        """What the runtime calls itself, "" before it was asked."""
+        return self._name
 
     async def poll(self) -> None:
         """Ask the runtime once; no answer leaves what was known, which grows old."""

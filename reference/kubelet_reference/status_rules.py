@@ -127,10 +127,9 @@ def merged(stored: PodStatus, new: PodStatus, *, could_run: bool, now: datetime)
     """
     ends = pods.is_terminal_phase(new.phase) and not pods.is_terminal_phase(stored.phase)
     told = stored if ends and could_run else new
-    phase = told.phase
     result = replace(
         stored,
-        phase=phase,
+        phase=told.phase,
         reason=told.reason,
         message=told.message,
         conditions=_merged_conditions(stored, new, now if ends else None) or None,
@@ -144,7 +143,7 @@ def merged(stored: PodStatus, new: PodStatus, *, could_run: bool, now: datetime)
         containerStatuses=new.containerStatuses,
         ephemeralContainerStatuses=new.ephemeralContainerStatuses,
     )
-    return _not_ready(result, phase, now) if phase and pods.is_terminal_phase(phase) else result
+    return _not_ready(result, stored, now) if pods.is_terminal_phase(result.phase) else result
 
 
 def _merged_conditions(stored: PodStatus, new: PodStatus, ended: datetime | None) -> list[PodCondition]:
@@ -156,14 +155,14 @@ def _merged_conditions(stored: PodStatus, new: PodStatus, ended: datetime | None
     return [*theirs, *(one for one in new.conditions or () if conditions.is_owned(one.type))]
 
 
-def _not_ready(status: PodStatus, phase: str, now: datetime) -> PodStatus:
+def _not_ready(status: PodStatus, stored: PodStatus, now: datetime) -> PodStatus:
+    """The status of an ended pod, not ready; a status that was set without conditions gets these two."""
     found = status.conditions or []
-    for one in conditions.ended_conditions(phase):
-        known = conditions.condition(found, one.type)
+    for one in conditions.ended_conditions(status.phase or ""):
+        known = conditions.condition((*found, *(stored.conditions or ())), one.type)
         same = known is not None and known.status == one.status
-        found = conditions.put(
-            found, replace(one, lastTransitionTime=known.lastTransitionTime if known and same else now)
-        )
+        moved = known.lastTransitionTime if known and same else now
+        found = conditions.put(found, replace(one, lastTransitionTime=moved))
     return replace(status, conditions=found)
 
 

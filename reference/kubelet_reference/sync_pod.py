@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kubelet_reference import pods
 from kubelet_reference.events import Reason
+from kubelet_reference.restored import runtime_pod
 from kubelet_reference.sync_result import Action
 from kubelet_reference.updates import NetworkNotReady, SyncFailed
 from kubelet_reference.volumes import VolumesNotReady
@@ -50,13 +51,17 @@ NETWORK_NOT_READY = "network is not ready"
 class GenerateStatus(Protocol):
     """Makes a pod's status; `terminal` says that it is the last one."""
 
-    def __call__(self, pod: Pod, records: PodRecords, *, terminal: bool = False) -> PodStatus: ...
+    def __call__(self, pod: Pod, records: PodRecords, *, terminal: bool = False) -> PodStatus:
+        """The status, from these records."""
+        ...
 
 
 class PodRuntime(Protocol):
-    """What rounds ask of the runtime manager; each raises the runtime's error."""
+    """What rounds ask of the runtime."""
 
-    async def sync_pod(self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()) -> SyncResult:
+    async def sync_pod(
+        self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
+    ) -> SyncResult:
         """Start and stop containers until the pod is as wanted."""
         ...
 
@@ -134,7 +139,7 @@ class PodSyncer:
     async def keep_mirror(self, pod: Pod, mirror: Pod | None) -> None:
         """Let a static pod have its mirror, if the API server can be reached (STATIC-12)."""
         if pods.is_static(pod):
-            await self._tools.mirrors.reconcile(pod, mirror)
+            await self._tools.mirrors.keep(pod, mirror)
 
     def make_folders(self, pod: Pod) -> None:
         """Make the pod's data folders (SYNC-11)."""
@@ -159,7 +164,7 @@ class PodSyncer:
             raise SyncFailed(message) from error
 
     def with_ips(self, records: PodRecords, status: PodStatus) -> PodRecords:
-        """The records with the IPs of the status: containers get these, unless the sandbox is new (SYNC-12)."""
+        """The records with the status's IPs: containers get these, unless the sandbox is new (SYNC-12)."""
         return replace(records, ips=tuple(one.ip for one in status.podIPs or () if one.ip))
 
     def remember_reasons(self, pod: Pod, result: SyncResult) -> None:
@@ -200,8 +205,11 @@ class PodSyncer:
         self.publish_final_status(pod, stopped)
 
     async def kill(self, pod: Pod, records: PodRecords, grace: int | None) -> None:
-        """Kill what runs; a failure is an event, and the round fails (TERM-25)."""
-        result = await self._tools.runtime.kill_pod(pod, records, grace)
+        """Kill what runs."""
+        self.require_killed(pod, await self._tools.runtime.kill_pod(pod, records, grace))
+
+    def require_killed(self, pod: Pod, result: SyncResult) -> None:
+        """Fail the round if anything could not be stopped, and tell it (TERM-25)."""
         if result.error is not None:
             self._tools.recorder.warning(pod, Reason.FAILED_KILL_POD, f"error killing pod: {result.error}")
             raise SyncFailed(result.error)
@@ -224,14 +232,13 @@ class PodSyncer:
     async def sync_terminating_runtime_pod(self, running: ListedPod) -> None:
         """Stop everything of a pod of which only the runtime knows: no hooks, no status (WORK-24)."""
         result = await self._tools.runtime.kill_pod(None, running, ORPHAN_GRACE_SECONDS)
-        if result.error is not None:
-            raise SyncFailed(result.error)
+        self.require_killed(runtime_pod(running), result)
 
     # --- terminated
 
     async def sync_terminated_pod(self, pod: Pod, records: PodRecords, waits: Waits) -> None:
         """Clean up behind the pod, and call its status the last one (WORK-12)."""
-        del waits  # Unmounting takes no time yet.
         self.publish_final_status(pod, records)
-        self._tools.volumes.unmount(pod)
+        if pods.spec(pod).volumes:
+            await waits.wait(self._tools.volumes.unmount(pod))
         self._tools.statuses.terminate_pod(pod)

@@ -254,7 +254,8 @@ def diagram(rows: Iterable[Row] = ROWS) -> str:
         if row.state is not row.next:
             labels.setdefault((row.state, row.next), []).append(_label(row))
     arrows = (
-        f"    {_node(state)} --> {_node(to)}: {'<br/>'.join(events)}" for (state, to), events in labels.items()
+        f"    {_node(state)} --> {_node(to)}: {'<br/>'.join(events)}"
+        for (state, to), events in labels.items()
     )
     return "\n".join(("stateDiagram-v2", *arrows, ""))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from typing import Any
 
 import pytest
 from api_world import ApiWorld, pod, refused
-from lightkube.models.core_v1 import Pod
+from lightkube.models import core_v1
 
 from kubelet_fakes.api import ApiCore
 from kubelet_fakes.api.moments import parse_time, rfc3339
@@ -16,7 +17,7 @@ from kubelet_fakes.api.objects import FrozenDict, frozen, replaced
 
 
 def test_server_gives_identity() -> None:
-    """UID, time, version and namespace are the server's, whatever the client wrote (mirror pods bring one)."""
+    """UID, time, version and namespace are the server's, whatever a client wrote (mirror pods bring one)."""
     core = ApiWorld()
     mine = pod()
     mine["metadata"] |= {"uid": "of the manifest", "creationTimestamp": None, "deletionGracePeriodSeconds": 3}
@@ -88,9 +89,9 @@ def test_what_was_handed_in_is_copied() -> None:
 
 def test_objects_are_what_the_models_read() -> None:
     """Lightkube reads them as they are."""
-    read = Pod.from_dict(ApiWorld().create("pods", pod()), lazy=False)
+    model: Any = core_v1.Pod
+    read = model.from_dict(ApiWorld().create("pods", pod()), lazy=False)
 
-    assert read.spec is not None
     assert read.spec.containers[0].terminationMessagePath == "/dev/termination-log"
 
 

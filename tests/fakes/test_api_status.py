@@ -54,19 +54,19 @@ def test_container_statuses_are_replaced_whole() -> None:
     """The lists of container statuses are what was sent last; addresses merge by their ip."""
     core = ApiWorld()
     core.create("pods", pod())
+    both, one = [_container(name="a", ready=True), _container(name="b")], [_container(name="a")]
     for status in (
-        {"containerStatuses": [{"name": "a", "ready": True}, {"name": "b"}], "podIPs": [{"ip": "1"}]},
-        {"containerStatuses": [{"name": "a"}], "podIPs": [{"ip": "2"}, {"ip": "1", "$patch": "delete"}]},
+        {"containerStatuses": both, "podIPs": [{"ip": "1"}]},
+        {"containerStatuses": one, "podIPs": [{"ip": "2"}, {"ip": "1", "$patch": "delete"}]},
     ):
-        full = {**status, "containerStatuses": [_container(each) for each in status["containerStatuses"]]}
-        core.patch("pods", "web", {"status": full}, subresource="status")
+        core.patch("pods", "web", {"status": status}, subresource="status")
     status = core.get("pods", "web")["status"]
 
-    assert status["containerStatuses"] == [_container({"name": "a"})]
+    assert status["containerStatuses"] == one
     assert status["podIPs"] == [{"ip": "2"}]
 
 
-def _container(status: dict[str, Any]) -> dict[str, Any]:
+def _container(**status: Any) -> dict[str, Any]:
     return {"image": "img:1", "imageID": "", "ready": False, "restartCount": 0, **status}
 
 
@@ -89,9 +89,10 @@ def test_what_has_ended_does_not_come_back(policy: str, code: int, *, taken: boo
     """A status may not say that a container runs again which its policy does not restart (STATUS-20)."""
     core = ApiWorld()
     core.create("pods", pod(restartPolicy=policy))
-    for state in ({"terminated": {"exitCode": code}}, {"running": {}}):
-        status = {"containerStatuses": [_container({"name": "app", "state": state})]}
-        error = None
+    error: ApiStatusError | None = None
+    states: list[dict[str, Any]] = [{"terminated": {"exitCode": code}}, {"running": {}}]
+    for state in states:
+        status = {"containerStatuses": [_container(name="app", state=state)]}
         try:
             core.patch("pods", "web", {"status": status}, subresource="status")
         except ApiStatusError as refusal:
@@ -107,13 +108,14 @@ def test_patch_that_changes_nothing_is_no_change() -> None:
     """The very same object comes back, so nobody is told."""
     old = frozen({"a": {"b": [1, 2]}, "conditions": [condition("A"), condition("B")]})
 
-    for patch in (
+    patches: list[dict[str, Any]] = [
         {},
         {"a": {"b": [1, 2]}},
         {"a": {}, "x": None},
         {"conditions": [{"type": "B", "status": "False", "reason": None}]},
         {"$setElementOrder/conditions": [{"type": "A"}, {"type": "B"}], "conditions": []},
-    ):
+    ]
+    for patch in patches:
         assert merged(old, patch) is old, patch
 
 

@@ -18,21 +18,22 @@ class Unread(Exception):  # noqa: N818 - an error of its own
 
 def test_answers_as_it_was_told() -> None:
     """The last answer that was set counts; what was never set is 404."""
-    told: list[tuple[str, int, bytes]] = []
-    web = MemoryUrl(on_fetch=lambda *what: told.append(what))
+    told: list[int] = []
+    web = MemoryUrl(on_fetch=lambda _, status, __: told.append(status))
     before = run(web.fetch(URL, timeout=1))
     web.serve(URL, b"pod")
     after = run(web.fetch(URL, timeout=1))
     web.serve(URL, b"oops", status=500)
 
     assert (before[0], after, run(web.fetch(URL, timeout=1))) == (404, (200, b"pod"), (500, b"oops"))
-    assert [each[1] for each in told] == [404, 200, 500]
+    assert told == [404, 200, 500]
 
 
 def test_refuses_with_the_readers_own_error() -> None:
     """An unreachable server raises the error that the reader expects; nothing is told."""
-    told: list[object] = []
-    for web, error in ((MemoryUrl(Unread, lambda *what: told.append(what)), Unread), (MemoryUrl(), NoAnswer)):
+    told: list[int] = []
+    web_of_its_own = MemoryUrl(Unread, lambda _, status, __: told.append(status))
+    for web, error in ((web_of_its_own, Unread), (MemoryUrl(), NoAnswer)):
         web.refuse(URL)
         with pytest.raises(error, match="connection refused"):
             run(web.fetch(URL, timeout=1))

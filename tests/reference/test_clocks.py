@@ -6,6 +6,7 @@ import pytest
 
 from kubelet_fakes.clock import run
 from kubelet_reference.clocks import FirstChance, LoopClock, SeededChance
+from kubelet_reference.ports import Chance
 
 
 def test_wall_time_runs_with_the_loop() -> None:
@@ -82,7 +83,7 @@ def test_choices_keep_their_bounds() -> None:
 
 def test_tokens_are_not_given_twice() -> None:
     """Names differ within a life, and between lives of different seeds or prefixes."""
-    makers = [SeededChance(1), SeededChance(2), FirstChance("a"), FirstChance("b")]
+    makers: list[Chance] = [SeededChance(1), SeededChance(2), FirstChance("a"), FirstChance("b")]
     tokens = [maker.token() for maker in makers for _ in range(50)]
 
     assert len(set(tokens)) == len(tokens)

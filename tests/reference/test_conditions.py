@@ -23,7 +23,7 @@ def shown(
     name: str, *, ready: bool = False, state: str = "waiting", started: bool | None = None
 ) -> dict[str, Any]:
     """A container's status."""
-    states = {
+    states: dict[str, dict[str, Any]] = {
         "waiting": {"waiting": {}},
         "running": {"running": {}},
         "terminated": {"terminated": {"exitCode": 0}},
@@ -41,10 +41,10 @@ def said(pod: Pod, kind: str, *, behaviour: Behaviour = BEHAVIOUR) -> tuple[str,
 
 
 def with_status(
-    phase: str, apps: list[dict[str, Any]], inits: list[dict[str, Any]] | None = None, **more: Any
+    phase: str, apps: list[dict[str, Any]], init_statuses: list[dict[str, Any]] | None = None, **more: Any
 ) -> Pod:
     """A pod with app containers c1 and c2, which shows this."""
-    status = {"phase": phase, "containerStatuses": apps, "initContainerStatuses": inits or None}
+    status = {"phase": phase, "containerStatuses": apps, "initContainerStatuses": init_statuses or None}
     return a_pod(apps=("c1", "c2"), status=status, **more)
 
 
@@ -75,7 +75,7 @@ ONE_UP = [shown("c1", ready=True, state="running"), shown("c2")]
     ],
 )
 def test_containers_ready(phase: str, apps: list[dict[str, Any]], expected: tuple[str, str, str]) -> None:
-    """ContainersReady names what is not ready, and is False at the end; Ready copies it (COND-03, COND-05)."""
+    """ContainersReady names what is not ready and is False at the end; Ready copies it (COND-03, 05)."""
     pod = with_status(phase, apps)
 
     assert said(pod, "ContainersReady") == expected
@@ -181,7 +181,7 @@ def test_kinds_and_order() -> None:
 
 
 def test_transition_times() -> None:
-    """A transition time moves when the status does, not with the reason, and never that of others (STATUS-09)."""
+    """A transition time moves with the status, not with the reason, and never that of others (STATUS-09)."""
     before = [
         PodCondition(type=kind, status="True", lastTransitionTime=THEN) for kind in ("Ready", "Initialized")
     ]

@@ -1,18 +1,20 @@
 """Events about pods."""
 
+import msgspec
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.events import Reason, Recorder
 from kubelet_reference.ports import PodEvent
 
-POD = Pod.from_dict(
+POD = msgspec.convert(
     {
         "metadata": {"name": "a", "namespace": "default", "uid": "u"},
         "spec": {
             "initContainers": [{"name": "setup", "image": "img:1"}],
             "containers": [{"name": "web", "image": "img:1"}],
         },
-    }
+    },
+    Pod,
 )
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import EnvVar, EnvVarSource, ObjectFieldSelector
+from msgspec.structs import replace
 from observation import failure, probed_pod
 
 from kubelet_fakes.clock import run
@@ -57,7 +59,8 @@ class Bench:
 
     def probe(self, kind: ProbeKind = ProbeKind.LIVENESS, **fields: Any) -> ProbeOutcome | None:
         """Run the probe once on instance c1."""
-        pod = probed_pod(**{kind.lower(): fields})
+        probes: dict[str, Any] = {kind.lower(): fields}
+        pod = probed_pod(**probes)
         return run(self.runner.run(ProbeTarget(kind, pod, pods.containers(pod)[0], "c1")))
 
     @property
@@ -139,13 +142,9 @@ def test_only_the_containers_own_values_are_filled_in() -> None:
     """References to plain values of env are replaced, others stay, and a doubled dollar is one (PROBE-21)."""
     bench = Bench(_exit(0))
     pod = probed_pod(liveness={"exec": {"command": ["$(A)", "x$(B)$(C)", "$$(A)", "$(D)", "$5"]}})
-    container = pods.containers(pod)[0]
-    env = [
-        {"name": "A", "value": "1"},
-        {"name": "B"},
-        {"name": "D", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-    ]
-    container = type(container).from_dict(container.to_dict() | {"env": env})
+    field = EnvVarSource(fieldRef=ObjectFieldSelector(fieldPath="metadata.name"))
+    env = [EnvVar(name="A", value="1"), EnvVar(name="B"), EnvVar(name="D", valueFrom=field)]
+    container = replace(pods.containers(pod)[0], env=env)
     run(bench.runner.run(ProbeTarget(ProbeKind.LIVENESS, pod, container, "c1")))
 
     assert bench.execs.asked[0][1] == ["1", "x$(C)", "$(A)", "$(D)", "$5"]

@@ -1,4 +1,4 @@
-"""Doubles for the tests of the reference's config: pods told in one line, a small API server, a list of events."""
+"""Doubles for the tests of the reference's config: pods in one line, a small API server, a list of events."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class Events:
         self.recorder = Recorder(self)
 
     def emit(self, event: PodEvent) -> None:
+        """Keep the event."""
         self.emitted.append(event)
 
     @property
@@ -91,10 +92,12 @@ class SmallApi:
         raise ApiError(404, "NotFound", f"{what} not found")
 
     async def list_pods(self, node_name: str) -> tuple[list[Pod], str]:
+        """All pods; the version is always 1."""
         self._ask(f"list {node_name}")
         return list(self.pods.values()), "1"
 
     async def watch_pods(self, node_name: str, resource_version: str) -> AsyncIterator[WatchEvent]:
+        """What the test puts into `watch`."""
         self._ask(f"watch {node_name} {resource_version}")
         while (found := await self.watch.get()) is not None:
             if isinstance(found, ApiError):
@@ -102,10 +105,12 @@ class SmallApi:
             yield found
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
+        """The pod of that name."""
         self._ask(f"get {namespace}/{name}")
         return self.pods.get((namespace, name)) or self._missing(name)
 
     async def create_pod(self, pod: Pod) -> Pod:
+        """Keep the pod under a UID of the server."""
         self._ask(f"create {pods.key(pod)}")
         key = (pods.namespace(pod), pods.name(pod))
         if key in self.pods:
@@ -115,9 +120,11 @@ class SmallApi:
         return self.pods[key]
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, object]) -> Pod:
+        """Nobody asks here."""
         raise NotImplementedError
 
     async def delete_pod(self, namespace: str, name: str, *, grace_seconds: int, uid: str | None) -> None:
+        """Remove the pod if it is the one that is meant."""
         self._ask(f"delete {namespace}/{name} {grace_seconds} {uid}")
         pod = await self.get_pod(namespace, name)
         if uid and pods.uid(pod) != uid:
@@ -125,13 +132,16 @@ class SmallApi:
         del self.pods[namespace, name]
 
     async def get_node(self, name: str) -> Node:
+        """The node's object."""
         self._ask(f"node {name}")
         return self.nodes.get(name) or self._missing(name)
 
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
+        """The config map, of whatever namespace."""
         self._ask(f"configmap {namespace}/{name}")
         return self.config_maps.get(name) or self._missing(name)
 
     async def get_secret(self, namespace: str, name: str) -> Secret:
+        """The secret, of whatever namespace."""
         self._ask(f"secret {namespace}/{name}")
         return self.secrets.get(name) or self._missing(name)

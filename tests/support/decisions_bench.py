@@ -33,18 +33,25 @@ def a_pod(
     deleting: bool = False,
     source: str = "api",
     uid: str = "u1",
+    name: str = "web",
+    mirror: str = "",
     conditions: Sequence[Mapping[str, Any]] = (),
 ) -> Pod:
-    """A pod of containers named by `apps`, `inits` and `ephemeral`; an init named "sc..." is a sidecar."""
-    metadata: dict[str, Any] = {"name": "web", "namespace": "default", "uid": uid}
+    """A pod of containers named by `apps`, `inits` and `ephemeral`; an init named "sc..." is a sidecar.
+
+    `mirror` is the hash of the static pod that it mirrors.
+    """
+    metadata: dict[str, Any] = {"name": name, "namespace": "default", "uid": uid}
     metadata["annotations"] = {"kubernetes.io/config.source": source}
+    if mirror:
+        metadata["annotations"]["kubernetes.io/config.mirror"] = mirror
     if deleting:
         metadata |= {"deletionTimestamp": "2023-11-14T22:14:00Z", "deletionGracePeriodSeconds": 30}
     body: dict[str, Any] = {
         "restartPolicy": policy,
-        "containers": [{"name": name, "image": "img:1"} for name in apps],
-        "initContainers": [_init(name) for name in inits],
-        "ephemeralContainers": [{"name": name, "image": "img:2"} for name in ephemeral],
+        "containers": [{"name": one, "image": "img:1"} for one in apps],
+        "initContainers": [_init(one) for one in inits],
+        "ephemeralContainers": [{"name": one, "image": "img:2"} for one in ephemeral],
         **(spec or {}),
     }
     shown = {**(status or {}), **({"conditions": list(conditions)} if conditions else {})}

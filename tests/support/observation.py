@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import grpc
+import msgspec
 from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference.clocks import LoopClock
@@ -91,7 +92,9 @@ def probed_pod(policy: str = "Always", *, deleted: bool = False, uid: str = "u",
     metadata: dict[str, Any] = {"name": "a", "namespace": "default", "uid": uid}
     if deleted:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return Pod.from_dict({"metadata": metadata, "spec": {"restartPolicy": policy, "containers": [container]}})
+    return msgspec.convert(
+        {"metadata": metadata, "spec": {"restartPolicy": policy, "containers": [container]}}, Pod
+    )
 
 
 def shown(
@@ -112,4 +115,4 @@ def shown(
         "containerID": f"fake://{container_id}" if container_id else "",
         "state": {state: states[state]},
     }
-    return PodStatus.from_dict({"phase": phase, "containerStatuses": [container | fields]})
+    return msgspec.convert({"phase": phase, "containerStatuses": [container | fields]}, PodStatus)

@@ -219,10 +219,10 @@ def test_fault_of_the_disk_is_named() -> None:
     class Broken(io.BytesIO):
         """Fails after the header."""
 
-        def read(self, size: int | None = -1, /) -> bytes:
+        def read1(self, size: int | None = -1, /) -> bytes:
             if self.tell():
                 raise OSError(5, "Input/output error")
-            return super().read(size)
+            return super().read1(size)
 
     with pytest.raises(TraceError, match=r"t.jsonl:2: cannot be read: Input/output error"):
         list(Reader("t.jsonl", Broken(trace(end(1)))))

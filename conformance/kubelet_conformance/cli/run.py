@@ -8,11 +8,12 @@ import sys
 import click
 
 from kubelet_conformance.cli.options import VERSION, remember_debug
-from kubelet_conformance.plugin.options import SCENARIOS
 from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
 __all__ = ("run",)
+
+SCENARIOS = "kubelet_conformance.scenarios"
 
 
 @click.command(context_settings={"ignore_unknown_options": False})

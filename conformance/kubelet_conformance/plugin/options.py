@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Contract
 
-__all__ = ("SCENARIOS", "Options", "OptionsError", "add_options")
-
-SCENARIOS = "kubelet_conformance.scenarios"
+__all__ = ("Options", "OptionsError", "add_options")
 
 
 class OptionsError(ValueError):
@@ -45,7 +43,10 @@ class Options:
         get = config.getoption
         return cls(
             Choice(
-                str(get("kc_kubelet")), str(get("kc_runtime")), str(get("kc_kubernetes")), int(str(get("kc_seed")))
+                str(get("kc_kubelet")),
+                str(get("kc_runtime")),
+                str(get("kc_kubernetes")),
+                int(str(get("kc_seed"))),
             ),
             tuple(get("kc_contract") or ()),
             get("kc_level"),

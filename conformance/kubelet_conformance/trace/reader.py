@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, get_args
+from typing import TYPE_CHECKING, Self, get_args
 
 import msgspec
 
@@ -26,6 +26,7 @@ from kubelet_conformance.trace.replies import SHORT_REQUEST_BYTES, LatestReplies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedIOBase
 
 __all__ = ("LINE_BYTES_MAX", "OPEN_CALLS_MAX", "OPEN_CALL_BYTES_MAX", "REMEMBERED_IDS", "Reader")
 
@@ -62,7 +63,7 @@ class Reader:
     of the line last read, counted from 1. Raises TraceError for anything that is no valid trace of version 1.
     """
 
-    def __init__(self, path: Path | str, file: BinaryIO | None = None) -> None:
+    def __init__(self, path: Path | str, file: BufferedIOBase | None = None) -> None:
         self.path = Path(path)
         self.line = 0
         self._file = file or self._opened()
@@ -80,7 +81,7 @@ class Reader:
         self._seq = 0
         self._t = 0.0
 
-    def _opened(self) -> BinaryIO:
+    def _opened(self) -> BufferedIOBase:
         try:
             return self.path.open("rb")
         except OSError as error:
@@ -103,7 +104,7 @@ class Reader:
     def _block(self) -> bytes:
         """Some whole lines; the last may be cut where the file ends, or where it is too long."""
         try:
-            block = self._file.read(_BLOCK_BYTES)
+            block = self._file.read1(_BLOCK_BYTES)
             cut = block and not block.endswith(b"\n")
             return block + self._file.readline(LINE_BYTES_MAX + 1) if cut else block
         except OSError as error:

@@ -35,6 +35,7 @@ __all__ = (
 READING_RPCS = frozenset({"ContainerStatus", "ListContainers", "PodSandboxStatus", "ListPodSandbox"})
 """Calls that read the runtime's records."""
 
+_REQUESTS_REMEMBERED = 10_000
 _FORGET_AT = 1_000
 
 
@@ -78,20 +79,24 @@ def sandbox_state(sandbox: Sandbox, reading: Call) -> str:
 
 
 class Readings:
-    """What was read last of each record."""
+    """What was read last: of each record, and in reply to each request."""
 
     def __init__(self) -> None:
         self._listed: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
         self._whole: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
+        self._looked: dict[tuple[str, bytes], int] = {}
         self._news_seq = 0
 
     def take(self, moment: Moment) -> None:
         """Put the news of a reading into its moment, with the keys `told:...` that judges wait for."""
-        # A reply that is like the last one to its request has the body of that one.
-        body = moment.reply.response
-        if body is None or body.looked_seq >= max(moment.world.changed_seq, self._news_seq):
+        call = moment.call
+        request = call.rpc, bytes(call.request.raw)
+        changed = max(moment.world.changed_seq, self._news_seq)
+        if moment.reply.same and self._looked.get(request, -1) >= changed:
             return
-        body.looked_seq = moment.seq
+        if len(self._looked) >= _REQUESTS_REMEMBERED:
+            self._looked.clear()
+        self._looked[request] = moment.seq
         keys = self._read(moment)
         if keys:
             moment.keys = (*moment.keys, *keys)

@@ -53,8 +53,6 @@ class Body(msgspec.Struct, eq=False):
     raw: bytes | msgspec.Raw
     parsed_as: type | None = None
     parsed: Any = None
-    looked_seq: int = -1
-    """Of a list or a status: the latest reply with this body whose news were looked for (see readings.py)."""
 
     _decoders: ClassVar[dict[type, Callable[[bytes | msgspec.Raw], Any]]] = {}
 

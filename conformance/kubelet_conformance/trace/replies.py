@@ -22,11 +22,6 @@ REMEMBERED_REPLY_BYTES = 64 * 1024 * 1024
 SHORT_REQUEST_BYTES = 80
 """A shorter request has no map whose keys could stand in another order."""
 
-_MAKING = frozenset({"RunPodSandbox", "CreateContainer"})
-"""Every good reply names something new, so nobody asks whether the request is like an earlier one but for the
-order of its keys; these requests are the longest.
-"""
-
 _Key: TypeAlias = tuple[str, bytes]
 
 
@@ -85,9 +80,8 @@ def _key(call: Call) -> _Key:
     raw = bytes(call.request.raw)
     if len(raw) <= SHORT_REQUEST_BYTES:
         return call.rpc, raw
-    if call.rpc not in _MAKING:
-        # Real recorders do not sort the keys of maps, so equal requests may differ in their bytes.
-        # What does not parse equals only itself.
-        with suppress(msgspec.MsgspecError, RecursionError, ValueError):
-            raw = msgspec.json.encode(call.request.json(), order="deterministic")
+    # Real recorders do not sort the keys of maps, so equal requests may differ in their bytes.
+    # What does not parse equals only itself.
+    with suppress(msgspec.MsgspecError, RecursionError, ValueError):
+        raw = msgspec.json.encode(call.request.json(), order="deterministic")
     return call.rpc, blake2b(raw, digest_size=16).digest()

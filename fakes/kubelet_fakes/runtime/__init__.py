@@ -1,1 +1,26 @@
-"""A container runtime in memory: a state machine that is told the time, and the CRI around it."""
+"""A container runtime in memory: a state machine that is told the time, and the CRI around it.
+
+- `RuntimeCore` decides every call, without I/O and without a clock.
+- `FakeRuntime` is the core in process: coroutines by the names of the calls, on any event loop.
+- `FakeRuntime.faults` lets calls fail, hang or be late; its other methods let things happen by themselves.
+- What a container does is written in its command (`script`).
+"""
+
+from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.errors import CallError
+from kubelet_fakes.runtime.faults import Effect, Fault, Faults
+from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime.settings import RuntimeSettings
+from kubelet_fakes.runtime.subjects import Subject, about
+
+__all__ = (
+    "CallError",
+    "Effect",
+    "FakeRuntime",
+    "Fault",
+    "Faults",
+    "RuntimeCore",
+    "RuntimeSettings",
+    "Subject",
+    "about",
+)

@@ -17,7 +17,7 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.errors import CallError, failed_precondition, invalid, not_found
-from kubelet_fakes.runtime.execs import Exec
+from kubelet_fakes.runtime.execs import BegunExec
 from kubelet_fakes.runtime.filters import containers_that_match, sandboxes_that_match
 from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.records import sandbox_key
@@ -241,6 +241,15 @@ class RuntimeCore:
         self.store.resized(container)
         return _UPDATED
 
+    def update_pod_sandbox_resources(
+        self, request: cri.UpdatePodSandboxResourcesRequest
+    ) -> cri.UpdatePodSandboxResourcesResponse:
+        """Set what the request sets."""
+        linux = self.sandbox(request.pod_sandbox_id).config.linux
+        linux.overhead.MergeFrom(request.overhead)
+        linux.resources.MergeFrom(request.resources)
+        return cri.UpdatePodSandboxResourcesResponse()
+
     def reopen_container_log(self, request: cri.ReopenContainerLogRequest) -> cri.ReopenContainerLogResponse:
         """Open the log file anew, which makes it if it was moved away; nothing is made on error (CRI-29)."""
         container = self._running(request.container_id)
@@ -250,15 +259,15 @@ class RuntimeCore:
             raise CallError(grpc.StatusCode.INTERNAL, f"the log was not reopened: {error}") from error
         return _REOPENED
 
-    def begin_exec(self, request: cri.ExecSyncRequest) -> Exec:
-        """Execute a command in a running container (CRI-27); how it ends is told by `Exec.result`."""
+    def begin_exec(self, request: cri.ExecSyncRequest) -> BegunExec:
+        """Execute a command in a running container (CRI-27); how it ends is told by `BegunExec.result`."""
         container = self._running(request.container_id)
         try:
             execution = parse_execution(tuple(request.cmd))
         except ScriptError as error:
             raise invalid(str(error)) from None
         limit = request.timeout * _NS if request.timeout > 0 else None
-        return Exec(container, execution, self.now, limit, self.files)
+        return BegunExec(container, execution, self.now, limit, self.files)
 
     def checkpoint_container(
         self, request: cri.CheckpointContainerRequest
@@ -266,6 +275,21 @@ class RuntimeCore:
         """Accept a checkpoint of a running container; nothing is written."""
         self._running(request.container_id)
         return _CHECKPOINTED
+
+    def exec(self, request: cri.ExecRequest) -> cri.ExecResponse:
+        """Refused in so many words: there is no streaming server behind the fake."""
+        self._running(request.container_id)
+        raise _no_streams("Exec", "; ExecSync works")
+
+    def attach(self, request: cri.AttachRequest) -> cri.AttachResponse:
+        """Refused like `exec`."""
+        self._running(request.container_id)
+        raise _no_streams("Attach")
+
+    def port_forward(self, request: cri.PortForwardRequest) -> cri.PortForwardResponse:
+        """Refused like `exec`."""
+        self.sandbox(request.pod_sandbox_id)
+        raise _no_streams("PortForward")
 
     # Looking up.
 
@@ -288,6 +312,11 @@ class RuntimeCore:
         if not container.is_running:
             raise failed_precondition(f"container {container_id} is {container.state_name}, not RUNNING")
         return container
+
+
+def _no_streams(rpc: str, instead: str = "") -> CallError:
+    details = f"{rpc} is not supported: this runtime serves no streams{instead}"
+    return CallError(grpc.StatusCode.UNIMPLEMENTED, details)
 
 
 # Empty answers are all alike.

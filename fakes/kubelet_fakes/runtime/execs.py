@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kubelet_fakes.runtime.records import Container
     from kubelet_fakes.runtime.script import Execution
 
-__all__ = ("OUTPUT_LIMIT", "Exec")
+__all__ = ("OUTPUT_LIMIT", "BegunExec")
 
 #: So many bytes of output are kept, the rest is dropped (CRI-26).
 OUTPUT_LIMIT = 16 * 1024 * 1024
@@ -23,7 +23,7 @@ OUTPUT_LIMIT = 16 * 1024 * 1024
 _KILLED = 137
 
 
-class Exec:
+class BegunExec:
     """A command that was begun at `begun_ns`; it ends at `ends_at_ns` unless its container ends first."""
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import stat
 from pathlib import Path
@@ -15,7 +16,7 @@ import grpc.aio
 from kubelet_fakes.runtime.methods import METHODS, Method
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Generator
+    from collections.abc import AsyncGenerator, Generator
 
     from google.protobuf.message import Message
 
@@ -25,6 +26,7 @@ _MESSAGE_BYTES_MAX = 16 << 20
 """What a kubelet allows for one message."""
 _PATH_BYTES_MAX = 107
 """What fits into an address of a unix socket."""
+_ADDRESS = re.compile(r"unix:(?:/|///+)([^/].*)", re.DOTALL)
 _OWNER_ONLY_FOLDER = 0o700
 _NOT_FOR_OTHERS = 0o177
 """The umask that leaves a socket readable and writable for its owner."""
@@ -43,12 +45,12 @@ def socket_path(address: str) -> Path:
     Raises:
         AddressError: It is no address of a unix socket, or its path is not absolute or too long.
     """
-    scheme, _, rest = address.partition(":")
-    path = "/" + rest.lstrip("/") if rest.startswith(("///", "/")) and not rest.startswith("//h") else rest
-    if scheme != "unix":
-        raise AddressError(f"{address}: no unix socket; write it like unix:///run/fake.sock")
-    if not rest.startswith("/") or (rest.startswith("//") and not rest.startswith("///")) or path == "/":
-        raise AddressError(f"{address}: the path must be absolute; write it like unix:///run/fake.sock")
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        raise AddressError(
+            f"{address}: no unix socket with an absolute path; write it like unix:///run/fake.sock"
+        )
+    path = f"/{found[1]}"
     length = len(os.fsencode(path))
     if length > _PATH_BYTES_MAX:
         raise AddressError(f"{address}: the path has {length} bytes, at most {_PATH_BYTES_MAX}: shorten it")
@@ -63,7 +65,7 @@ class RuntimeServer:
 
     Args:
         runtime: Has every method of both services by its name: a coroutine from request to reply, and for a
-            stream an asynchronous iterator. A `grpc.RpcError` goes to the client as it is.
+            stream an asynchronous generator. A `grpc.RpcError` goes to the client as it is.
         path: Where to listen.
     """
 
@@ -109,9 +111,11 @@ class RuntimeServer:
         }
         if method.streams:
 
-            async def stream(request: Message, context: _Context) -> AsyncIterator[Message]:
-                async with _errors_sent(context):
-                    async for message in call(request):
+            async def stream(request: Message, context: _Context) -> AsyncGenerator[Message]:
+                # The first headers tell the client that nothing from now on escapes it.
+                async with _errors_sent(context), contextlib.aclosing(call(request)) as messages:
+                    await context.send_initial_metadata(())
+                    async for message in messages:
                         yield message
 
             return grpc.unary_stream_rpc_method_handler(stream, **coders)
@@ -154,7 +158,7 @@ class RuntimeServer:
 
 
 @contextlib.asynccontextmanager
-async def _errors_sent(context: _Context) -> AsyncIterator[None]:
+async def _errors_sent(context: _Context) -> AsyncGenerator[None]:
     """Tell the client of a failed call by its code and its text."""
     try:
         yield

@@ -74,6 +74,13 @@ class Stats:
             ]
         )
 
+    def list_metric_descriptors(
+        self, request: cri.ListMetricDescriptorsRequest
+    ) -> cri.ListMetricDescriptorsResponse:
+        """No metrics are described."""
+        del request
+        return cri.ListMetricDescriptorsResponse()
+
     def image_fs_info(self, request: cri.ImageFsInfoRequest) -> cri.ImageFsInfoResponse:
         """The file system of images and containers; its use is never left out."""
         del request

@@ -143,7 +143,7 @@ class Store:
         sandbox.containers[container.id] = container
         self.index.add_container(container)
         self._container_changed(container)
-        self.events.publish(cri.CONTAINER_CREATED_EVENT, container.id, sandbox, container.created_at)
+        self._tell(cri.CONTAINER_CREATED_EVENT, container, container.created_at)
         return container
 
     def start(self, container: Container) -> None:
@@ -152,9 +152,7 @@ class Store:
         container.state = cri.CONTAINER_RUNNING
         container.started_at = self.stamp()
         self._container_changed(container)
-        self.events.publish(
-            cri.CONTAINER_STARTED_EVENT, container.id, container.sandbox, container.started_at
-        )
+        self._tell(cri.CONTAINER_STARTED_EVENT, container, container.started_at)
         self.logs.say(container, container.started_at)
         script = container.script
         if script.ends_after_ns is not None:
@@ -187,9 +185,7 @@ class Store:
         self._container_changed(container)
         self.logs.last_words(container)
         self.on_runtime(op, container.id, container.sandbox.id, container.name, code)
-        self.events.publish(
-            cri.CONTAINER_STOPPED_EVENT, container.id, container.sandbox, container.finished_at
-        )
+        self._tell(cri.CONTAINER_STOPPED_EVENT, container, container.finished_at)
         self.on_exit(container.id)
 
     def forget_state(self, container: Container) -> None:
@@ -205,7 +201,7 @@ class Store:
         del container.sandbox.containers[container.id]
         self.index.drop_container(container)
         self._container_changed(container)
-        self.events.publish(cri.CONTAINER_DELETED_EVENT, container.id, container.sandbox, self.stamp())
+        self._tell(cri.CONTAINER_DELETED_EVENT, container, self.stamp())
         self.on_exit(container.id)
 
     def resized(self, container: Container) -> None:
@@ -213,6 +209,9 @@ class Store:
         self._container_changed(container)
 
     # What is told.
+
+    def _tell(self, kind: cri.ContainerEventType.ValueType, container: Container, at: int) -> None:
+        self.events.publish(kind, container.id, container.sandbox, at)
 
     def _container_changed(self, container: Container) -> None:
         self.generation += 1

@@ -1,0 +1,39 @@
+"""`serve-fake`: the fake runtime on a socket, for a kubelet or crictl to play with."""
+
+from __future__ import annotations
+
+import click
+
+from kubelet_conformance.cli.options import remember_debug
+
+__all__ = ("serve_fake",)
+
+
+@click.command("serve-fake")
+@click.option(
+    "--listen",
+    "address",
+    metavar="ADDRESS",
+    required=True,
+    help="The unix socket to make, such as unix:///run/fake/cri.sock.",
+)
+@click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    callback=remember_debug,
+    help="Show where an internal error happened.",
+)
+def serve_fake(*, address: str) -> None:
+    """Serve the fake container runtime on a unix socket until SIGINT or SIGTERM.
+
+    A container's command is its script: `run [stopdelay=S] [stopcode=N]`, `exit CODE AFTER`,
+    `seq CODE@AFTER ...`; what is executed in it is `x CODE SECONDS` or `xf FILE`.
+    """
+    # Late, for gRPC takes its time to load and no other command needs it.
+    from kubelet_conformance.cli.serving import CannotServe, serve  # noqa: PLC0415
+
+    try:
+        serve(address, click.echo)
+    except CannotServe as error:
+        raise click.ClickException(str(error)) from None

@@ -1,0 +1,52 @@
+"""Runs the fake runtime's server in this process until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.cli.wall import wall_now_ns
+from kubelet_fakes.clock import LoopClock
+from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.methods import METHODS
+from kubelet_fakes.runtime.server import AddressError as CannotServe
+from kubelet_fakes.runtime.server import RuntimeServer, socket_path
+from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime.settings import RuntimeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ("CannotServe", "serve")
+
+
+def serve(address: str, say: Callable[[str], object]) -> None:
+    """Serve until SIGINT or SIGTERM; `say` is told once, when clients can connect.
+
+    Raises:
+        CannotServe: The address is none, or something else is there.
+    """
+    asyncio.run(_serve(socket_path(address), say))
+
+
+async def _serve(path: Path, say: Callable[[str], object]) -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    settings = RuntimeSettings()
+    clock = LoopClock(wall_now_ns() - round(loop.time() * 1e9))
+    runtime = FakeRuntime(RuntimeCore(settings), clock)
+    async with RuntimeServer(runtime, path) as server:
+        say(f"{settings.name} {settings.version}: {_services()} at {server.address}; end it with Ctrl-C")
+        await stopped.wait()
+
+
+def _services() -> str:
+    """The services by name, each with the number of its methods."""
+    counts: dict[str, int] = {}
+    for method in METHODS:
+        counts[method.service] = counts.get(method.service, 0) + 1
+    return ", ".join(f"{service} ({count} methods)" for service, count in counts.items())

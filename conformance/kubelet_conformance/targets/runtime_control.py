@@ -1,0 +1,134 @@
+"""What scenarios do to the fake runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_fakes.runtime.faults import Effect, Faults
+from kubelet_fakes.runtime.mishaps import Mishaps
+from kubelet_fakes.runtime.subjects import Subject
+
+from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
+
+if TYPE_CHECKING:
+    from kubelet_fakes.runtime.core import RuntimeCore
+    from kubelet_fakes.runtime.records import Container, Sandbox
+
+    from kubelet_conformance.targets.protocols import Fault, FaultPlan
+    from kubelet_conformance.trace.recorder import Recorder
+
+__all__ = ("FakeRuntimeControl",)
+
+
+class FakeRuntimeControl:
+    """The fake runtime in a scenario's hands; what it does by itself goes onto the record."""
+
+    def __init__(self, core: RuntimeCore, faults: Faults, recorder: Recorder) -> None:
+        self._core = core
+        self._faults = faults
+        self._recorder = recorder
+        self._mishaps = Mishaps(core)
+        core.store.on_runtime = self._happened
+
+    def _happened(self, op: str, container_id: str, sandbox_id: str, name: str, code: int | None) -> None:
+        self._recorder.record(
+            "runtime",
+            op=op,
+            container_id=container_id or None,
+            sandbox_id=sandbox_id or None,
+            name=name or None,
+            exit_code=code,
+        )
+
+    def sandboxes(self) -> list[RuntimeSandbox]:
+        """All records, oldest first."""
+        return [_sandbox(each) for each in self._core.store.sandboxes.values()]
+
+    def containers(self) -> list[RuntimeContainer]:
+        """All records, oldest first."""
+        return [_container(each) for each in self._core.store.containers.values()]
+
+    def exit(self, container_id: str, code: int) -> None:
+        """Its process ends by itself."""
+        self._mishaps.exit(container_id, code)
+
+    def oom(self, container_id: str) -> None:
+        """Its process is killed for lack of memory."""
+        self._mishaps.oom(container_id)
+
+    def lose_track(self, container_id: str) -> None:
+        """Its state becomes UNKNOWN."""
+        self._mishaps.lose_track(container_id)
+
+    def kill_sandbox(self, sandbox_id: str) -> None:
+        """The sandbox becomes NOTREADY; containers go on."""
+        self._mishaps.kill_sandbox(sandbox_id)
+
+    def remove_container(self, container_id: str) -> None:
+        """Its record vanishes."""
+        self._mishaps.remove_container(container_id)
+
+    def remove_sandbox(self, sandbox_id: str) -> None:
+        """Its record and those of its containers vanish."""
+        self._mishaps.remove_sandbox(sandbox_id)
+
+    def restart(self, *, lose_state: bool = False) -> None:
+        """The runtime goes down and comes up at once."""
+        self._mishaps.restart(lose_state=lose_state)
+
+    def reboot(self) -> None:
+        """The node went down and up: nothing runs, all records remain."""
+        self._mishaps.reboot()
+
+    def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
+        """What Status answers from now on."""
+        self._core.runtime_ready = runtime_ready
+        self._core.network_ready = network_ready
+
+    def set_file(self, name: str, *, there: bool) -> None:
+        """What an `xf NAME` command finds."""
+        (self._core.files.add if there else self._core.files.discard)(name)
+
+    def add_image(self, name: str, *, user: str = "") -> None:
+        """Put an image onto the node."""
+        self._core.images.add(name, user=user)
+
+    def publish_image(self, name: str, *, there: bool = True) -> None:
+        """Whether the registry has it."""
+        self._core.images.publish(name, there=there)
+
+    def inject(self, plan: FaultPlan) -> Fault:
+        """Let calls fail or be late from now on."""
+        if plan.delay_seconds:
+            return self._faults.delay(
+                plan.rpc, plan.delay_seconds, times=plan.times, where=lambda about: _is_about(about, plan)
+            )
+        return self._faults.add(
+            plan.rpc,
+            Effect(plan.effect),
+            code=plan.code,
+            message=plan.message,
+            times=plan.times,
+            where=lambda about: _is_about(about, plan),
+        )
+
+
+def _is_about(subject: Subject, plan: FaultPlan) -> bool:
+    return plan.pod in {None, subject.pod_uid} and plan.container in {None, subject.container}
+
+
+def _sandbox(sandbox: Sandbox) -> RuntimeSandbox:
+    metadata = sandbox.config.metadata
+    return RuntimeSandbox(
+        sandbox.id, metadata.uid, metadata.name, metadata.namespace, metadata.attempt, sandbox.ready
+    )
+
+
+def _container(container: Container) -> RuntimeContainer:
+    return RuntimeContainer(
+        container.id,
+        container.name,
+        container.attempt,
+        container.state_name.removeprefix("CONTAINER_"),
+        _sandbox(container.sandbox),
+    )

@@ -1,0 +1,236 @@
+"""What drives the core: it tells the time, waits, disturbs calls with faults, and lets mishaps happen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from kubelet_fakes.runtime.errors import CallError
+from kubelet_fakes.runtime.faults import Effect, Faults
+from kubelet_fakes.runtime.mishaps import Mishaps
+from kubelet_fakes.runtime.subjects import subject_of
+
+if TYPE_CHECKING:
+    from cri_api.v1 import api_pb2 as cri
+
+    from kubelet_fakes.clock import Clock
+    from kubelet_fakes.runtime.core import RuntimeCore
+    from kubelet_fakes.runtime.faults import Fault, Strike
+    from kubelet_fakes.runtime.store import OnRuntime
+
+__all__ = ("Shell",)
+
+_NS = 1_000_000_000
+
+Request = TypeVar("Request", bound=Message)
+Reply = TypeVar("Reply", bound=Message)
+Handler = Callable[[Request], Reply | Coroutine[Any, Any, Reply]]
+"""Answers a request at once, or with a coroutine that waits."""
+
+
+class Shell:
+    """Runs a core on a clock and on the event loop that runs.
+
+    Args:
+        core: The runtime.
+        clock: The time it lives in.
+        on_runtime: Hears what happens in the runtime by itself (see `store.OnRuntime`).
+        on_fault: Hears in words of each fault that begins or ends.
+    """
+
+    def __init__(
+        self,
+        core: RuntimeCore,
+        clock: Clock,
+        *,
+        on_runtime: OnRuntime | None = None,
+        on_fault: Callable[[str], None] | None = None,
+    ) -> None:
+        self.core = core
+        self.faults = Faults(on_fault)
+        self._clock = clock
+        self._begun = False
+        self._mishaps = Mishaps(core)
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed: int | None = None
+        self._exits: dict[str, list[asyncio.Future[None]]] = {}
+        self._working: dict[asyncio.Task[Any], None] = {}
+        self._lost: asyncio.Future[None] | None = None
+        self._streams: dict[asyncio.Queue[cri.ContainerEventResponse | None], None] = {}
+        core.store.on_exit = self._on_exit
+        if on_runtime is not None:
+            core.store.on_runtime = on_runtime
+
+    # Time.
+
+    def _advance(self) -> None:
+        """Tell the core the time."""
+        now = round(self._clock.monotonic() * _NS)
+        if not self._begun:
+            self.core.store.epoch_ns = self._clock.wall_ns() - now
+            self._begun = True
+        self.core.advance(now)
+
+    def _arm(self) -> None:
+        """Come back when something is due."""
+        due = self.core.due
+        if due is None or (self._armed is not None and self._armed <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        delay = (due - self.core.now) / _NS
+        self._armed = due
+        self._timer = asyncio.get_running_loop().call_later(delay, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = self._armed = None
+        self._advance()
+        self._arm()
+
+    # Calls.
+
+    async def _call(
+        self, rpc: str, handler: Handler[Request, Reply], request: Request, timeout: float | None
+    ) -> Reply:
+        """Make a call, with whatever faults there are."""
+        self._advance()
+        if self.faults:
+            strike = self.faults.strike(rpc, subject_of(self.core, request))
+            if strike.delay or strike.fault:
+                hangs = strike.fault is not None and strike.fault.effect is Effect.HANG
+                return await self._outlast(self._struck(strike, handler, request), timeout, hangs=hangs)
+        reply = handler(request)
+        self._arm()
+        if isinstance(reply, Message):
+            return reply
+        return await self._outlast(reply, timeout)
+
+    async def _struck(self, strike: Strike, handler: Handler[Request, Reply], request: Request) -> Reply:
+        """A call that something is wrong with."""
+        fault = strike.fault
+        effect = fault.effect if fault else Effect.NONE
+        if fault is not None and effect is Effect.HANG:
+            await fault.until_healed()
+        if strike.delay:
+            await self._clock.sleep(strike.delay)
+        if fault is not None and effect is Effect.BEFORE:
+            raise fault.error()
+        self._advance()
+        reply = handler(request)
+        self._arm()
+        reply = reply if isinstance(reply, Message) else await reply
+        if fault is not None:
+            await _spoil(fault)
+        return reply
+
+    async def _outlast(
+        self, work: Coroutine[Any, Any, Reply], timeout: float | None, *, hangs: bool = False
+    ) -> Reply:
+        """Wait for work that goes on if the caller leaves before it is done (CRI-32), unless it `hangs`."""
+        loop = asyncio.get_running_loop()
+        if self._lost is None or self._lost.done():
+            self._lost = loop.create_future()
+        lost = self._lost
+        task = loop.create_task(work)
+        self._working[task] = None
+        task.add_done_callback(self._worked)
+        try:
+            waited: list[asyncio.Future[Any]] = [task, lost]
+            await asyncio.wait(waited, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if hangs and not task.done():
+                task.cancel()
+        if lost.done():
+            raise CallError(grpc.StatusCode.UNAVAILABLE, "the runtime went down", effect=not hangs)
+        if not task.done():
+            raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "context deadline exceeded", effect=not hangs)
+        return task.result()
+
+    def _worked(self, task: asyncio.Task[Any]) -> None:
+        """Forget work that is done; its error is told to the caller, who may have left."""
+        del self._working[task]
+        if not task.cancelled():
+            task.exception()
+
+    def _exit_of(self, container_id: str) -> asyncio.Future[None]:
+        """Done when the container has ended."""
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._exits.setdefault(container_id, []).append(ended)
+        return ended
+
+    def _on_exit(self, container_id: str) -> None:
+        for ended in self._exits.pop(container_id, ()):
+            if not ended.done():
+                ended.set_result(None)
+
+    # Mishaps.
+
+    def exit(self, container_id: str, code: int) -> None:
+        """The container's process ends by itself."""
+        self._advance()
+        self._mishaps.exit(container_id, code)
+
+    def oom(self, container_id: str) -> None:
+        """The container's process is killed for lack of memory."""
+        self._advance()
+        self._mishaps.oom(container_id)
+
+    def lose_track(self, container_id: str) -> None:
+        """The container's state becomes UNKNOWN."""
+        self._advance()
+        self._mishaps.lose_track(container_id)
+
+    def kill_sandbox(self, sandbox_id: str) -> None:
+        """The sandbox becomes NOTREADY; its containers go on."""
+        self._advance()
+        self._mishaps.kill_sandbox(sandbox_id)
+
+    def remove_container(self, container_id: str) -> None:
+        """The container's record vanishes."""
+        self._advance()
+        self._mishaps.remove_container(container_id)
+
+    def remove_sandbox(self, sandbox_id: str) -> None:
+        """The sandbox's record and those of its containers vanish."""
+        self._advance()
+        self._mishaps.remove_sandbox(sandbox_id)
+
+    def restart(self, *, lose_state: bool = False) -> None:
+        """The runtime goes down and comes up at once: calls under way and streams fail, containers go on."""
+        self._advance()
+        self._disconnect()
+        self._mishaps.restart(lose_state=lose_state)
+        self._arm()
+
+    def reboot(self) -> None:
+        """The node goes down and up: nothing runs, all records remain."""
+        self._advance()
+        self._disconnect()
+        self._mishaps.reboot()
+
+    def jump_clock(self, seconds: float) -> None:
+        """The runtime's time of day jumps."""
+        self._advance()
+        self._mishaps.jump_clock(seconds)
+
+    def _disconnect(self) -> None:
+        """End every call that waits, and what it waits for."""
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(None)
+        for task in list(self._working):
+            task.cancel()
+        for queue in self._streams:
+            queue.put_nowait(None)
+
+
+async def _spoil(fault: Fault) -> None:
+    """Let the caller of a call that took place not hear of it."""
+    if fault.effect is Effect.AFTER:
+        raise fault.error()
+    if fault.effect is Effect.LOST_REPLY:
+        await fault.until_healed()
+        raise CallError(grpc.StatusCode.UNAVAILABLE, "the reply was lost")

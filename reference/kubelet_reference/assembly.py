@@ -1,0 +1,280 @@
+"""Puts a kubelet together: every component from the parts and from those it needs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kubelet_reference.config import Refusals, Source
+from kubelet_reference.housekeeping import HouseTools
+from kubelet_reference.keyring import pull_secrets
+from kubelet_reference.metrics import Metrics
+from kubelet_reference.node_view import NodeView
+from kubelet_reference.pod_handlers import HandlerTools
+from kubelet_reference.pod_status import StatusContext, generate_pod_status
+from kubelet_reference.pod_workers import WorkerRules, WorkerTools
+from kubelet_reference.probe_worker import ProbeTools
+from kubelet_reference.runtime_side import Neighbours, build_runtime_side
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.status_manager import PodSafety
+from kubelet_reference.sync_loop import LoopTools
+from kubelet_reference.sync_pod import SyncTools
+from kubelet_reference.work_queue import WorkQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from lightkube.models.core_v1 import Node, Pod, PodStatus
+
+    from kubelet_reference.config import ApiSource, FileSource, HttpSource
+    from kubelet_reference.parts import Parts
+    from kubelet_reference.ports import Ports
+    from kubelet_reference.records import PodRecords
+    from kubelet_reference.settings import Settings
+    from kubelet_reference.versions import Behaviour
+
+__all__ = ("Assembly",)
+
+
+class Assembly:
+    """The components of one kubelet, made in the order in which they need each other.
+
+    Only two look forward: the status manager and the runtime side ask the pod workers, which come later,
+    whether a pod is ending. `spawn` runs a coroutine as a task of this kubelet.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        settings: Settings,
+        behaviour: Behaviour,
+        parts: Parts,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._behaviour = behaviour
+        self._parts = parts
+        self._spawn = spawn
+        self._api = ports.api if settings.with_api_server else None
+        self.metrics = Metrics()
+        self.recorder = parts.recorder(ports.events)
+        self._make_config()
+        self._make_statuses()
+        self._make_runtime()
+        self._make_workers()
+        self._make_loop()
+
+    def services(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """What runs as long as the kubelet does."""
+        yield self.state.run()
+        yield self.pleg.run()
+        yield self.prober.run()
+        yield self.statuses.run()
+        yield self.side.garbage_collector.run()
+        yield self.side.container_deletor.run()
+        if self.node_view is not None:
+            yield self.node_view.run()
+        for source in self.sources.values():
+            yield source.run()
+        yield self.loop.run()
+
+    def _make_config(self) -> None:
+        """Where pods come from."""
+        self.sources: dict[Source, ApiSource | FileSource | HttpSource] = {}
+        parts, ports, settings = self._parts, self._ports, self._settings
+        self.mux = parts.mux(self.recorder, ports.clock, self._source_names(), parts.classify_change)
+        self.manager = parts.pod_manager()
+        refusals = Refusals(self.recorder, settings.node_name)
+        clock, mux = ports.clock, self.mux
+        if settings.static_pod_path:
+            self.sources[Source.FILE] = parts.file_source(ports.disk, clock, mux, refusals, settings)
+        if ports.url is not None and settings.static_pod_url:
+            self.sources[Source.HTTP] = parts.http_source(ports.url, clock, mux, refusals, settings)
+        if self._api is not None:
+            source = parts.api_source(self._api, clock, ports.chance, mux, settings.node_name)
+            self.sources[Source.API] = source
+        self.node_view = NodeView(self._api, clock, settings.node_name) if self._api is not None else None
+        self.mirrors = parts.mirror_client(self._api, settings.node_name)
+        self.volumes = parts.volumes(self._api)
+
+    def _source_names(self) -> Iterator[Source]:
+        """The sources that will speak."""
+        if self._settings.static_pod_path:
+            yield Source.FILE
+        if self._ports.url is not None and self._settings.static_pod_url:
+            yield Source.HTTP
+        if self._api is not None:
+            yield Source.API
+
+    def _make_statuses(self) -> None:
+        """Statuses, and the probes and deadlines that they tell of."""
+        parts, ports = self._parts, self._ports
+        self.client = parts.cri_client(ports.runtime, ports.images, self._settings, self.metrics)
+        safety = PodSafety(
+            could_run=self._could_run,
+            reclaimed=self._is_reclaimed,
+        )
+        self.statuses = parts.status_manager(self._api, ports.clock, self.manager, safety, self._behaviour)
+        probes = ProbeTools(
+            probes=parts.probe_runner(self.client, self.recorder, self.metrics),
+            stored_status=self.statuses.get,
+            clock=ports.clock,
+            chance=ports.chance,
+            behaviour=self._behaviour,
+            began=ports.clock.monotonic(),
+            tick=parts.probe_tick,
+            conclude=parts.probe_conclude,
+        )
+        self.prober = parts.prober(probes)
+        self.reasons = parts.reason_cache()
+        self.deadlines = parts.deadlines(self.statuses.get, ports.clock, self.recorder)
+
+    def _make_runtime(self) -> None:
+        """The runtime side, and what is observed of it."""
+        parts, ports = self._parts, self._ports
+        files = parts.pod_files(ports.disk, ports.chance, self._settings, self._behaviour)
+        tools = RuntimeTools(
+            self.client, files, self.recorder, self.metrics, ports.clock, self._settings, self._behaviour
+        )
+        neighbours = Neighbours(
+            disk=ports.disk,
+            api=self._api,
+            http=ports.http,
+            liveness=self.prober.liveness,
+            startup=self.prober.startup,
+            is_ending=self._is_ending,
+            content_may_go=self._content_may_go,
+            sources_ready=self.mux.all_seen,
+        )
+        self.side = build_runtime_side(tools, neighbours, parts.runtime)
+        self.cache = parts.pod_cache()
+        self.pleg = parts.pleg(self.side.manager, self.cache, ports.clock, self.metrics)
+        self.state = parts.runtime_state(self.client, ports.clock, self.pleg.healthy)
+
+    def _make_workers(self) -> None:
+        """The rounds and the workers that run them."""
+        parts, ports = self._parts, self._ports
+        self._status_context = StatusContext(
+            behaviour=self._behaviour,
+            reasons=self.reasons,
+            update_statuses=self.prober.update_statuses,
+            node_ip=self._settings.node_ip if self._api is not None else "",
+            runtime=lambda: self.state.runtime_name,
+            ending=self.deadlines.ending,
+            decisions=parts.status,
+        )
+        rounds = parts.pod_syncer(
+            SyncTools(
+                generate=self._status_of,
+                statuses=self.statuses,
+                runtime=self.side.manager,
+                prober=self.prober,
+                mirrors=self.mirrors,
+                volumes=self.volumes,
+                disk=ports.disk,
+                recorder=self.recorder,
+                reasons=self.reasons,
+                root_dir=self._settings.root_dir,
+                network_error=self.state.network_error,
+                pull_secrets=partial(pull_secrets, self._api, self.recorder),
+            )
+        )
+        self.queue = WorkQueue(ports.clock)
+        tools = WorkerTools(ports.clock, self.queue, self.recorder, self._spawn, self._observe_round)
+        timing = parts.timing(ports.chance, self._settings.sync_frequency)
+        table = parts.worker_table(self._behaviour)
+        rules = WorkerRules(table, timing, self._behaviour, parts.effective_grace)
+        self.workers = parts.pod_workers(rounds, self.cache, tools, rules)
+
+    def _make_loop(self) -> None:
+        """The sync loop, and the hands it has."""
+        parts, ports = self._parts, self._ports
+        activity = parts.pod_activity(self.workers, self.statuses)
+        handlers = parts.pod_handlers(
+            HandlerTools(
+                manager=self.manager,
+                workers=self.workers,
+                activity=activity,
+                admission=parts.admission(self._settings, self._node, parts.admission_handlers),
+                statuses=self.statuses,
+                deadlines=self.deadlines,
+                recorder=self.recorder,
+                clock=ports.clock,
+                all_sources_seen=self.mux.all_seen,
+                clear_away=self._clear_away,
+            )
+        )
+        housekeeping = parts.housekeeping(
+            HouseTools(
+                manager=self.manager,
+                workers=self.workers,
+                activity=activity,
+                statuses=self.statuses,
+                prober=self.prober,
+                mirrors=self.mirrors,
+                volumes=self.volumes,
+                disk=ports.disk,
+                clock=ports.clock,
+                metrics=self.metrics,
+                behaviour=self._behaviour,
+                root_dir=self._settings.root_dir,
+                list_running=self.side.manager.list_running_pods,
+                forget_old=self._forget_old,
+            )
+        )
+        self.loop = parts.sync_loop(
+            LoopTools(
+                mux=self.mux,
+                pleg_events=self.pleg.events,
+                probe_updates=self.prober.updates,
+                queue=self.queue,
+                handlers=handlers,
+                housekeeping=housekeeping,
+                statuses=self.statuses,
+                deadlines=self.deadlines,
+                state=self.state,
+                clock=ports.clock,
+                chance=ports.chance,
+                container_died=self._container_died,
+                sync_frequency=self._settings.sync_frequency,
+            )
+        )
+
+    # Questions to the workers from those that are made before them
+
+    def _could_run(self, uid: str) -> bool:
+        return self.workers.could_have_running_containers(uid)
+
+    def _is_ending(self, uid: str) -> bool:
+        return self.workers.is_termination_requested(uid)
+
+    def _content_may_go(self, uid: str) -> bool:
+        return self.workers.should_content_be_removed(uid)
+
+    # Joints between components
+
+    def _is_reclaimed(self, uid: str) -> bool:
+        return not self.volumes.is_mounted(uid)
+
+    def _status_of(self, pod: Pod, records: PodRecords, *, terminal: bool = False) -> PodStatus:
+        stored = self.statuses.get(pod.metadata.uid or "") if pod.metadata else None
+        return generate_pod_status(self._status_context, pod, records, stored=stored, terminal=terminal)
+
+    def _observe_round(self, operation: str, seconds: float) -> None:
+        self.metrics.pod_worker_duration.labels(operation).observe(seconds)
+
+    def _node(self) -> Node | None:
+        return self.node_view.node() if self.node_view is not None else None
+
+    def _container_died(self, uid: str, container_id: str) -> None:
+        """Older instances go; all of them if nothing of the pod need be kept (GC-10)."""
+        remove_all = self.workers.should_content_be_removed(uid)
+        self.side.container_deletor.container_died(self.cache.get(uid), container_id, remove_all=remove_all)
+
+    def _clear_away(self, uid: str) -> None:
+        self.side.container_deletor.container_died(self.cache.get(uid), "", remove_all=True)
+
+    def _forget_old(self) -> None:
+        self.side.manager.gc_backoff()
+        self.side.images.gc()

@@ -1,0 +1,50 @@
+"""Removes old instances of a container as soon as another one has died (LOOP-10, GC-10)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kubelet_reference.records import ContainerState
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kubelet_reference.records import ContainerRecord, PodRecords
+
+__all__ = ("ContainerDeletor", "superfluous")
+
+KEPT = 1
+"""Dead instances of one container that a wanted pod keeps: the newest tells the last state."""
+
+
+def superfluous(records: PodRecords, died_id: str, *, remove_all: bool) -> tuple[ContainerRecord, ...]:
+    """The dead instances to remove after the container `died_id` has died, newest first.
+
+    They are those of the same container but the newest; with `remove_all` every dead one of the pod.
+    """
+    dead = [record for record in records.containers if record.state is ContainerState.EXITED]
+    if remove_all:
+        return tuple(dead)
+    died = next((record for record in records.containers if record.id == died_id), None)
+    if died is None:
+        return ()
+    return tuple(record for record in dead if record.name == died.name)[KEPT:]
+
+
+class ContainerDeletor:
+    """Removes containers one after another, in the background: nobody waits for that."""
+
+    def __init__(self, remove: Callable[[str], Awaitable[bool]]) -> None:
+        self._remove = remove
+        self._due = asyncio.Queue[str]()
+
+    def container_died(self, records: PodRecords, died_id: str, *, remove_all: bool) -> None:
+        """Have the superfluous instances removed; `remove_all` says that the pod's content may go."""
+        for record in superfluous(records, died_id, remove_all=remove_all):
+            self._due.put_nowait(record.id)
+
+    async def run(self) -> None:
+        """Remove what is due, for ever; what fails is left to the garbage collector."""
+        while True:
+            await self._remove(await self._due.get())

@@ -1,0 +1,63 @@
+"""Holds back the restart of containers that keep ending (BACKOFF-01..10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_reference import pods
+from kubelet_reference.backoff import Backoff
+from kubelet_reference.container_hash import container_hash
+from kubelet_reference.events import Reason
+from kubelet_reference.go_text import duration_text, pod_text
+from kubelet_reference.sync_result import Failure, StartError
+
+if TYPE_CHECKING:
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.pods import AnyContainer
+    from kubelet_reference.records import ContainerRecord, PodRecords
+    from kubelet_reference.runtime_tools import RuntimeTools
+
+__all__ = ("CrashBackoff",)
+
+
+class CrashBackoff:
+    """Asked before each start of a container; a start that it lets through takes the next delay."""
+
+    def __init__(self, tools: RuntimeTools) -> None:
+        self._recorder = tools.recorder
+        self._behaviour = tools.behaviour
+        self._backoff = Backoff(tools.clock, cap=tools.settings.max_container_restart_period)
+
+    def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
+        """Let the start through, or raise `StartError` with CrashLoopBackOff and tell it (BACKOFF-06).
+
+        The records are those from before the pass: an instance that was killed in this pass still runs in
+        them, so that the restart after a failed probe is not held back by it (RESTART-12).
+        """
+        ended = self.newest_exited(container, records)
+        if ended is None:
+            return
+        key = self.key(pod, container)
+        if not self._backoff.is_in_backoff_since(key, ended.finished_at):
+            self._backoff.next(key, ended.finished_at)
+            return
+        where = f"container {container.name} in pod {pod_text(pod)}"
+        self._recorder.warning(pod, Reason.BACK_OFF, f"Back-off restarting failed {where}", container.name)
+        delay = duration_text(self._backoff.delay(key))
+        text = f"back-off {delay} restarting failed container={container.name} pod={pod_text(pod)}"
+        raise StartError(Failure.CRASH_LOOP_BACK_OFF, text)
+
+    def newest_exited(self, container: AnyContainer, records: PodRecords) -> ContainerRecord | None:
+        """The last instance that ended; its end is what the delay counts from (BACKOFF-02)."""
+        every = (record for record in records.containers if record.name == container.name)
+        return next((record for record in every if record.has_exited), None)
+
+    def key(self, pod: Pod, container: AnyContainer) -> str:
+        """Pod, container and definition: with another image the series begins anew (BACKOFF-05)."""
+        named = (pods.name(pod), pods.namespace(pod), pods.uid(pod), container.name)
+        return "_".join((*named, container_hash(container, self._behaviour)))
+
+    def gc(self) -> None:
+        """Forget what has been idle for long (BACKOFF-09)."""
+        self._backoff.gc()

@@ -1,0 +1,166 @@
+"""Housekeeping: every two seconds it compares what is wanted, what has a worker, and what runs (CLEANUP-01).
+
+    wanted   worker   runs
+      x        x               fine
+      x                        it came back while its former instance ended: begin it afresh
+      x                        deleted, over, and never told to a worker: finish it
+               x               no source wants it: the worker is led to its end
+                        x      nobody knows it: kill it
+
+Before this kubelet has heard all sources none of that can be told, and nothing is done (LOOP-08). Nothing
+here waits for a container to stop (LOOP-13).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubelet_reference import pods
+from kubelet_reference.sync_pod import ORPHAN_GRACE_SECONDS
+from kubelet_reference.updates import KillOptions, Update, UpdateKind
+from kubelet_reference.worker_states import State
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.metrics import Metrics
+    from kubelet_reference.mirror_client import MirrorClient
+    from kubelet_reference.pod_activity import PodActivity
+    from kubelet_reference.pod_manager import PodManager
+    from kubelet_reference.pod_workers import PodWorkers
+    from kubelet_reference.ports import Clock, Disk
+    from kubelet_reference.prober import Prober
+    from kubelet_reference.records import ListedPod
+    from kubelet_reference.status_manager import StatusManager
+    from kubelet_reference.versions import Behaviour
+    from kubelet_reference.volumes import Volumes
+    from kubelet_reference.worker import KnownPod
+
+__all__ = ("HouseTools", "Housekeeping")
+
+
+@dataclass(frozen=True, slots=True)
+class HouseTools:
+    """What housekeeping works with.
+
+    `list_running` asks the runtime for the pods of which something runs, and raises its error; `forget_old`
+    is called at the end: it lets back-offs that are over be forgotten.
+    """
+
+    manager: PodManager
+    workers: PodWorkers
+    activity: PodActivity
+    statuses: StatusManager
+    prober: Prober
+    mirrors: MirrorClient
+    volumes: Volumes
+    disk: Disk
+    clock: Clock
+    metrics: Metrics
+    behaviour: Behaviour
+    root_dir: str
+    list_running: Callable[[], Awaitable[Sequence[ListedPod]]]
+    forget_old: Callable[[], None]
+
+
+class Housekeeping:
+    """One method for each part of the work, in the order of `run_once`."""
+
+    def __init__(self, tools: HouseTools) -> None:
+        self._tools = tools
+
+    async def run_once(self) -> None:
+        """Do all of it; an error of the runtime ends it, with nothing killed (CLEANUP-06)."""
+        wanted = self._tools.manager.pods()
+        known = self._tools.workers.sync_known_pods(wanted)
+        running = await self._tools.list_running()
+        if not self._tools.behaviour.adopts_known_pods:
+            self.kill_unknown(running, known)
+        self.stop_stray_probes(known)
+        self.drop_orphan_statuses(wanted)
+        self.remove_orphan_folders(wanted, running, known)
+        await self.delete_orphan_mirrors()
+        self.restart_forgotten(wanted, known)
+        if self._tools.behaviour.adopts_known_pods:
+            self.finish_deleted(wanted, running, known)
+            self.kill_unknown(running, known)
+        self._tools.forget_old()
+
+    def stop_stray_probes(self, known: Mapping[str, KnownPod]) -> None:
+        """Stop the probes of pods that neither run nor are being stopped."""
+        alive = {State.WAITING, State.SYNC, State.TERMINATING}
+        self._tools.prober.cleanup_pods({uid for uid, pod in known.items() if pod.state in alive})
+
+    def drop_orphan_statuses(self, wanted: Sequence[Pod]) -> None:
+        """Forget the statuses of pods that no source has (STATUS-14)."""
+        mirrors = self._tools.manager.mirrors()
+        self._tools.statuses.remove_orphans({pods.uid(pod) for pod in (*wanted, *mirrors)})
+
+    def remove_orphan_folders(
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+    ) -> None:
+        """Remove the folders of unknown pods of which nothing runs and no volume is left (CLEANUP-03)."""
+        root = f"{self._tools.root_dir}/pods"
+        kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running} | known.keys()
+        try:
+            found = self._tools.disk.names(root)
+        except FileNotFoundError:
+            return
+        for uid in found:
+            if uid not in kept and not self._tools.volumes.is_mounted(uid):
+                self._tools.disk.remove(f"{root}/{uid}")
+
+    async def delete_orphan_mirrors(self) -> None:
+        """Delete mirrors without a static pod, but not while that pod is being stopped (STATIC-15)."""
+        for mirror in self._tools.manager.orphaned_mirrors():
+            if not self._tools.workers.is_static_pod_ending(pods.full_name(mirror)):
+                await self._tools.mirrors.delete(mirror)
+
+    def restart_forgotten(self, wanted: Sequence[Pod], known: dict[str, KnownPod]) -> None:
+        """Begin afresh the wanted pods that have no worker and are not over (WORK-22, CLEANUP-07)."""
+        for pod in wanted:
+            uid = pods.uid(pod)
+            if uid in known or not self.may_restart(pod):
+                continue
+            mirror = self._tools.manager.mirror_of(pod)
+            self.tell(Update(UpdateKind.CREATE, pod, mirror, start_time=self._tools.clock.monotonic()), known)
+            self._tools.metrics.restarted_pods.labels(str(pods.is_static(pod)).lower()).inc()
+
+    def may_restart(self, pod: Pod) -> bool:
+        """Whether the pod is not over."""
+        return self._tools.activity.is_active(pod)
+
+    def finish_deleted(
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: dict[str, KnownPod]
+    ) -> None:
+        """Finish pods that are over and deleted, and that no worker knows: rejected ones (WORK-34)."""
+        alive = {pod.uid for pod in running}
+        for pod in wanted:
+            is_over = pods.deletion_asked(pod) and pods.is_terminal_phase(pods.phase(pod))
+            if is_over and pods.uid(pod) not in known and pods.uid(pod) not in alive:
+                self.tell(Update(UpdateKind.KILL, pod), known)
+
+    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
+        """Kill what runs although no worker knows of it (WORK-24)."""
+        for pod in running:
+            if self.is_unknown(pod, known):
+                kill = KillOptions(grace_override=ORPHAN_GRACE_SECONDS)
+                self._tools.metrics.orphaned_runtime_pods.inc()
+                self.tell(Update(UpdateKind.KILL, running=pod, kill=kill), known)
+
+    def is_unknown(self, pod: ListedPod, known: Mapping[str, KnownPod]) -> bool:
+        """Whether the pod has no worker; up to 1.26 one that is done counts as none (K8S-103668)."""
+        worker = known.get(pod.uid)
+        if worker is None or self._tools.behaviour.adopts_known_pods:
+            return worker is None
+        return worker.state in {State.TERMINATED, State.FINISHED}
+
+    def tell(self, update: Update, known: dict[str, KnownPod]) -> None:
+        """Tell a worker, and let the rest of this pass know that the pod has one now."""
+        self._tools.workers.update_pod(update)
+        worker = self._tools.workers.known(update.uid)
+        if worker is not None:
+            known[update.uid] = worker

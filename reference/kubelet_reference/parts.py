@@ -1,0 +1,101 @@
+"""Everything in a kubelet that can be exchanged: its decisions and its components.
+
+A kubelet that is wrong in one way is the right one with one part replaced:
+
+    Parts(housekeeping=ForgetfulHousekeeping)
+    replace(Parts(), runtime=RuntimeParts(compute_actions=eager_actions))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kubelet_reference.admission import HANDLERS, Admission
+from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, classify_change
+from kubelet_reference.cri_client import CriClient
+from kubelet_reference.deadline import Deadlines
+from kubelet_reference.events import Recorder
+from kubelet_reference.grace import effective_grace
+from kubelet_reference.housekeeping import Housekeeping
+from kubelet_reference.mirror_client import MirrorClient
+from kubelet_reference.pleg import Pleg
+from kubelet_reference.pod_activity import PodActivity
+from kubelet_reference.pod_cache import PodCache
+from kubelet_reference.pod_files import PodFiles
+from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.pod_manager import PodManager
+from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pod_workers import PodWorkers, Timing
+from kubelet_reference.probe_runner import ProbeRunner
+from kubelet_reference.probe_worker import conclude, tick
+from kubelet_reference.prober import Prober
+from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.runtime_state import RuntimeState
+from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.sync_loop import SyncLoop
+from kubelet_reference.sync_pod import PodSyncer
+from kubelet_reference.volumes import Volumes
+from kubelet_reference.worker_states import worker_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.admission import Handler
+    from kubelet_reference.config.mux import Classify
+    from kubelet_reference.probe_worker import Conclusion, ProbeState, Sight, Tick
+    from kubelet_reference.results import ProbeKind, ProbeOutcome
+    from kubelet_reference.versions import Behaviour
+    from kubelet_reference.worker_states import WorkerTable
+
+__all__ = ("Parts",)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the right kubelet; `status` and `runtime` hold those of whole rooms."""
+
+    # Decisions
+    worker_table: Callable[[Behaviour], WorkerTable] = worker_table
+    effective_grace: Callable[[int, Pod, int | None, Behaviour], int] = effective_grace
+    classify_change: Classify = classify_change
+    admission_handlers: Sequence[Handler] = HANDLERS
+    probe_tick: Callable[[ProbeKind, ProbeState, Sight], Tick] = tick
+    probe_conclude: Callable[[ProbeKind, ProbeState, ProbeOutcome, int, Behaviour], Conclusion] = conclude
+    status: StatusDecisions = field(default_factory=StatusDecisions)
+    runtime: RuntimeParts = field(default_factory=RuntimeParts)
+
+    # Where pods come from
+    mux: type[Mux] = Mux
+    api_source: type[ApiSource] = ApiSource
+    file_source: type[FileSource] = FileSource
+    http_source: type[HttpSource] = HttpSource
+    pod_manager: type[PodManager] = PodManager
+    admission: type[Admission] = Admission
+
+    # The loop and the workers
+    sync_loop: type[SyncLoop] = SyncLoop
+    pod_handlers: type[PodHandlers] = PodHandlers
+    pod_workers: type[PodWorkers] = PodWorkers
+    timing: type[Timing] = Timing
+    pod_syncer: type[PodSyncer] = PodSyncer
+    pod_activity: type[PodActivity] = PodActivity
+    deadlines: type[Deadlines] = Deadlines
+    housekeeping: type[Housekeeping] = Housekeeping
+    mirror_client: type[MirrorClient] = MirrorClient
+    volumes: type[Volumes] = Volumes
+
+    # What is observed, and what is told
+    cri_client: type[CriClient] = CriClient
+    pod_files: type[PodFiles] = PodFiles
+    runtime_state: type[RuntimeState] = RuntimeState
+    pod_cache: type[PodCache] = PodCache
+    pleg: type[Pleg] = Pleg
+    prober: type[Prober] = Prober
+    probe_runner: type[ProbeRunner] = ProbeRunner
+    reason_cache: type[ReasonCache] = ReasonCache
+    status_manager: type[StatusManager] = StatusManager
+    recorder: type[Recorder] = Recorder

@@ -1,0 +1,132 @@
+"""Puts the runtime side together: who is made of whom, and which parts can be exchanged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+
+from kubelet_reference import pods
+from kubelet_reference.container_deletor import ContainerDeletor
+from kubelet_reference.crash_backoff import CrashBackoff
+from kubelet_reference.environment import Environment
+from kubelet_reference.garbage_collection import GarbageCollector, GarbageRules
+from kubelet_reference.hooks import Hooks
+from kubelet_reference.image_decision import image_decision
+from kubelet_reference.images import ImageManager
+from kubelet_reference.pod_actions import compute_actions, sandbox_changed
+from kubelet_reference.record_remover import RecordRemover
+from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
+from kubelet_reference.runtime_reader import RuntimeReader
+from kubelet_reference.sandbox_maker import SandboxMaker
+from kubelet_reference.start_container import ContainerStarter, StartParts
+from kubelet_reference.stop_timeout import stop_timeout
+from kubelet_reference.termination import Terminator
+from kubelet_reference.termination_message import TerminationMessages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.image_decision import ImageFacts, ImageStep
+    from kubelet_reference.pod_actions import Actions, SandboxChange, Situation
+    from kubelet_reference.ports import ApiServer, Disk, HttpGet
+    from kubelet_reference.records import PodRecords
+    from kubelet_reference.results import ProbeOutcome
+    from kubelet_reference.runtime_tools import RuntimeTools
+    from kubelet_reference.versions import Behaviour
+
+__all__ = ("Neighbours", "RuntimeParts", "RuntimeSide", "build_runtime_side")
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeParts:
+    """The decisions and components of the runtime side; a kubelet that is wrong in one way replaces one."""
+
+    sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
+    compute_actions: Callable[[Situation], Actions] = compute_actions
+    image_decision: Callable[[ImageFacts], ImageStep] = image_decision
+    stop_timeout: Callable[[int, int | None, float, Behaviour], int] = stop_timeout
+    crash_backoff: type[CrashBackoff] = CrashBackoff
+    garbage_collector: type[GarbageCollector] = GarbageCollector
+    hooks: type[Hooks] = Hooks
+    image_manager: type[ImageManager] = ImageManager
+    reader: type[RuntimeReader] = RuntimeReader
+    record_remover: type[RecordRemover] = RecordRemover
+    runtime_manager: type[RuntimeManager] = RuntimeManager
+    sandbox_maker: type[SandboxMaker] = SandboxMaker
+    starter: type[ContainerStarter] = ContainerStarter
+    terminator: type[Terminator] = Terminator
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What the runtime side asks of the rest of the kubelet and of the world.
+
+    `liveness` and `startup` give a probe's outcome by container id; by pod UID `is_ending` tells whether the
+    pod's termination has been asked for, `content_may_go` whether nothing of it need be kept.
+    """
+
+    disk: Disk
+    api: ApiServer | None
+    http: HttpGet | None
+    liveness: Callable[[str], ProbeOutcome | None]
+    startup: Callable[[str], ProbeOutcome | None]
+    is_ending: Callable[[str], bool]
+    content_may_go: Callable[[str], bool]
+    sources_ready: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSide:
+    """The runtime side, ready for use."""
+
+    manager: RuntimeManager
+    images: ImageManager
+    garbage_collector: GarbageCollector
+    container_deletor: ContainerDeletor
+
+
+def build_runtime_side(
+    tools: RuntimeTools, neighbours: Neighbours, parts: RuntimeParts | None = None
+) -> RuntimeSide:
+    """Make all components, each from those it needs."""
+    parts = parts or RuntimeParts()
+    reader = parts.reader(tools.client, TerminationMessages(neighbours.disk))
+    hooks = parts.hooks(tools, neighbours.http, _PodIp(reader).of)
+    terminator = parts.terminator(tools, hooks, parts.stop_timeout)
+    images = parts.image_manager(tools, parts.image_decision)
+    remover = parts.record_remover(tools)
+    environment = Environment(neighbours.api, tools.settings)
+    hands = Hands(
+        reader=reader,
+        sandboxes=parts.sandbox_maker(tools, neighbours.is_ending),
+        starter=parts.starter(tools, StartParts(images, environment, hooks, terminator)),
+        terminator=terminator,
+        backoff=parts.crash_backoff(tools),
+        remover=remover,
+    )
+    decisions = Decisions(
+        neighbours.liveness, neighbours.startup, parts.sandbox_changed, parts.compute_actions
+    )
+    manager = parts.runtime_manager(tools, hands, decisions)
+    rules = GarbageRules(neighbours.sources_ready, neighbours.content_may_go)
+    collector = parts.garbage_collector(tools, remover, terminator, rules)
+    return RuntimeSide(manager, images, collector, ContainerDeletor(manager.remove_container))
+
+
+@dataclass(frozen=True, slots=True)
+class _PodIp:
+    """Finds a pod's present IP at the runtime, for hooks that call the pod (HOOK-08, HOOK-10)."""
+
+    reader: RuntimeReader
+
+    async def of(self, pod: Pod) -> str:
+        """The pod's first IP, "" if it has none, or nobody can tell."""
+        try:
+            found = await self.reader.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
+        except grpc.RpcError:
+            return ""
+        return found.ips[0] if found.ips else ""

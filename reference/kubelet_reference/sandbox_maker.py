@@ -1,0 +1,80 @@
+"""Makes a pod's sandbox, and reads its IPs (step 4 of a pass)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import grpc
+
+from kubelet_reference import pods
+from kubelet_reference.cri_errors import NoStatus, wrapped_text
+from kubelet_reference.events import Reason
+from kubelet_reference.go_text import pod_text, quoted
+from kubelet_reference.labels import sandbox_record
+from kubelet_reference.sandbox_ips import ips_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cri_api.v1 import api_pb2 as cri
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.runtime_tools import RuntimeTools
+
+__all__ = ("NotWantedAnyMoreError", "SandboxError", "SandboxMaker")
+
+
+class SandboxError(Exception):
+    """The sandbox was not made, or could not be read."""
+
+
+class NotWantedAnyMoreError(Exception):
+    """The sandbox was not made, and need not be: the pod's termination has been asked for."""
+
+
+class SandboxMaker:
+    """Makes sandboxes; `is_ending` tells whether a pod's termination has been asked for."""
+
+    def __init__(self, tools: RuntimeTools, is_ending: Callable[[str], bool]) -> None:
+        self._client = tools.client
+        self._files = tools.files
+        self._recorder = tools.recorder
+        self._metrics = tools.metrics
+        self._is_ending = is_ending
+
+    async def make(self, pod: Pod, config: cri.PodSandboxConfig) -> str:
+        """Make a sandbox; its id. Every try counts as a started pod (METRIC-01).
+
+        A failure is told (SANDBOX-10), but for a pod that is to end anyway: then it is
+        `NotWantedAnyMoreError`, and nobody's concern (SYNC-14, SYNC-19).
+        """
+        self._metrics.started_pods.inc()
+        try:
+            self._files.make_log_directory(pod)
+            return await self._client.run_sandbox(config, self.runtime_handler(pod))
+        except (grpc.RpcError, OSError, SandboxError) as error:
+            text = wrapped_text(error) if isinstance(error, grpc.RpcError) else str(error)
+            if self._is_ending(pods.uid(pod)):
+                raise NotWantedAnyMoreError(text) from error
+            self._metrics.started_pods_errors.inc()
+            what = f"Failed to create pod sandbox: {text}"
+            self._recorder.warning(pod, Reason.FAILED_CREATE_POD_SANDBOX, what)
+            raise SandboxError(f"Failed to create sandbox for pod {quoted(pod_text(pod))}: {text}") from error
+
+    def runtime_handler(self, pod: Pod) -> str:
+        """The handler of the pod's runtime class: only the nameless class is known here (SANDBOX-16)."""
+        name = pods.spec(pod).runtimeClassName
+        if name:
+            raise SandboxError(f'failed to get sandbox runtime: RuntimeClass "{name}" not found')
+        return ""
+
+    async def ips(self, pod: Pod, sandbox_id: str) -> tuple[str, ...]:
+        """The IPs of a new sandbox, which its containers are told (SYNC-07, SYNC-20, SYNC-21)."""
+        try:
+            return ips_of(sandbox_record(await self._client.sandbox_status(sandbox_id)))
+        except NoStatus as error:
+            raise SandboxError(str(error)) from error
+        except grpc.RpcError as error:
+            text = f"Unable to get pod sandbox status: {wrapped_text(error)}"
+            self._recorder.warning(pod, Reason.FAILED_POD_SANDBOX_STATUS, text)
+            raise SandboxError(wrapped_text(error)) from error

@@ -1,0 +1,191 @@
+"""How much the reference kubelet costs on virtual time: a pod's life, a crowd, and doing nothing.
+
+python tests/bench/reference_speed.py [lives|crowd|idle ...] [--pods N] [--minutes N]
+    [--format terminal|json] [--profile]
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import json
+import logging
+import pstats
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from bare_node import BareNode, pod, replay
+
+from kubelet_fakes.clock import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+PODS = 1_000
+FEW = 10
+"""The small crowd that the large one is compared with."""
+LIVES = 200
+"""How many lives are led at once, so that what the node itself does weighs little."""
+MINUTES = 10
+IDLE = (0, 10, 110)
+LOOPING = 10
+"""One pod in so many crash-loops."""
+DEAREST = 40
+"""How many functions a profile shows."""
+LIFE_TARGET = 8
+"""A life costs at most so many times the calls alone."""
+CROWD_TARGET = 90
+"""Seconds of processor time for the large crowd."""
+
+
+def seconds(work: Coroutine[Any, Any, Any]) -> tuple[float, Any]:
+    """The processor time that it takes on a virtual loop, and what it returns."""
+    began = time.process_time()
+    result = run(work)
+    return time.process_time() - began, result
+
+
+async def lives(number: int, *, watch: bool = False) -> BareNode:
+    """So many pods are wanted, run, are deleted and are cleaned up, all at the same time."""
+    names = [f"pod-{place}" for place in range(number)]
+    async with BareNode(watch=watch) as node:
+        for name in names:
+            node.create(pod(name))
+        await node.until("Running", names)
+        for name in names:
+            node.delete(name)
+        await node.until("", names)
+        await node.until_clean()
+    return node
+
+
+def measured_lives(number: int = LIVES) -> dict[str, Any]:
+    """What a life costs, beside the same calls made directly."""
+    calls = run(lives(number, watch=True)).calls
+    reference, _ = seconds(lives(number))
+    alone, failed = seconds(replay(calls))
+    expected = sum(call.failed for call in calls)
+    if failed != expected:
+        raise SystemExit(f"{failed} calls failed when made directly, {expected} when the kubelet made them")
+    return {
+        "lives": number,
+        "calls_per_life": round(len(calls) / number, 1),
+        "lives_per_second": round(number / reference),
+        "alone_per_second": round(number / alone),
+        "times_alone": round(reference / alone, 2),
+    }
+
+
+async def crowd(number: int, minutes: int) -> None:
+    """So many pods, one in ten crash-looping, for so many minutes, then deleted."""
+    names = [f"pod-{place}" for place in range(number)]
+    async with BareNode() as node:
+        for place, name in enumerate(names):
+            node.create(pod(name, "exit", "1", "2") if place % LOOPING == 0 else pod(name))
+        await node.clock.sleep(60 * minutes)
+        for name in names:
+            node.delete(name)
+        await node.until("", names)
+
+
+def measured_crowd(number: int, minutes: int) -> dict[str, Any]:
+    """What a crowd costs, and one pod of it beside one of a small crowd."""
+    few, _ = seconds(crowd(FEW, minutes))
+    nothing, _ = seconds(crowd(0, minutes))
+    many, _ = seconds(crowd(number, minutes))
+    here, there = (many - nothing) / number, (few - nothing) / FEW
+    return {
+        "pods": number,
+        "minutes": minutes,
+        "seconds": round(many, 1),
+        "ms_per_pod": round(here * 1000, 2),
+        "ms_per_pod_of_few": round(there * 1000, 2),
+        "times_few": round(here / there, 2),
+    }
+
+
+async def idle(number: int, minutes: int) -> float:
+    """So many pods run and nothing happens; the processor time of that alone."""
+    names = [f"pod-{place}" for place in range(number)]
+    async with BareNode() as node:
+        for name in names:
+            node.create(pod(name))
+        await node.until("Running", names)
+        await node.clock.sleep(60)
+        began = time.process_time()
+        await node.clock.sleep(60 * minutes)
+        return time.process_time() - began
+
+
+def measured_idle(minutes: int) -> list[dict[str, Any]]:
+    """How many virtual seconds pass in a second of processor time."""
+    return [
+        {"pods": number, "virtual_per_second": round(60 * minutes / run(idle(number, minutes)))}
+        for number in IDLE
+    ]
+
+
+def print_report(made: dict[str, Any]) -> None:
+    """The value as text."""
+    if life := made.get("lives"):
+        met = "met" if life["times_alone"] <= LIFE_TARGET else "missed"
+        print(f"one life: {life['calls_per_life']} calls, {life['lives_per_second']} lives/s")
+        print(f"  the same calls alone {life['alone_per_second']}/s: the reference costs", end=" ")
+        print(f"{life['times_alone']} times as much (target {LIFE_TARGET}: {met})")
+    if many := made.get("crowd"):
+        met = "met" if many["seconds"] <= CROWD_TARGET else "missed"
+        print(f"{many['pods']} pods for {many['minutes']} minutes: {many['seconds']} s", end=" ")
+        print(f"(target {CROWD_TARGET}: {met})")
+        print(f"  {many['ms_per_pod']} ms a pod, {many['times_few']} times one of {FEW}")
+    for row in made.get("idle", ()):
+        print(f"{row['pods']:5} idle pods: {row['virtual_per_second']:8,} virtual seconds a second")
+
+
+def profiled(work: Callable[[], object]) -> None:
+    """Run it under the profiler, and print the dearest functions."""
+    profile = cProfile.Profile()
+    profile.runcall(work)
+    pstats.Stats(profile).sort_stats("tottime").print_stats(DEAREST)
+
+
+def main() -> int:
+    """Bench, print, and return the exit status."""
+    parser = argparse.ArgumentParser(description="How much does the reference kubelet cost?")
+    parser.add_argument("what", nargs="*", metavar="lives|crowd|idle", help="all of them by default")
+    parser.add_argument("--pods", type=int, default=PODS, metavar="N", help="the size of the crowd")
+    parser.add_argument("--minutes", type=int, default=MINUTES, metavar="N", help="of virtual time")
+    parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
+    parser.add_argument("--profile", action="store_true", help="tell which functions cost most")
+    options = parser.parse_args()
+
+    # What the kubelet says is no result.
+    logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
+    works: dict[str, Callable[[], Any]] = {
+        "lives": measured_lives,
+        "crowd": lambda: measured_crowd(options.pods, options.minutes),
+        "idle": lambda: measured_idle(options.minutes),
+    }
+    unknown = [what for what in options.what if what not in works]
+    if unknown:
+        parser.error(f"choose among {', '.join(works)}, not {', '.join(unknown)}")
+    chosen = options.what or list(works)
+    if options.profile:
+        profile_of: dict[str, Callable[[], Any]] = {
+            "lives": lambda: run(lives(LIVES)),
+            "crowd": lambda: run(crowd(options.pods, options.minutes)),
+            "idle": lambda: run(idle(IDLE[-1], options.minutes)),
+        }
+        for what in chosen:
+            profiled(profile_of[what])
+        return 0
+    made = {what: works[what]() for what in chosen}
+    if options.format == "json":
+        print(json.dumps(made, indent=2))
+    else:
+        print_report(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

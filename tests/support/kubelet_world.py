@@ -1,0 +1,164 @@
+"""A whole node in memory and on virtual time: the kubelet, a fake runtime, a fake API server, a disk."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from kubelet_conformance.targets.api_adapter import KubeletApi, WorldApi
+from kubelet_conformance.trace.recorder import Recorder
+from kubelet_fakes.api import ApiCore
+from kubelet_fakes.clock import run
+from kubelet_fakes.disk import MemoryDisk
+from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
+from kubelet_reference.clocks import FirstChance, LoopClock
+from kubelet_reference.kubelet import Kubelet, Ports
+from kubelet_reference.parts import Parts
+from kubelet_reference.ports import PodEvent
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
+
+Json = dict[str, Any]
+
+EPOCH_NS = 1_767_225_600 * 10**9
+NODE = "node"
+MANIFESTS = "/manifests"
+READS = ("List", "Status", "Version", "ImageStatus", "PodSandboxStatus", "ContainerStatus", "ImageFsInfo")
+
+
+class Tap:
+    """The runtime, with each call written down: its name, what it is about, and when."""
+
+    def __init__(self, runtime: FakeRuntime, clock: LoopClock) -> None:
+        self._runtime = runtime
+        self._clock = clock
+        self.calls: list[tuple[float, str, Any]] = []
+
+    def __getattr__(self, rpc: str) -> Any:
+        call = getattr(self._runtime, rpc)
+
+        async def tapped(request: Any, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
+            self.calls.append((self._clock.monotonic(), rpc, request))
+            return await call(request, timeout=timeout)
+
+        return tapped
+
+    def changes(self, since: float = 0) -> list[str]:
+        """The names of the calls that are no mere reading, in order."""
+        return [rpc for at, rpc, _ in self.calls if at >= since and not rpc.startswith(READS)]
+
+
+class World:
+    """The node; `start` begins a life of its kubelet."""
+
+    def __init__(self, parts: Parts | None, version: str, settings: Json) -> None:
+        self.clock = LoopClock(EPOCH_NS)
+        self.core = RuntimeCore(epoch_ns=EPOCH_NS)
+        self.runtime = FakeRuntime(self.core, self.clock)
+        self.tap = Tap(self.runtime, self.clock)
+        self.disk = MemoryDisk()
+        self.disk.make_folder(MANIFESTS)
+        api = ApiCore(self.clock.wall_ns)
+        self.record = Recorder(self.clock.monotonic)
+        self._kubelet_api = KubeletApi(api, self.record)
+        self.api = WorldApi(api, self._kubelet_api.connection, NODE)
+        self.api.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        self.events: list[PodEvent] = []
+        self._parts = parts or Parts()
+        self._behaviour = Behaviour.of(version)
+        self._settings = Settings(**{"node_name": NODE, "static_pod_path": MANIFESTS, **settings})
+        self._lives = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def emit(self, event: PodEvent) -> None:
+        """Keep an event."""
+        self.events.append(event)
+
+    async def start(self) -> Kubelet:
+        """Begin a life of the kubelet."""
+        self._lives += 1
+        ports = Ports(
+            clock=self.clock,
+            chance=FirstChance(f"life{self._lives}-"),
+            runtime=self.tap,
+            images=self.tap,
+            events=self,
+            disk=self.disk,
+            api=self._kubelet_api,
+        )
+        self.kubelet = Kubelet(ports, self._settings, self._behaviour, self._parts)
+        self._task = asyncio.create_task(self.kubelet.run(), name="kubelet")
+        await self.clock.sleep(0)
+        return self.kubelet
+
+    async def crash(self) -> None:
+        """End the kubelet in the middle of whatever it does."""
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        self.raise_if_failed()
+
+    async def end(self) -> None:
+        """End what is still going on."""
+        if self._task is not None and not self._task.done():
+            await self.crash()
+
+    async def stop(self) -> None:
+        """Ask the kubelet to end."""
+        await self.kubelet.stop()
+        assert self._task is not None
+        await self._task
+
+    def raise_if_failed(self) -> None:
+        """Raise what made the kubelet end by itself."""
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            error = self._task.exception()
+            if error is not None:
+                raise error
+
+    async def let(self, seconds: float) -> None:
+        """Let time go by."""
+        await self.clock.sleep(seconds)
+        self.raise_if_failed()
+
+    def changes(self, since: float = 0) -> list[str]:
+        """The calls that changed something at the runtime."""
+        return self.tap.changes(since)
+
+    def calls(self, rpc: str) -> list[Any]:
+        """The requests of one kind of call."""
+        return [request for _, name, request in self.tap.calls if name == rpc]
+
+    def phase(self, name: str) -> str:
+        """The phase that the API server shows."""
+        found = self.api.get("default", name)
+        return "" if found is None else found.get("status", {}).get("phase", "")
+
+
+def manifest(name: str = "web", *, command: str = "run", **spec: Any) -> Json:
+    """A pod with one container that the fake runtime plays by its command."""
+    container = {"name": "app", "image": "registry.example/app:1", "command": command.split()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 5, **spec},
+    }
+
+
+def in_world(
+    story: Callable[[World], Coroutine[Any, Any, None]],
+    *,
+    parts: Parts | None = None,
+    version: str = "1.32",
+    **settings: Any,
+) -> None:
+    """Tell a story in a world of its own, and see that it leaves no task behind."""
+
+    async def main() -> None:
+        world = World(parts, version, settings)
+        await story(world)
+        await world.end()
+        left = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        assert left == []
+
+    run(main(), limit_seconds=100_000)
