@@ -22,6 +22,7 @@ from kubelet_reference.sync_pod import SyncTools
 from kubelet_reference.work_queue import WorkQueue
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Iterator
 
     from lightkube.models.core_v1 import Node, Pod, PodStatus
@@ -49,7 +50,7 @@ class Assembly:
         settings: Settings,
         behaviour: Behaviour,
         parts: Parts,
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._ports = ports
         self._settings = settings
@@ -135,7 +136,14 @@ class Assembly:
         parts, ports = self._parts, self._ports
         files = parts.pod_files(ports.disk, ports.chance, self._settings, self._behaviour)
         tools = RuntimeTools(
-            self.client, files, self.recorder, self.metrics, ports.clock, self._settings, self._behaviour
+            client=self.client,
+            files=files,
+            recorder=self.recorder,
+            metrics=self.metrics,
+            clock=ports.clock,
+            settings=self._settings,
+            behaviour=self._behaviour,
+            spawn=self._spawn,
         )
         neighbours = Neighbours(
             disk=ports.disk,
@@ -150,7 +158,7 @@ class Assembly:
         self.side = build_runtime_side(tools, neighbours, parts.runtime)
         self.cache = parts.pod_cache()
         self.pleg = parts.pleg(self.side.manager, self.cache, ports.clock, self.metrics)
-        self.state = parts.runtime_state(self.client, ports.clock, self.pleg.healthy)
+        self.state = parts.runtime_state(self.client, ports.clock, self._behaviour, self.pleg.healthy)
 
     def _make_workers(self) -> None:
         """The rounds and the workers that run them."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "LOST_AT_THE_END",
+    "ContainerStatusRules",
     "ContainerStatuses",
     "Told",
     "container_statuses",
@@ -73,19 +74,99 @@ class Told:
     runtime: str
 
 
+class ContainerStatusRules:
+    """Table 27.8, each rule a method of its own: whoever tells it otherwise overrides that one."""
+
+    def tell(self, told: Told) -> ContainerStatuses:
+        """What a pod's status says of each container of its spec; others are left out (CSTAT-13)."""
+        pod, stored = told.pod, told.stored
+        inits = _by_name(stored.initContainerStatuses)
+        apps = _by_name(stored.containerStatuses)
+        ephemeral = _by_name(stored.ephemeralContainerStatuses)
+        return ContainerStatuses(
+            init=[self.init_status(told, one, inits.get(one.name)) for one in pods.init_containers(pod)],
+            app=_sorted(self.status(told, one, apps.get(one.name)) for one in pods.containers(pod)),
+            ephemeral=_sorted(
+                self.status(told, one, ephemeral.get(one.name)) for one in pods.ephemeral_containers(pod)
+            ),
+        )
+
+    def init_status(
+        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        """An init container that has succeeded stays shown so, whatever failed before or since (CSTAT-05)."""
+        status = self.recorded(told, container, before)
+        ended = status.state.terminated if status.state else None
+        done = ended is not None and ended.exitCode == 0
+        return status if done else self.refused(told, container, status)
+
+    def status(self, told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
+        """By the records, and by why the last start failed."""
+        return self.refused(told, container, self.recorded(told, container, before))
+
+    def recorded(
+        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        """The newest record gives the state, the one before it lastState (CSTAT-03, CSTAT-14)."""
+        records = [record for record in told.records.containers if record.name == container.name]
+        if not records:
+            return self.without_record(told.pod, container, before)
+        status = self.of_record(told.runtime, records[0], before)
+        last = self.of_record(told.runtime, records[1], before).state if len(records) > 1 else State()
+        return replace(status, lastState=last)
+
+    def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
+        """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
+        failure = told.reasons.get(pods.uid(told.pod), container.name)
+        if failure is None or not should_restart(told.pod, container, told.records.newest(container.name)):
+            return status
+        ended = status.state is not None and status.state.terminated is not None
+        return replace(
+            status,
+            state=_waiting(failure.reason, failure.message),
+            lastState=status.state if ended else status.lastState,
+        )
+
+    def without_record(
+        self, pod: Pod, container: AnyContainer, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        """Nothing is there: the container waits to be created, unless it had ended (CSTAT-01)."""
+        waits = _to_be_created(pod, container)
+        if before is None or before.state is None:
+            return waits
+        if before.state.terminated is not None:
+            return before
+        if before.state.running is not None:
+            return self.vanished(pod, waits, before)
+        return replace(waits, restartCount=before.restartCount, lastState=before.lastState or State())
+
+    def vanished(self, pod: Pod, waits: ContainerStatus, before: ContainerStatus) -> ContainerStatus:
+        """Its record went while it ran: an end is put in its place, and it counts as a restart (CSTAT-06)."""
+        restarts = before.restartCount + (0 if pods.deletion_asked(pod) else 1)
+        return replace(waits, restartCount=restarts, lastState=unknown_end(LOST_WHILE_RUNNING))
+
+    def of_record(
+        self, runtime: str, record: ContainerRecord, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        """What one record says of its container (CSTAT-02, CSTAT-07, CSTAT-08)."""
+        lost = _was_running(before) if record.state is ContainerState.UNKNOWN else None
+        return ContainerStatus(
+            name=record.name,
+            image=record.image,
+            imageID=record.image_ref,
+            containerID=f"{runtime}://{record.id}",
+            ready=False,
+            restartCount=lost.restartCount + 1 if lost else record.restart_count,
+            state=unknown_end(LOST_AT_THE_END) if lost else _state(runtime, record),
+        )
+
+
 def container_statuses(told: Told) -> ContainerStatuses:
-    """What a pod's status says of each container of its spec; others are left out (CSTAT-13)."""
-    pod, stored = told.pod, told.stored
-    inits = _by_name(stored.initContainerStatuses)
-    apps = _by_name(stored.containerStatuses)
-    ephemeral = _by_name(stored.ephemeralContainerStatuses)
-    return ContainerStatuses(
-        init=[_init_status(told, one, inits.get(one.name)) for one in pods.init_containers(pod)],
-        app=_sorted(_status(told, one, apps.get(one.name)) for one in pods.containers(pod)),
-        ephemeral=_sorted(
-            _status(told, one, ephemeral.get(one.name)) for one in pods.ephemeral_containers(pod)
-        ),
-    )
+    """What a pod's status says of each of its containers, by the rules as they are."""
+    return _RULES.tell(told)
+
+
+_RULES = ContainerStatusRules()
 
 
 def _by_name(statuses: list[ContainerStatus] | None) -> dict[str, ContainerStatus]:
@@ -96,84 +177,21 @@ def _sorted(statuses: Iterable[ContainerStatus]) -> list[ContainerStatus]:
     return sorted(statuses, key=lambda status: status.name)
 
 
-def _init_status(told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
-    """An init container that has succeeded stays shown so, whatever failed before or since (CSTAT-05)."""
-    status = _recorded(told, container, before)
-    ended = status.state.terminated if status.state else None
-    return status if ended is not None and ended.exitCode == 0 else _refused(told, container, status)
-
-
-def _status(told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
-    return _refused(told, container, _recorded(told, container, before))
-
-
-def _recorded(told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
-    """By the records alone: the newest gives the state, the one before it lastState (CSTAT-03, CSTAT-14)."""
-    records = [record for record in told.records.containers if record.name == container.name]
-    if not records:
-        return _without_record(told.pod, container, before)
-    status = _of_record(told.runtime, records[0], before)
-    last = _of_record(told.runtime, records[1], before).state if len(records) > 1 else State()
-    return replace(status, lastState=last)
-
-
-def _refused(told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
-    """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
-    failure = told.reasons.get(pods.uid(told.pod), container.name)
-    if failure is None or not should_restart(told.pod, container, told.records.newest(container.name)):
-        return status
-    ended = status.state is not None and status.state.terminated is not None
-    return replace(
-        status,
-        state=_waiting(failure.reason, failure.message),
-        lastState=status.state if ended else status.lastState,
-    )
-
-
-def _without_record(pod: Pod, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
-    """Nothing is there: the container waits to be created, unless it is known to have ended (CSTAT-01)."""
-    default = "PodInitializing" if pods.init_containers(pod) else "ContainerCreating"
-    waits = ContainerStatus(
+def _to_be_created(pod: Pod, container: AnyContainer) -> ContainerStatus:
+    return ContainerStatus(
         name=container.name,
         image=container.image or "",
         imageID="",
         ready=False,
         restartCount=0,
-        state=_waiting(default),
+        state=_waiting("PodInitializing" if pods.init_containers(pod) else "ContainerCreating"),
         lastState=State(),
     )
-    if before is None or before.state is None:
-        return waits
-    if before.state.terminated is not None:
-        return before
-    if before.state.running is not None:
-        return _vanished(pod, waits, before.restartCount)
-    return replace(waits, restartCount=before.restartCount, lastState=before.lastState or State())
-
-
-def _vanished(pod: Pod, waits: ContainerStatus, count: int) -> ContainerStatus:
-    """Its record went while it ran: an end is put in its place, and it counts as a restart (CSTAT-06)."""
-    restarts = count if pods.deletion_asked(pod) else count + 1
-    return replace(waits, restartCount=restarts, lastState=unknown_end(LOST_WHILE_RUNNING))
 
 
 def unknown_end(message: str) -> State:
     """The state of a container that must have ended, though nobody saw it (CSTAT-02, TERM-17)."""
     return State(terminated=ContainerStateTerminated(exitCode=KILLED, reason=STATUS_UNKNOWN, message=message))
-
-
-def _of_record(runtime: str, record: ContainerRecord, before: ContainerStatus | None) -> ContainerStatus:
-    """What one record says of its container (CSTAT-02, CSTAT-07, CSTAT-08)."""
-    lost = _was_running(before) if record.state is ContainerState.UNKNOWN else None
-    return ContainerStatus(
-        name=record.name,
-        image=record.image,
-        imageID=record.image_ref,
-        containerID=f"{runtime}://{record.id}",
-        ready=False,
-        restartCount=lost.restartCount + 1 if lost else record.restart_count,
-        state=unknown_end(LOST_AT_THE_END) if lost else _state(runtime, record),
-    )
 
 
 def _was_running(before: ContainerStatus | None) -> ContainerStatus | None:

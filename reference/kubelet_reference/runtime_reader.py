@@ -15,8 +15,6 @@ from kubelet_reference.sandbox_ips import ips_of_newest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from google.protobuf.message import Message
-
     from kubelet_reference.cri_client import CriClient
     from kubelet_reference.records import ContainerRecord, ListedPod, SandboxRecord
     from kubelet_reference.termination_message import TerminationMessages
@@ -43,9 +41,9 @@ class _Listing:
         return self._pods
 
 
-def _same(new: Message, old: Message) -> bool:
+def _same(new: object, old: object) -> bool:
     """Whether two replies say the same; a runtime in process may give the very same object."""
-    return new is old or bool(new == old)
+    return new is old or new == old
 
 
 class RuntimeReader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Protocol
 
 import grpc
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from cri_api.v1 import api_pb2 as cri
 
     from kubelet_reference.ports import Clock
+    from kubelet_reference.versions import Behaviour
 
 __all__ = ("RuntimeState", "StatusReader")
 
@@ -33,6 +35,10 @@ class StatusReader(Protocol):
         """The runtime's name and versions; raises `grpc.RpcError`."""
         ...
 
+    async def runtime_config(self) -> cri.RuntimeConfigResponse:
+        """The runtime's own settings; raises `grpc.RpcError`."""
+        ...
+
     async def status(self) -> cri.RuntimeStatus:
         """The runtime's conditions; raises `grpc.RpcError`."""
         ...
@@ -41,9 +47,16 @@ class StatusReader(Protocol):
 class RuntimeState:
     """What keeps the kubelet from working, as far as is known; `health` says what is wrong with the PLEG."""
 
-    def __init__(self, runtime: StatusReader, clock: Clock, health: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        runtime: StatusReader,
+        clock: Clock,
+        behaviour: Behaviour,
+        health: Callable[[], str | None],
+    ) -> None:
         self._runtime = runtime
         self._clock = clock
+        self._behaviour = behaviour
         self._health = health
         self._good_at: float | None = None
         self._problem: str | None = None
@@ -65,7 +78,14 @@ class RuntimeState:
         except grpc.RpcError as error:
             self._problem = f"container runtime version check failed: {wrapped_text(error)}"
             return False
+        if self._behaviour.asks_runtime_config:
+            await self.ask_config()
         return True
+
+    async def ask_config(self) -> None:
+        """Ask for the runtime's own settings, of which none is used here; it need not answer (CRI-42)."""
+        with contextlib.suppress(grpc.RpcError):
+            await self._runtime.runtime_config()
 
     @property
     def runtime_name(self) -> str:

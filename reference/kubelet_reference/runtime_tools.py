@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from kubelet_reference.cri_client import CriClient
     from kubelet_reference.events import Recorder
     from kubelet_reference.metrics import Metrics
@@ -19,7 +22,10 @@ __all__ = ("RuntimeTools",)
 
 @dataclass(frozen=True, slots=True)
 class RuntimeTools:
-    """The runtime, the pods' files, the ways to tell what happens, and the settings."""
+    """The runtime, the pods' files, the ways to tell what happens, and the settings.
+
+    `spawn` runs a coroutine as a task that ends with the kubelet.
+    """
 
     client: CriClient
     files: PodFiles
@@ -28,3 +34,4 @@ class RuntimeTools:
     clock: Clock
     settings: Settings
     behaviour: Behaviour
+    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]] = asyncio.create_task

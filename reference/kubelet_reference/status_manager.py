@@ -161,9 +161,9 @@ class StatusManager:
     def _set(self, pod: Pod, status: PodStatus, *, force: bool = False, finished: bool = False) -> None:
         """Accept a status, unless it is impossible or the same as before (STATUS-02, STATUS-10)."""
         uid, before = pods.uid(pod), self._before(pod)
-        impossible = status_rules.resurrected(pod, before, status)
-        if impossible:
-            _log.error("status of %s dropped: container %s had ended for good", pods.key(pod), impossible)
+        resurrected = self._resurrected(pod, before, status)
+        if resurrected:
+            _log.error("status of %s dropped: container %s had ended for good", pods.key(pod), resurrected)
             return
         status = status_rules.with_limited_messages(status_rules.dated(status, before, self._now()))
         kept = self._kept.get(uid)
@@ -173,6 +173,10 @@ class StatusManager:
         self._kept[uid] = _Kept(pod, status, finished)
         self._unsent[uid] = None
         self._changed.set()
+
+    def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
+        """The container that had ended for good and is shown otherwise (STATUS-10)."""
+        return status_rules.resurrected(pod, before, status)
 
     def _now(self) -> datetime:
         return whole_second(self._clock.wall_ns())
@@ -230,9 +234,12 @@ class StatusManager:
 
     def _patch(self, uid: str, stored: Pod, kept: _Kept) -> dict[str, object] | None:
         """What has to be patched so that the stored pod shows the status; None if nothing has."""
-        could_run, old = self._safety.could_run(uid), stored.status or PodStatus()
-        new = status_rules.merged(old, kept.status, could_run=could_run, now=self._now())
-        return status_patch(pods.uid(stored), old, new)
+        old = stored.status or PodStatus()
+        return status_patch(pods.uid(stored), old, self._merged(uid, old, kept.status))
+
+    def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
+        """What the stored status becomes (STATUS-06, TERM-15, TERM-31)."""
+        return status_rules.merged(stored, new, could_run=self._safety.could_run(uid), now=self._now())
 
     async def _write_one(self, api: ApiServer, uid: str, kept: _Kept) -> None:
         """GET, PATCH what differs, DELETE a pod that has ended; what failed is left for the next time."""

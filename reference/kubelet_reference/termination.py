@@ -62,8 +62,7 @@ class Terminator:
         self._behaviour = tools.behaviour
         self._hooks = hooks
         self._stop_timeout = timeout
-        self._left: dict[asyncio.Task[None], None] = {}
-        """Hooks that outlast the grace: they are not waited for, and not ended either."""
+        self._spawn = tools.spawn
 
     async def kill_pod(
         self, pod: Pod, kills: Sequence[ContainerKill], sandbox_ids: Sequence[str]
@@ -122,23 +121,17 @@ class Terminator:
         self, limit: int, kill: ContainerKill, container: AnyContainer, handler: LifecycleHandler
     ) -> None:
         """Wait for the hook as long as `limit` allows, then leave it to itself (TERM-06)."""
-        hook = asyncio.create_task(self._hooks.run(kill.pod, container, kill.container_id, handler))
-        try:
-            done, _ = await asyncio.wait((hook,), timeout=limit)
-        except asyncio.CancelledError:
-            hook.cancel()
-            raise
-        if done:
-            hook.result()
-            return
-        self._left[hook] = None
-        hook.add_done_callback(self._forget)
+        failures: list[HookError] = []
 
-    def _forget(self, hook: asyncio.Task[None]) -> None:
-        self._left.pop(hook, None)
-        if not hook.cancelled():
-            # Asking for the exception marks it as seen.
-            hook.exception()
+        async def run() -> None:
+            try:
+                await self._hooks.run(kill.pod, container, kill.container_id, handler)
+            except HookError as error:
+                failures.append(error)
+
+        done, _ = await asyncio.wait((self._spawn(run()),), timeout=limit)
+        if done and failures:
+            raise failures[0]
 
     def _unknown_to_spec(self, kill: ContainerKill) -> ActionResult:
         """What the spec does not have cannot be stopped by it (TERM-13)."""

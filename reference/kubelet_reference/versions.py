@@ -60,6 +60,8 @@ class Behaviour:
     """IMAGE-10, START-03: pull errors lose their wrapper, and two well-known ones their prefix (> 1.26)."""
     tells_image_size: bool = True
     """IMAGE-18: after a pull ImageStatus is asked for the size, which the Pulled event tells (>= 1.29)."""
+    asks_runtime_config: bool = True
+    """CRI-42: RuntimeConfig is asked once when the kubelet starts (>= 1.28)."""
     adopts_known_pods: bool = True
     """WORK-27: housekeeping tells workers of pods that config dropped (>= 1.27)."""
 
@@ -89,5 +91,6 @@ class Behaviour:
             log_names_are_anchored=minor >= 27,
             reads_pull_errors=minor >= 27,
             tells_image_size=minor >= 29,
+            asks_runtime_config=minor >= 28,
             adopts_known_pods=minor >= 27,
         )

@@ -92,10 +92,10 @@ class BareNode:
     def __init__(self, *, watch: bool = False) -> None:
         self.clock = LoopClock(EPOCH_NS)
         self.core = RuntimeCore(epoch_ns=EPOCH_NS)
-        runtime = FakeRuntime(self.core, self.clock)
-        watched = Watched(runtime, self.clock)
+        self.runtime = FakeRuntime(self.core, self.clock)
+        watched = Watched(self.runtime, self.clock)
         self.calls = watched.calls
-        self._runtime = watched if watch else runtime
+        self._called = watched if watch else self.runtime
         self._api = ApiCore(self.clock.wall_ns)
         self._api.on_change.append(self._heard)
         self._kubelet_api = KubeletApi(self._api, Recorder(self.clock.monotonic))
@@ -109,8 +109,8 @@ class BareNode:
         ports = Ports(
             clock=self.clock,
             chance=SeededChance(1),
-            runtime=cast("RuntimeService", self._runtime),
-            images=cast("ImageService", self._runtime),
+            runtime=cast("RuntimeService", self._called),
+            images=cast("ImageService", self._called),
             api=self._kubelet_api,
             events=self,
             disk=MemoryDisk(),

@@ -1,6 +1,6 @@
-"""How much the reference kubelet costs on virtual time: a pod's life, a crowd, and doing nothing.
+"""How much the reference kubelet costs on virtual time: a pod's life, a crowd, doing nothing, and probing.
 
-python tests/bench/reference_speed.py [lives|crowd|idle ...] [--pods N] [--minutes N]
+python tests/bench/reference_speed.py [lives|crowd|idle|probes ...] [--pods N] [--minutes N]
     [--format terminal|json] [--profile]
 """
 
@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bare_node import BareNode, pod, replay
+from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.clock import run
 
@@ -29,6 +30,7 @@ LIVES = 200
 """How many lives are led at once, so that what the node itself does weighs little."""
 MINUTES = 10
 IDLE = (0, 10, 110)
+PROBE: dict[str, Any] = {"exec": {"command": ["x", "0", "0"]}, "periodSeconds": 10}
 LOOPING = 10
 """One pod in so many crash-loops."""
 DEAREST = 40
@@ -105,12 +107,15 @@ def measured_crowd(number: int, minutes: int) -> dict[str, Any]:
     }
 
 
-async def idle(number: int, minutes: int) -> float:
-    """So many pods run and nothing happens; the processor time of that alone."""
+async def still(number: int, minutes: int, *, probed: bool = False) -> float:
+    """So many pods run and nothing happens to them; the processor time of that alone."""
     names = [f"pod-{place}" for place in range(number)]
     async with BareNode() as node:
         for name in names:
-            node.create(pod(name))
+            manifest = pod(name)
+            if probed:
+                manifest["spec"]["containers"][0]["readinessProbe"] = PROBE
+            node.create(manifest)
         await node.until("Running", names)
         await node.clock.sleep(60)
         began = time.process_time()
@@ -121,9 +126,36 @@ async def idle(number: int, minutes: int) -> float:
 def measured_idle(minutes: int) -> list[dict[str, Any]]:
     """How many virtual seconds pass in a second of processor time."""
     return [
-        {"pods": number, "virtual_per_second": round(60 * minutes / run(idle(number, minutes)))}
+        {"pods": number, "virtual_per_second": round(60 * minutes / run(still(number, minutes)))}
         for number in IDLE
     ]
+
+
+def measured_probes(number: int, minutes: int) -> dict[str, Any]:
+    """What one probe costs beyond idling, beside its ExecSync made directly."""
+    probes = number * minutes * 60 // PROBE["periodSeconds"]
+    took = run(still(number, minutes, probed=True)) - run(still(number, minutes))
+    alone = run(execs(probes))
+    return {
+        "pods": number,
+        "probes": probes,
+        "us_per_probe": round(took / probes * 1e6, 1),
+        "times_alone": round(took / alone, 2),
+    }
+
+
+async def execs(number: int) -> float:
+    """The processor time of so many execs made directly."""
+    async with BareNode() as node:
+        node.create(pod("pod"))
+        await node.until("Running", ["pod"])
+        request = cri.ExecSyncRequest(
+            container_id=next(iter(node.core.store.containers)), cmd=PROBE["exec"]["command"], timeout=1
+        )
+        began = time.process_time()
+        for _ in range(number):
+            await node.runtime.ExecSync(request, timeout=120)
+        return time.process_time() - began
 
 
 def print_report(made: dict[str, Any]) -> None:
@@ -140,6 +172,9 @@ def print_report(made: dict[str, Any]) -> None:
         print(f"  {many['ms_per_pod']} ms a pod, {many['times_few']} times one of {FEW}")
     for row in made.get("idle", ()):
         print(f"{row['pods']:5} idle pods: {row['virtual_per_second']:8,} virtual seconds a second")
+    if probing := made.get("probes"):
+        print(f"{probing['pods']} probed pods: {probing['us_per_probe']} us a probe,", end=" ")
+        print(f"{probing['times_alone']} times its ExecSync alone")
 
 
 def profiled(work: Callable[[], object]) -> None:
@@ -152,7 +187,7 @@ def profiled(work: Callable[[], object]) -> None:
 def main() -> int:
     """Bench, print, and return the exit status."""
     parser = argparse.ArgumentParser(description="How much does the reference kubelet cost?")
-    parser.add_argument("what", nargs="*", metavar="lives|crowd|idle", help="all of them by default")
+    parser.add_argument("what", nargs="*", metavar="lives|crowd|idle|probes", help="all of them by default")
     parser.add_argument("--pods", type=int, default=PODS, metavar="N", help="the size of the crowd")
     parser.add_argument("--minutes", type=int, default=MINUTES, metavar="N", help="of virtual time")
     parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
@@ -165,6 +200,7 @@ def main() -> int:
         "lives": measured_lives,
         "crowd": lambda: measured_crowd(options.pods, options.minutes),
         "idle": lambda: measured_idle(options.minutes),
+        "probes": lambda: measured_probes(options.pods, options.minutes),
     }
     unknown = [what for what in options.what if what not in works]
     if unknown:
@@ -174,7 +210,8 @@ def main() -> int:
         profile_of: dict[str, Callable[[], Any]] = {
             "lives": lambda: run(lives(LIVES)),
             "crowd": lambda: run(crowd(options.pods, options.minutes)),
-            "idle": lambda: run(idle(IDLE[-1], options.minutes)),
+            "idle": lambda: run(still(IDLE[-1], options.minutes)),
+            "probes": lambda: run(still(options.pods, options.minutes, probed=True)),
         }
         for what in chosen:
             profiled(profile_of[what])

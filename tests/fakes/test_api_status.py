@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +104,16 @@ def test_what_has_ended_does_not_come_back(policy: str, code: int, *, taken: boo
     if error is not None:
         text = "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"
         assert text in str(error)
+
+
+def test_merges_as_a_real_server_merged() -> None:
+    """What a real server (1.26) made of a real kubelet's patches in a pod's life is what comes out here."""
+    recorded = Path(__file__).with_name("recorded_status_patches.jsonl").read_text(encoding="utf-8")
+    cases = [json.loads(line) for line in recorded.splitlines()]
+
+    assert len(cases) > 5
+    for case in cases:
+        assert merged(frozen(case["before"]), case["patch"]) == case["after"], case["scenario"]
 
 
 def test_patch_that_changes_nothing_is_no_change() -> None:

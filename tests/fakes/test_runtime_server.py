@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -21,7 +22,6 @@ from kubelet_fakes.runtime.service import FakeRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 
 def serving(path: Path) -> RuntimeServer:
@@ -40,7 +40,7 @@ def played(path: Path, story: Callable[[Any, Any], Awaitable[Any]]) -> Any:
 
 
 def test_whole_life_of_a_pod(tmp_path: Path) -> None:
-    """A client makes a sandbox and a container, watches them, executes, stops and removes, over the socket."""
+    """A client makes a sandbox and a container, watches, executes, stops and removes, over the socket."""
 
     async def life(runtime: Any, images: Any) -> list[Any]:
         seen: list[Any] = []
@@ -137,6 +137,30 @@ def test_deadline_ends_a_call_and_not_the_work(tmp_path: Path) -> None:
     assert outcome == (grpc.StatusCode.DEADLINE_EXCEEDED, cri.CONTAINER_EXITED)
 
 
+def test_calls_under_way_end_with_the_server(tmp_path: Path) -> None:
+    """When the server goes, a call that waits and a stream end with UNAVAILABLE, and nothing else is said."""
+
+    async def main() -> list[tuple[object, str | None]]:
+        async with serving(tmp_path / "cri.sock") as server:
+            channel = grpc.aio.insecure_channel(server.address)
+            runtime, _ = stubs(channel)
+            pod = (await runtime.RunPodSandbox(sandbox())).pod_sandbox_id
+            app = (await runtime.CreateContainer(container(pod, "run", "stopdelay=60"))).container_id
+            await runtime.StartContainer(cri.StartContainerRequest(container_id=app))
+            events = runtime.GetContainerEvents(cri.GetEventsRequest())
+            await events.initial_metadata()
+            stop = runtime.StopContainer(cri.StopContainerRequest(container_id=app, timeout=90))
+            await runtime.Version(cri.VersionRequest())
+        ends = [(await call.code(), await call.details()) for call in (events, stop)]
+        await channel.close()
+        return ends
+
+    ends = asyncio.run(main())
+
+    assert [code for code, _ in ends] == [grpc.StatusCode.UNAVAILABLE] * 2
+    assert ends[0][1] == "the runtime is shutting down"
+
+
 def test_socket_is_for_its_owner_and_goes_in_the_end(tmp_path: Path) -> None:
     """The socket has mode 0600, a folder made for it 0700, and both are gone afterwards."""
     path = tmp_path / "made" / "cri.sock"
@@ -196,10 +220,11 @@ def test_obstacles_are_named(tmp_path: Path) -> None:
             pass
 
     for path, text in (
-        (tmp_path / "file", "is no socket"),
-        (tmp_path, "is no socket"),
-        (tmp_path / "file" / "cri.sock", "file"),
-        (tmp_path / "a" / "b" / "cri.sock", "its folder does not exist"),
+        (tmp_path / "file", "is there already and is no socket"),
+        (tmp_path, "is there already and is no socket"),
+        (tmp_path / "file" / "cri.sock", "file is no folder"),
+        (tmp_path / "a" / "b" / "cri.sock", "a does not exist"),
+        (Path("/proc/cri.sock"), "/proc/cri.sock: cannot listen"),
     ):
         with pytest.raises(AddressError, match=text):
             asyncio.run(start(path))

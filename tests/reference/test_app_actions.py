@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 from decisions_bench import a_pod, a_record, actions, names, records
+from lightkube.models.core_v1 import Container
 
+from kubelet_reference import pods
+from kubelet_reference.pod_actions import ActionRules, Situation
 from kubelet_reference.records import ContainerRecord
 from kubelet_reference.results import KillReason
 
@@ -131,3 +134,16 @@ def test_only_the_newest_record_counts() -> None:
 
     assert names(found) == NOTHING
     assert (found.attempt, found.sandbox_id) == (0, "s0")
+
+
+def test_one_rule_can_be_replaced() -> None:
+    """A kubelet that is wrong in one rule is a subclass that overrides this rule."""
+
+    class NeverChanged(ActionRules):
+        def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+            assert (pods.key(now.pod), one.name, record.name) == ("default/web", "c1", "c1")
+            return False
+
+    found = actions(a_pod(), records(a_record(changed=True)), compute=NeverChanged().compute)
+
+    assert names(found) == NOTHING

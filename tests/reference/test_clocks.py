@@ -1,12 +1,17 @@
 """Time and chance, as the kubelet takes them."""
 
+from __future__ import annotations
+
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kubelet_fakes.clock import run
 from kubelet_reference.clocks import FirstChance, LoopClock, SeededChance
-from kubelet_reference.ports import Chance
+
+if TYPE_CHECKING:
+    from kubelet_reference.ports import Chance
 
 
 def test_wall_time_runs_with_the_loop() -> None:

@@ -170,7 +170,7 @@ def test_config() -> None:
 
 
 def test_fresh_message_file() -> None:
-    """Each instance has an empty file of its own for its last words, and the hosts file (START-08, START-10)."""
+    """Each instance has an empty file of its own for its last words, and a hosts file (START-08, 10)."""
 
     async def story(w: RuntimeWorld) -> None:
         pod = a_pod(hostAliases=[{"ip": "10.1.2.3", "hostnames": ["a", "b"]}])

@@ -313,6 +313,21 @@ def test_pod_that_never_ran_fails() -> None:
     on_bench(story)
 
 
+def test_refused_pod_is_written_once() -> None:
+    """A status without conditions, as of a refused pod, is made not ready and then left alone (TERM-31)."""
+
+    async def story(bench: Bench) -> None:
+        pod = bench.want(a_pod())
+        bench.could_run = False
+        bench.manager.set_pod_status(pod, PodStatus(phase="Failed", reason="OutOfcpu", message="no"))
+        await bench.let(35)
+
+        assert len(bench.patches) == 1
+        assert [one.reason for one in bench.stored.conditions or ()] == ["PodFailed", "PodFailed"]
+
+    on_bench(story)
+
+
 def test_old_kubelet_deletes_without_a_terminal_phase() -> None:
     """Up to 1.26 the object goes when nothing runs and the volumes are gone, whatever its phase (TERM-18)."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import grpc
 import pytest
@@ -11,6 +11,9 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.clock import LoopClock, run
 from kubelet_fakes.runtime import CallError, FakeRuntime, RuntimeCore, RuntimeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 __all__ = ("Happening", "Node", "on_node", "refused")
 
@@ -32,9 +35,12 @@ class Node:
         self.runtime = FakeRuntime(
             RuntimeCore(self.settings),
             self.clock,
-            on_runtime=lambda *what: self.happened.append(what),
+            on_runtime=self._happens,
             on_fault=self.faulty.append,
         )
+
+    def _happens(self, op: str, container_id: str, sandbox_id: str, name: str, exit_code: int | None) -> None:
+        self.happened.append((op, container_id, sandbox_id, name, exit_code))
 
     async def sandbox(self, pod: str = "web", attempt: int = 0, **config: object) -> str:
         """Run a sandbox; its id."""
@@ -67,9 +73,9 @@ class Node:
         await self.start(container_id)
         return container_id
 
-    async def stop(self, container_id: str, timeout: int = 30, deadline: float | None = None) -> None:
+    async def stop(self, container_id: str, grace: int = 30, deadline: float | None = None) -> None:
         """Stop a container."""
-        request = cri.StopContainerRequest(container_id=container_id, timeout=timeout)
+        request = cri.StopContainerRequest(container_id=container_id, timeout=grace)
         await self.runtime.StopContainer(request, timeout=deadline)
 
     async def stop_sandbox(self, sandbox_id: str) -> None:
@@ -107,10 +113,10 @@ class Node:
         return [one.id for one in (await self.runtime.ListPodSandbox(request)).items]
 
     async def execute(
-        self, container_id: str, command: str, timeout: int = 0, deadline: float | None = None
+        self, container_id: str, command: str, limit: int = 0, deadline: float | None = None
     ) -> cri.ExecSyncResponse:
         """Execute a command in a container."""
-        request = cri.ExecSyncRequest(container_id=container_id, cmd=command.split(), timeout=timeout)
+        request = cri.ExecSyncRequest(container_id=container_id, cmd=command.split(), timeout=limit)
         return await self.runtime.ExecSync(request, timeout=deadline)
 
     @property

@@ -117,16 +117,21 @@ def records(
     return PodRecords("u1", "web", "default", ips, tuple(sandboxes), tuple(newest))
 
 
-def actions(pod: Pod, known: PodRecords, *, failed: str = "", behaviour: Behaviour = BEHAVIOUR) -> Actions:
+def actions(
+    pod: Pod,
+    known: PodRecords,
+    *,
+    failed: str = "",
+    behaviour: Behaviour = BEHAVIOUR,
+    compute: Callable[[Situation], Actions] = compute_actions,
+) -> Actions:
     """What is done for the pod; `failed` names a probe (liveness, startup) that the instance c1-0 failed."""
 
     def outcomes(probe: str) -> Callable[[str], ProbeOutcome | None]:
         return lambda one: ProbeOutcome.FAILURE if (probe, one) == (failed, "c1-0") else None
 
     sandbox = sandbox_changed(pod, known)
-    return compute_actions(
-        Situation(pod, known, outcomes("liveness"), outcomes("startup"), behaviour, sandbox)
-    )
+    return compute(Situation(pod, known, outcomes("liveness"), outcomes("startup"), behaviour, sandbox))
 
 
 def names(found: Actions) -> dict[str, Any]:

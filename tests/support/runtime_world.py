@@ -20,13 +20,13 @@ from kubelet_reference.pod_files import PodFiles
 from kubelet_reference.runtime_side import Neighbours, RuntimeParts, build_runtime_side
 from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.settings import Settings
+from kubelet_reference.sync_result import SyncResult
 from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from kubelet_reference.ports import ApiServer, HttpGet, PodEvent
     from kubelet_reference.records import ContainerRecord, PodRecords
     from kubelet_reference.results import ProbeOutcome
-    from kubelet_reference.sync_result import SyncResult
 
 __all__ = ("Call", "RuntimeWorld", "a_container", "a_pod")
 
@@ -111,6 +111,7 @@ class RuntimeWorld:
         self.ending: list[str] = []
         self.gone: list[str] = []
         self.sources_ready = True
+        self.result = SyncResult()
         self.settings = settings or Settings()
         self.behaviour = Behaviour.of(version)
         self.client = CriClient(self.runtime, self.runtime, self.settings, self.metrics)
@@ -141,8 +142,9 @@ class RuntimeWorld:
         return await self.manager.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
 
     async def sync(self, pod: Pod) -> SyncResult:
-        """One pass, on records as they are now."""
-        return await self.manager.sync_pod(pod, await self.records(pod))
+        """One pass, on records as they are now; its result is kept."""
+        self.result = await self.manager.sync_pod(pod, await self.records(pod))
+        return self.result
 
     async def kill(self, pod: Pod, grace: int | None = None) -> SyncResult:
         """Stop the whole pod."""

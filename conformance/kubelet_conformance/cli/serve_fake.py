@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from kubelet_conformance.cli.options import remember_debug
+from kubelet_conformance.cli.wall import wall_now_ns
+from kubelet_conformance.reports.output import deliver
 
 __all__ = ("serve_fake",)
 
@@ -31,9 +33,9 @@ def serve_fake(*, address: str) -> None:
     `seq CODE@AFTER ...`; what is executed in it is `x CODE SECONDS` or `xf FILE`.
     """
     # Late, for gRPC takes its time to load and no other command needs it.
-    from kubelet_conformance.cli.serving import CannotServe, serve  # noqa: PLC0415
+    from kubelet_conformance.targets.serving import CannotServe, serve  # noqa: PLC0415
 
     try:
-        serve(address, click.echo)
+        serve(address, wall_now_ns(), lambda line: deliver(f"{line}\n", None))
     except CannotServe as error:
         raise click.ClickException(str(error)) from None

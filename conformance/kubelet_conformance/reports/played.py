@@ -10,8 +10,9 @@ from kubelet_conformance.reports.jsonreport import check_report
 from kubelet_conformance.reports.run import Exit, Run, concluded
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.checking import Check, Judged
     from collections.abc import Callable
+
+    from kubelet_conformance.contract.checking import Check, Judged
 
 __all__ = ("Played", "PlayedRun")
 

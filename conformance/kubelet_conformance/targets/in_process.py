@@ -7,11 +7,19 @@ import traceback
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
+from kubelet_conformance.targets.kubelet_process import InProcessKubelet
+from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
+from kubelet_conformance.targets.protocols import StoryError
+from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
+from kubelet_conformance.targets.stage import UnknownTargetError
+from kubelet_conformance.targets.tap import Tap
+from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
+from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.api import ApiCore
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_fakes.runtime.core import RuntimeCore
-from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.clocks import LoopClock, SeededChance
 from kubelet_reference.kubelet import Kubelet, Ports
@@ -20,23 +28,12 @@ from kubelet_reference.ports import FetchError
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 
-from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
-from kubelet_conformance.targets.kubelet_process import InProcessKubelet
-from kubelet_conformance.targets.manifest_source import FOLDER, URL, WrittenManifests
-from kubelet_conformance.targets.protocols import StoryError
-from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
-from kubelet_conformance.targets.stage import UnknownTargetError
-from kubelet_conformance.targets.tap import Tap
-from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
-from kubelet_conformance.trace.recorder import Recorder
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from kubelet_reference.ports import ImageService, RuntimeService
-
     from kubelet_conformance.targets.protocols import Target
     from kubelet_conformance.targets.stage import Choice
+    from kubelet_reference.ports import ImageService, RuntimeService
 
 __all__ = ("InProcessStage",)
 
@@ -108,15 +105,16 @@ class _Life:
 
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
-        core = RuntimeCore(epoch_ns=EPOCH_NS)
-        runtime = FakeRuntime(core, self._clock)
-        self.runtime = FakeRuntimeControl(core, runtime.faults, self.recorder)
+        runtime = FakeRuntime(RuntimeCore(epoch_ns=EPOCH_NS), self._clock)
+        self.runtime = FakeRuntimeControl(runtime, self.recorder)
         api_core = ApiCore(self._clock.wall_ns)
         record_pods(api_core, self.recorder, _NODE)
         api = KubeletApi(api_core, self.recorder)
         self.api = WorldApi(api_core, api.connection, _NODE)
         self.api.put("Node", _node())
-        self.kubelet = InProcessKubelet(partial(self._new_kubelet, Tap(runtime, self.recorder), api), self.recorder)
+        self.kubelet = InProcessKubelet(
+            partial(self._new_kubelet, Tap(runtime, self.recorder), api), self.recorder
+        )
         await self.kubelet.start()
         try:
             await story(cast("Target", self))

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_fakes.runtime.faults import Effect, Faults
-from kubelet_fakes.runtime.mishaps import Mishaps
-from kubelet_fakes.runtime.subjects import Subject
-
 from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
+from kubelet_fakes.runtime.faults import Effect
 
 if TYPE_CHECKING:
-    from kubelet_fakes.runtime.core import RuntimeCore
-    from kubelet_fakes.runtime.records import Container, Sandbox
-
     from kubelet_conformance.targets.protocols import Fault, FaultPlan
     from kubelet_conformance.trace.recorder import Recorder
+    from kubelet_fakes.runtime import FakeRuntime
+    from kubelet_fakes.runtime.records import Container, Sandbox
+    from kubelet_fakes.runtime.subjects import Subject
 
 __all__ = ("FakeRuntimeControl",)
 
@@ -23,12 +20,11 @@ __all__ = ("FakeRuntimeControl",)
 class FakeRuntimeControl:
     """The fake runtime in a scenario's hands; what it does by itself goes onto the record."""
 
-    def __init__(self, core: RuntimeCore, faults: Faults, recorder: Recorder) -> None:
-        self._core = core
-        self._faults = faults
+    def __init__(self, runtime: FakeRuntime, recorder: Recorder) -> None:
+        self._runtime = runtime
+        self._core = runtime.core
         self._recorder = recorder
-        self._mishaps = Mishaps(core)
-        core.store.on_runtime = self._happened
+        runtime.core.store.on_runtime = self._happened
 
     def _happened(self, op: str, container_id: str, sandbox_id: str, name: str, code: int | None) -> None:
         self._recorder.record(
@@ -50,40 +46,39 @@ class FakeRuntimeControl:
 
     def exit(self, container_id: str, code: int) -> None:
         """Its process ends by itself."""
-        self._mishaps.exit(container_id, code)
+        self._runtime.exit(container_id, code)
 
     def oom(self, container_id: str) -> None:
         """Its process is killed for lack of memory."""
-        self._mishaps.oom(container_id)
+        self._runtime.oom(container_id)
 
     def lose_track(self, container_id: str) -> None:
         """Its state becomes UNKNOWN."""
-        self._mishaps.lose_track(container_id)
+        self._runtime.lose_track(container_id)
 
     def kill_sandbox(self, sandbox_id: str) -> None:
         """The sandbox becomes NOTREADY; containers go on."""
-        self._mishaps.kill_sandbox(sandbox_id)
+        self._runtime.kill_sandbox(sandbox_id)
 
     def remove_container(self, container_id: str) -> None:
         """Its record vanishes."""
-        self._mishaps.remove_container(container_id)
+        self._runtime.remove_container(container_id)
 
     def remove_sandbox(self, sandbox_id: str) -> None:
         """Its record and those of its containers vanish."""
-        self._mishaps.remove_sandbox(sandbox_id)
+        self._runtime.remove_sandbox(sandbox_id)
 
     def restart(self, *, lose_state: bool = False) -> None:
         """The runtime goes down and comes up at once."""
-        self._mishaps.restart(lose_state=lose_state)
+        self._runtime.restart(lose_state=lose_state)
 
     def reboot(self) -> None:
         """The node went down and up: nothing runs, all records remain."""
-        self._mishaps.reboot()
+        self._runtime.reboot()
 
     def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
         """What Status answers from now on."""
-        self._core.runtime_ready = runtime_ready
-        self._core.network_ready = network_ready
+        self._runtime.set_conditions(runtime_ready=runtime_ready, network_ready=network_ready)
 
     def set_file(self, name: str, *, there: bool) -> None:
         """What an `xf NAME` command finds."""
@@ -100,10 +95,10 @@ class FakeRuntimeControl:
     def inject(self, plan: FaultPlan) -> Fault:
         """Let calls fail or be late from now on."""
         if plan.delay_seconds:
-            return self._faults.delay(
+            return self._runtime.faults.delay(
                 plan.rpc, plan.delay_seconds, times=plan.times, where=lambda about: _is_about(about, plan)
             )
-        return self._faults.add(
+        return self._runtime.faults.add(
             plan.rpc,
             Effect(plan.effect),
             code=plan.code,

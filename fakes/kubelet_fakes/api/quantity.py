@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -64,10 +65,7 @@ def _cpu_and_memory(container: Mapping[str, Any]) -> tuple[dict[str, Fraction], 
 def _positive(amounts: Mapping[str, Any] | None) -> dict[str, Fraction]:
     found: dict[str, Fraction] = {}
     for name in _QOS_RESOURCES:
-        try:
-            value = amount((amounts or EMPTY).get(name, 0))
-        except ValueError:
-            continue
-        if value > 0:
-            found[name] = value
-    return found
+        if amounts and name in amounts:
+            with contextlib.suppress(ValueError):
+                found[name] = amount(amounts[name])
+    return {name: value for name, value in found.items() if value > 0}

@@ -175,16 +175,16 @@ class RuntimeCore:
     def stop_container(self, request: cri.StopContainerRequest) -> cri.StopContainerResponse:
         """Ask the process to end, and have it killed when the timeout is over (CRI-13).
 
-        The container has stopped when it no longer runs: the driver waits for that before it answers.
-        What does not run, or is not there (CRI-08), is fine.
+        The container has stopped when it no longer runs: the driver waits for that before it answers. One
+        that was never started never will be. What has ended, or is not there (CRI-08), is fine.
         """
         container = self.store.containers.get(request.container_id)
         if container is None:
             return _STOPPED
-        if container.state == cri.CONTAINER_UNKNOWN:
-            self.store.finish(container, KILLED)
-        elif container.is_running:
+        if container.is_running:
             self._stop(container, max(request.timeout, 0) * _NS)
+        elif container.state != cri.CONTAINER_EXITED:
+            self.store.finish(container, KILLED)
         return _STOPPED
 
     def _stop(self, container: Container, grace: int) -> None:

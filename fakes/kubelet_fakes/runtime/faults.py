@@ -1,9 +1,10 @@
 """Faults on calls: errors before or after the effect, delays, hangs, lost replies.
 
+>>> from kubelet_fakes.runtime import Faults, about
 >>> faults = Faults()
 >>> with faults.add("StopContainer", code="UNAVAILABLE", where=about(container="c1")):
 ...     faults.names()
-('StopContainer before: UNKNOWN injected',)
+('StopContainer before: UNAVAILABLE injected',)
 """
 
 from __future__ import annotations

@@ -127,7 +127,10 @@ def sandbox_key(metadata: cri.PodSandboxMetadata) -> tuple[str, str, str, int]:
 
 
 class Container:
-    """An instance of a container: CREATED, then RUNNING, then EXITED (CRI-19)."""
+    """An instance of a container: CREATED, then RUNNING, then EXITED (CRI-19).
+
+    One that was stopped before it was started is EXITED and has no started_at.
+    """
 
     __slots__ = (
         "_listed",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
 import socket
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import grpc
 import grpc.aio
@@ -28,6 +29,8 @@ _PATH_BYTES_MAX = 107
 """What fits into an address of a unix socket."""
 _ADDRESS = re.compile(r"unix:(?:/|///+)([^/].*)", re.DOTALL)
 _OWNER_ONLY_FOLDER = 0o700
+_GOODBYE_SECONDS = 1.0
+"""How long calls that were ended have to say so."""
 _NOT_FOR_OTHERS = 0o177
 """The umask that leaves a socket readable and writable for its owner."""
 
@@ -72,6 +75,8 @@ class RuntimeServer:
     def __init__(self, runtime: object, path: Path) -> None:
         self.path = path
         self._runtime = runtime
+        self._calls: dict[asyncio.Task[Any], None] = {}
+        self._closing = False
         self._made_folder = False
         self._identity: tuple[int, int] | None = None
         self._server = grpc.aio.server(options=[("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX)])
@@ -87,20 +92,23 @@ class RuntimeServer:
 
     async def __aenter__(self) -> Self:
         """Begin to listen; raises `AddressError` where that cannot be."""
-        self._make_way()
         try:
+            self._make_way()
             with _umask(_NOT_FOR_OTHERS):
                 self._server.add_insecure_port(f"unix:{self.path}")
             self._identity = _identity(self.path)
-        except (OSError, RuntimeError) as error:
+        except BaseException:
             self._remove()
-            raise AddressError(f"{self.path}: cannot listen: {error}") from None
+            raise
         await self._server.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End calls that still go on, and take the socket away."""
-        await self._server.stop(grace=None)
+        """End calls that still go on, with UNAVAILABLE, and take the socket away."""
+        self._closing = True
+        for task in self._calls:
+            task.cancel()
+        await self._server.stop(grace=_GOODBYE_SECONDS)
         self._remove()
 
     def _handler(self, method: Method) -> Any:  # noqa: ANN401 - gRPC's handlers have no public type
@@ -113,7 +121,7 @@ class RuntimeServer:
 
             async def stream(request: Message, context: _Context) -> AsyncGenerator[Message]:
                 # The first headers tell the client that nothing from now on escapes it.
-                async with _errors_sent(context), contextlib.aclosing(call(request)) as messages:
+                async with self._call(context), contextlib.aclosing(call(request)) as messages:
                     await context.send_initial_metadata(())
                     async for message in messages:
                         yield message
@@ -122,26 +130,56 @@ class RuntimeServer:
 
         async def answer(request: Message, context: _Context) -> Message:
             # The client's deadline is gRPC's: it ends this coroutine when the time is over.
-            async with _errors_sent(context):
+            async with self._call(context):
                 reply: Message = await call(request)
             return reply
 
         return grpc.unary_unary_rpc_method_handler(answer, **coders)
 
-    def _make_way(self) -> None:
-        """See to the folder, and remove a socket that was left behind."""
+    @contextlib.asynccontextmanager
+    async def _call(self, context: _Context) -> AsyncGenerator[None]:
+        """One call: the client is told of its failure by code and text."""
+        # gRPC runs each call as a task.
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._calls[task] = None
         try:
-            if not self.path.parent.is_dir():
-                self.path.parent.mkdir(mode=_OWNER_ONLY_FOLDER)
-                self._made_folder = True
-            mode = self.path.lstat().st_mode
-        except FileNotFoundError as error:
-            if error.filename != str(self.path):
-                raise AddressError(f"{self.path}: {error.filename}: its folder does not exist") from None
-            return
+            yield
+        except grpc.aio.AioRpcError as error:
+            await context.abort(error.code(), error.details())
+        except asyncio.CancelledError:
+            if not self._closing:
+                raise
+            task.uncancel()
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the runtime is shutting down")
+        finally:
+            del self._calls[task]
+
+    def _make_way(self) -> None:
+        """See to the folder, remove a socket that was left behind, and try whether one can be made."""
+        try:
+            self._make_folder()
+            if os.path.lexists(self.path):
+                self._remove_left_behind()
+            # gRPC's own words for a failure are many, and go to standard error.
+            with socket.socket(socket.AF_UNIX) as trial:
+                trial.bind(str(self.path))
+            self.path.unlink()
         except OSError as error:
-            raise AddressError(f"{self.path}: {error.strerror}") from None
-        if not stat.S_ISSOCK(mode):
+            raise AddressError(f"{self.path}: cannot listen: {error.strerror}") from None
+
+    def _make_folder(self) -> None:
+        folder = self.path.parent
+        if folder.is_dir():
+            return
+        if os.path.lexists(folder):
+            raise AddressError(f"{self.path}: {folder} is no folder: name another path")
+        if not folder.parent.is_dir():
+            raise AddressError(f"{self.path}: {folder.parent} does not exist: make it first")
+        folder.mkdir(mode=_OWNER_ONLY_FOLDER)
+        self._made_folder = True
+
+    def _remove_left_behind(self) -> None:
+        if not stat.S_ISSOCK(self.path.lstat().st_mode):
             raise AddressError(f"{self.path}: is there already and is no socket: name another path")
         if _is_answered(self.path):
             raise AddressError(f"{self.path}: in use by another program: name another path, or end that")
@@ -155,15 +193,6 @@ class RuntimeServer:
         if self._made_folder:
             with contextlib.suppress(OSError):
                 self.path.parent.rmdir()
-
-
-@contextlib.asynccontextmanager
-async def _errors_sent(context: _Context) -> AsyncGenerator[None]:
-    """Tell the client of a failed call by its code and its text."""
-    try:
-        yield
-    except grpc.aio.AioRpcError as error:
-        await context.abort(error.code(), error.details())
 
 
 def _is_answered(path: Path) -> bool:

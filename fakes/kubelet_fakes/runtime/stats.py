@@ -90,7 +90,7 @@ class Stats:
 
     @property
     def _now(self) -> int:
-        return self._store.epoch_ns + self._store.now
+        return self._store.wall
 
     def _of(self, container: Container) -> cri.ContainerStats:
         config = container.config

@@ -87,9 +87,14 @@ class Store:
                 self._end_as_foreseen(container)
         self.now = max(self.now, now)
 
+    @property
+    def wall(self) -> int:
+        """The time of day in nanoseconds."""
+        return self.epoch_ns + self.now
+
     def stamp(self) -> int:
-        """The time of day in nanoseconds; no two stamps are equal (CRI-10)."""
-        self._latest_stamp = max(self.epoch_ns + self.now, self._latest_stamp + 1)
+        """The time of day in nanoseconds, but no two stamps are equal: later ones are greater (CRI-10)."""
+        self._latest_stamp = max(self.wall, self._latest_stamp + 1)
         return self._latest_stamp
 
     def new_id(self) -> str:
@@ -110,8 +115,8 @@ class Store:
         self.sandbox_keys[sandbox.key] = sandbox
         self.index.add_sandbox(sandbox)
         self._sandboxes_changed()
-        self.events.publish(cri.CONTAINER_CREATED_EVENT, sandbox_id, sandbox, sandbox.created_at)
-        self.events.publish(cri.CONTAINER_STARTED_EVENT, sandbox_id, sandbox, sandbox.created_at)
+        self.events.publish(cri.CONTAINER_CREATED_EVENT, sandbox_id, sandbox, self.stamp())
+        self.events.publish(cri.CONTAINER_STARTED_EVENT, sandbox_id, sandbox, self.stamp())
         return sandbox
 
     def unready(self, sandbox: Sandbox) -> None:
@@ -143,16 +148,16 @@ class Store:
         sandbox.containers[container.id] = container
         self.index.add_container(container)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_CREATED_EVENT, container, container.created_at)
+        self._tell(cri.CONTAINER_CREATED_EVENT, container)
         return container
 
     def start(self, container: Container) -> None:
         """CREATED becomes RUNNING; its log file is there from then on. `OSError` if that cannot be made."""
         self.logs.open(container)
         container.state = cri.CONTAINER_RUNNING
-        container.started_at = self.stamp()
+        container.started_at = max(self.wall, container.created_at)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_STARTED_EVENT, container, container.started_at)
+        self._tell(cri.CONTAINER_STARTED_EVENT, container)
         self.logs.say(container, container.started_at)
         script = container.script
         if script.ends_after_ns is not None:
@@ -176,16 +181,16 @@ class Store:
             self.finish(container, end[1])
 
     def finish(self, container: Container, code: int, *, reason: str = "", op: str = "exited") -> None:
-        """RUNNING (or UNKNOWN) becomes EXITED; the reason follows from the code unless it is given."""
+        """Any state becomes EXITED; the reason follows from the code unless it is given."""
         container.state = cri.CONTAINER_EXITED
-        container.finished_at = self.stamp()
+        container.finished_at = max(self.wall, container.started_at, container.created_at)
         container.exit_code = code
         container.reason = reason or ("Error" if code else "Completed")
         container.own_end = container.kill_at = None
         self._container_changed(container)
         self.logs.last_words(container)
         self.on_runtime(op, container.id, container.sandbox.id, container.name, code)
-        self._tell(cri.CONTAINER_STOPPED_EVENT, container, container.finished_at)
+        self._tell(cri.CONTAINER_STOPPED_EVENT, container)
         self.on_exit(container.id)
 
     def forget_state(self, container: Container) -> None:
@@ -201,7 +206,7 @@ class Store:
         del container.sandbox.containers[container.id]
         self.index.drop_container(container)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_DELETED_EVENT, container, self.stamp())
+        self._tell(cri.CONTAINER_DELETED_EVENT, container)
         self.on_exit(container.id)
 
     def resized(self, container: Container) -> None:
@@ -210,8 +215,8 @@ class Store:
 
     # What is told.
 
-    def _tell(self, kind: cri.ContainerEventType.ValueType, container: Container, at: int) -> None:
-        self.events.publish(kind, container.id, container.sandbox, at)
+    def _tell(self, kind: cri.ContainerEventType.ValueType, container: Container) -> None:
+        self.events.publish(kind, container.id, container.sandbox, self.stamp())
 
     def _container_changed(self, container: Container) -> None:
         self.generation += 1

@@ -6,7 +6,6 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.cli.wall import wall_now_ns
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.methods import METHODS
@@ -22,22 +21,27 @@ if TYPE_CHECKING:
 __all__ = ("CannotServe", "serve")
 
 
-def serve(address: str, say: Callable[[str], object]) -> None:
-    """Serve until SIGINT or SIGTERM; `say` is told once, when clients can connect.
+def serve(address: str, now_ns: int, say: Callable[[str], object]) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        address: Of the unix socket, such as unix:///run/fake.sock.
+        now_ns: The time of day, in nanoseconds since the epoch.
+        say: Is told once what is served, as soon as clients can connect.
 
     Raises:
         CannotServe: The address is none, or something else is there.
     """
-    asyncio.run(_serve(socket_path(address), say))
+    asyncio.run(_serve(socket_path(address), now_ns, say))
 
 
-async def _serve(path: Path, say: Callable[[str], object]) -> None:
+async def _serve(path: Path, now_ns: int, say: Callable[[str], object]) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     settings = RuntimeSettings()
-    clock = LoopClock(wall_now_ns() - round(loop.time() * 1e9))
+    clock = LoopClock(now_ns - round(loop.time() * 1e9))
     runtime = FakeRuntime(RuntimeCore(settings), clock)
     async with RuntimeServer(runtime, path) as server:
         say(f"{settings.name} {settings.version}: {_services()} at {server.address}; end it with Ctrl-C")

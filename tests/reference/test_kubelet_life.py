@@ -1,0 +1,185 @@
+"""The whole kubelet: pods come, run and go, and a kubelet's end leaves them alone."""
+
+import json
+from typing import Any
+
+import pytest
+from kubelet_world import MANIFESTS, World, in_world, manifest
+
+STARTED = ["RunPodSandbox", "PullImage", "CreateContainer", "StartContainer"]
+VERSIONS = pytest.mark.parametrize("version", ["1.26", "1.32"])
+
+
+def write(world: World, name: str, **changes: Any) -> None:
+    """Put a manifest into the folder."""
+    pod = manifest(name, **changes)
+    world.disk.write(f"{MANIFESTS}/{name}.yaml", json.dumps(pod).encode())
+
+
+@VERSIONS
+def test_pod_from_a_file(version: str) -> None:
+    """A static pod starts, is shown by its mirror, and is gone some seconds after its manifest."""
+
+    async def story(world: World) -> None:
+        write(world, "web")
+        await world.start()
+        await world.let(3)
+        started, phase = world.changes(), world.phase("web-node")
+        world.disk.remove(f"{MANIFESTS}/web.yaml")
+        await world.let(5)
+
+        assert started == STARTED
+        assert phase == "Running"
+        assert world.changes()[4:6] == ["StopContainer", "StopPodSandbox"]
+        assert world.calls("StopContainer")[0].timeout == 5
+        assert world.api.get("default", "web-node") is None
+
+    in_world(story, version=version)
+
+
+@VERSIONS
+def test_pod_from_the_api_server(version: str) -> None:
+    """A pod starts, reports Running, and after its deletion is stopped, told of, and deleted for good."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest())
+        await world.let(3)
+        started, phase = world.changes(), world.phase("web")
+        world.api.delete("default", "web")
+        await world.let(3)
+
+        assert started == STARTED
+        assert phase == "Running"
+        assert world.changes()[4:6] == ["StopContainer", "StopPodSandbox"]
+        assert world.api.get("default", "web") is None
+        await world.let(120)
+        assert world.changes()[-2:] == ["StopPodSandbox", "RemovePodSandbox"]
+
+    in_world(story, version=version)
+
+
+def test_pod_without_an_api_server() -> None:
+    """A static pod needs no API server: it starts, and ends with its manifest (STATIC-10)."""
+
+    async def story(world: World) -> None:
+        write(world, "web")
+        await world.start()
+        await world.let(3)
+        world.disk.remove(f"{MANIFESTS}/web.yaml")
+        await world.let(5)
+
+        assert world.changes()[:6] == [*STARTED, "StopContainer", "StopPodSandbox"]
+
+    in_world(story, with_api_server=False)
+
+
+@VERSIONS
+def test_pod_that_ends_by_itself(version: str) -> None:
+    """A finished run-once pod is stopped, keeps its object, and never starts again (TERM-20, TERM-21)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest(command="exit 0 3", restartPolicy="Never"))
+        await world.let(10)
+        ended = world.changes()
+        await world.crash()
+        await world.start()
+        await world.let(130)
+
+        assert ended == [*STARTED, "StopPodSandbox"]
+        assert world.phase("web") == "Succeeded"
+        assert "RunPodSandbox" not in world.changes(since=10)
+
+    in_world(story, version=version)
+
+
+@VERSIONS
+def test_crash_changes_nothing(version: str) -> None:
+    """A kubelet that ends, and another one that starts, touch no healthy container (RESTARTKUBELET-01)."""
+
+    async def story(world: World) -> None:
+        write(world, "static")
+        await world.start()
+        world.api.create(manifest())
+        await world.let(5)
+        await world.crash()
+        await world.let(5)
+        await world.start()
+        await world.let(120)
+
+        assert world.changes(since=4) == []
+        assert (world.phase("web"), world.phase("static-node")) == ("Running", "Running")
+
+    in_world(story, version=version)
+
+
+def test_stop_changes_nothing() -> None:
+    """A kubelet that is asked to end does so at once, and leaves its containers running."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest())
+        await world.let(5)
+        await world.stop()
+        await world.let(5)
+
+        assert world.changes() == STARTED
+        assert not world.is_running
+
+    in_world(story)
+
+
+def test_crash_in_the_middle_of_a_kill() -> None:
+    """A kill that a crash interrupted begins again with the whole recorded grace (TERM-23)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest(command="run stopdelay=4"))
+        await world.let(3)
+        world.api.delete("default", "web")
+        await world.let(1)
+        await world.crash()
+        await world.start()
+        await world.let(10)
+
+        assert [request.timeout for request in world.calls("StopContainer")] == [5, 5]
+        assert world.api.get("default", "web") is None
+
+    in_world(story)
+
+
+def test_hook_that_outlives_the_kubelet() -> None:
+    """Even a preStop hook that nobody waits for any more ends with the kubelet."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        pod = manifest(command="run stopdelay=60", terminationGracePeriodSeconds=2)
+        hook = {"preStop": {"exec": {"command": ["x", "0", "600"]}}}
+        pod["spec"]["containers"][0]["lifecycle"] = hook
+        world.api.create(pod)
+        await world.let(3)
+        world.api.delete("default", "web")
+        await world.let(3)
+
+        assert len(world.calls("StopContainer")) == 1
+
+    in_world(story)
+
+
+def test_same_story_twice_is_the_same() -> None:
+    """Two runs of one story make the same calls at the same times."""
+    runs: list[list[tuple[float, str]]] = []
+
+    async def story(world: World) -> None:
+        write(world, "static")
+        await world.start()
+        for name in ("a", "b", "c"):
+            world.api.create(manifest(name, command="exit 1 2"))
+        await world.let(90)
+        runs.append([(at, rpc) for at, rpc, _ in world.tap.calls])
+
+    in_world(story)
+    in_world(story)
+
+    assert runs[0] == runs[1]
