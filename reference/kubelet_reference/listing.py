@@ -18,8 +18,6 @@ from kubelet_reference.records import ContainerState, ListedPod, ListedRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from google.protobuf.message import Message
-
 __all__ = ("Listing",)
 
 Item = TypeVar("Item", cri.PodSandbox, cri.Container)
@@ -100,9 +98,9 @@ class _Reader(Generic[Item]):
         return [seen for _, seen in self._last.values()]
 
 
-def _same(new: Message, old: Message) -> bool:
+def _same(new: object, old: object) -> bool:
     """Whether two replies say the same; a runtime in process may give the very same object."""
-    return new is old or bool(new == old)
+    return new is old or new == old
 
 
 def _sandbox(item: cri.PodSandbox) -> _Seen:

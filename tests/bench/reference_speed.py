@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PODS = 1_000
 FEW = 10
 """The small crowd that the large one is compared with."""
+REPEATS = 10
+"""How often what is over in a blink is measured."""
 LIVES = 200
 """How many lives are led at once, so that what the node itself does weighs little."""
 MINUTES = 10
@@ -93,8 +95,8 @@ async def crowd(number: int, minutes: int) -> None:
 
 def measured_crowd(number: int, minutes: int) -> dict[str, Any]:
     """What a crowd costs, and one pod of it beside one of a small crowd."""
-    few, _ = seconds(crowd(FEW, minutes))
-    nothing, _ = seconds(crowd(0, minutes))
+    few = sum(seconds(crowd(FEW, minutes))[0] for _ in range(REPEATS)) / REPEATS
+    nothing = sum(seconds(crowd(0, minutes))[0] for _ in range(REPEATS)) / REPEATS
     many, _ = seconds(crowd(number, minutes))
     here, there = (many - nothing) / number, (few - nothing) / FEW
     return {

@@ -1,19 +1,10 @@
 """The whole kubelet: pods come, run and go, and a kubelet's end leaves them alone."""
 
-import json
-from typing import Any
-
 import pytest
-from kubelet_world import MANIFESTS, World, in_world, manifest
+from kubelet_world import World, in_world, manifest
 
 STARTED = ["RunPodSandbox", "PullImage", "CreateContainer", "StartContainer"]
 VERSIONS = pytest.mark.parametrize("version", ["1.26", "1.32"])
-
-
-def write(world: World, name: str, **changes: Any) -> None:
-    """Put a manifest into the folder."""
-    pod = manifest(name, **changes)
-    world.disk.write(f"{MANIFESTS}/{name}.yaml", json.dumps(pod).encode())
 
 
 @VERSIONS
@@ -21,11 +12,11 @@ def test_pod_from_a_file(version: str) -> None:
     """A static pod starts, is shown by its mirror, and is gone some seconds after its manifest."""
 
     async def story(world: World) -> None:
-        write(world, "web")
+        world.write("web")
         await world.start()
         await world.let(3)
         started, phase = world.changes(), world.phase("web-node")
-        world.disk.remove(f"{MANIFESTS}/web.yaml")
+        world.unlink("web")
         await world.let(5)
 
         assert started == STARTED
@@ -63,10 +54,10 @@ def test_pod_without_an_api_server() -> None:
     """A static pod needs no API server: it starts, and ends with its manifest (STATIC-10)."""
 
     async def story(world: World) -> None:
-        write(world, "web")
+        world.write("web")
         await world.start()
         await world.let(3)
-        world.disk.remove(f"{MANIFESTS}/web.yaml")
+        world.unlink("web")
         await world.let(5)
 
         assert world.changes()[:6] == [*STARTED, "StopContainer", "StopPodSandbox"]
@@ -99,7 +90,7 @@ def test_crash_changes_nothing(version: str) -> None:
     """A kubelet that ends, and another one that starts, touch no healthy container (RESTARTKUBELET-01)."""
 
     async def story(world: World) -> None:
-        write(world, "static")
+        world.write("static")
         await world.start()
         world.api.create(manifest())
         await world.let(5)
@@ -172,7 +163,7 @@ def test_same_story_twice_is_the_same() -> None:
     runs: list[list[tuple[float, str]]] = []
 
     async def story(world: World) -> None:
-        write(world, "static")
+        world.write("static")
         await world.start()
         for name in ("a", "b", "c"):
             world.api.create(manifest(name, command="exit 1 2"))

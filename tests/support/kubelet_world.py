@@ -1,6 +1,7 @@
 """A whole node in memory and on virtual time: the kubelet, a fake runtime, a fake API server, a disk."""
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -65,7 +66,8 @@ class World:
         self.events: list[PodEvent] = []
         self._parts = parts or Parts()
         self._behaviour = Behaviour.of(version)
-        self._settings = Settings(**{"node_name": NODE, "static_pod_path": MANIFESTS, **settings})
+        changes: Json = {"node_name": NODE, "static_pod_path": MANIFESTS, **settings}
+        self._settings = Settings(**changes)
         self._lives = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -134,19 +136,31 @@ class World:
         """The requests of one kind of call."""
         return [request for _, name, request in self.tap.calls if name == rpc]
 
+    def write(self, name: str, **changes: Any) -> None:
+        """Put a manifest into the folder."""
+        self.disk.write(f"{MANIFESTS}/{name}.yaml", json.dumps(manifest(name, **changes)).encode())
+
+    def unlink(self, name: str) -> None:
+        """Take a manifest out of the folder."""
+        self.disk.remove(f"{MANIFESTS}/{name}.yaml")
+
+    def reasons(self) -> list[str]:
+        """The reasons of the events so far."""
+        return [event.reason for event in self.events]
+
     def phase(self, name: str) -> str:
         """The phase that the API server shows."""
         found = self.api.get("default", name)
         return "" if found is None else found.get("status", {}).get("phase", "")
 
 
-def manifest(name: str = "web", *, command: str = "run", **spec: Any) -> Json:
+def manifest(name: str = "web", *, command: str = "run", uid: str | None = None, **spec: Any) -> Json:
     """A pod with one container that the fake runtime plays by its command."""
     container = {"name": "app", "image": "registry.example/app:1", "command": command.split()}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default", **({"uid": uid} if uid else {})},
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 5, **spec},
     }
 

@@ -13,6 +13,7 @@ from kubelet_conformance.cli.list import list_contracts
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.cli.run import run as run_command
 from kubelet_conformance.cli.serve_fake import serve_fake
+from kubelet_conformance.cli.zoo import zoo
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.run import Exit
 
@@ -30,6 +31,7 @@ def group() -> None:
 
 group.add_command(run_command, "run")
 group.add_command(check)
+group.add_command(zoo)
 group.add_command(list_contracts)
 group.add_command(explain)
 group.add_command(serve_fake)

@@ -14,6 +14,11 @@ from kubelet_conformance.reports.output import check_writable
 __all__ = ("run",)
 
 SCENARIOS = "kubelet_conformance.scenarios"
+_QUIET = (
+    *("-q", "--tb=no", "-rN", "--no-header", "-c", os.devnull, "--rootdir=."),
+    *("-p", "no:cacheprovider", "-p", "no:asyncio"),
+)
+"""The user's own pytest configuration is left alone, and our report takes the place of pytest's."""
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -44,12 +49,7 @@ def run(ids: tuple[str, ...], kubernetes: tuple[int, int], output: str | None, *
             arguments.append(flag)
         elif value is not None and value is not False:
             arguments.append(f"{flag}={value}")
-    quiet = ["-q", "--tb=no", "-rN", "--no-header", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir=."]
+    pytest = [sys.executable, "-m", "pytest", "-p", "kubelet_conformance.plugin", "--pyargs", SCENARIOS]
     # A process of its own: pytest rewrites the asserts of modules that it is the first to import.
     sys.stdout.flush()
-    os.execv(  # noqa: S606 - our own interpreter, with arguments made above
-        sys.executable,
-        [sys.executable, "-m", "pytest", "-p", "kubelet_conformance.plugin", "--pyargs", SCENARIOS]
-        + quiet
-        + arguments,
-    )
+    os.execv(sys.executable, [*pytest, *_QUIET, *arguments])  # noqa: S606 - our own interpreter

@@ -89,7 +89,7 @@ class Scenarios:
         if report.when != "call" or self._is_worker():
             return
         for value in ours:
-            self.session().add(unpacked(value))
+            self.session().add(unpacked(str(value)))
         report.user_properties[:] = [each for each in report.user_properties if each[0] != _PLAYED]
 
     def _is_worker(self) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import traceback
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from kubelet_bugs import find_bug
 from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
@@ -52,8 +54,7 @@ class InProcessStage:
             self._behaviour = Behaviour.of(choice.kubernetes)
         except ValueError as error:
             raise UnknownTargetError(str(error)) from None
-        if choice.kubelet != "reference":
-            raise UnknownTargetError(f"no kubelet is named {choice.kubelet!r}: choose reference")
+        self._parts = _parts(choice.kubelet)
         if choice.runtime != "fake":
             raise UnknownTargetError(f"no runtime is named {choice.runtime!r}: choose fake")
         self._choice = choice
@@ -62,7 +63,7 @@ class InProcessStage:
         self, story: Callable[[Target], Awaitable[None]], name: str, settings: Mapping[str, object]
     ) -> bytes:
         """Play one life of a node; see `Stage`."""
-        life = _Life(self._choice, self._behaviour, settings)
+        life = _Life(self._choice, self._behaviour, self._parts, settings)
         file = io.BytesIO()
         error: BaseException | None = None
         try:
@@ -79,14 +80,15 @@ class InProcessStage:
 class _Life:
     """One node from its kubelet's start to its end: what scenarios call a target."""
 
-    def __init__(self, choice: Choice, behaviour: Behaviour, settings: Mapping[str, object]) -> None:
+    def __init__(
+        self, choice: Choice, behaviour: Behaviour, parts: Parts, settings: Mapping[str, object]
+    ) -> None:
         self.node_name = _NODE
+        self._parts = parts
         self._choice = choice
         self._behaviour = behaviour
         changes: dict[str, Any] = dict(settings)
-        self._settings = Settings(
-            **{"node_name": _NODE, "static_pod_path": FOLDER, "static_pod_url": "", **changes}
-        )
+        self._settings = replace(Settings(node_name=_NODE, static_pod_path=FOLDER), **changes)
         self._clock = LoopClock(EPOCH_NS)
         self._ended_at = 0.0
         self.recorder = Recorder(self.now)
@@ -112,9 +114,8 @@ class _Life:
         api = KubeletApi(api_core, self.recorder)
         self.api = WorldApi(api_core, api.connection, _NODE)
         self.api.put("Node", _node())
-        self.kubelet = InProcessKubelet(
-            partial(self._new_kubelet, Tap(runtime, self.recorder), api), self.recorder
-        )
+        tap = Tap(runtime, self.recorder)
+        self.kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder)
         await self.kubelet.start()
         try:
             await story(cast("Target", self))
@@ -135,7 +136,7 @@ class _Life:
             disk=self._disk,
             url=self._url,
         )
-        return Kubelet(ports, self._settings, self._behaviour, Parts())
+        return Kubelet(ports, self._settings, self._behaviour, self._parts)
 
     def header(self, scenario: str) -> Header:
         """What its trace begins with."""
@@ -152,6 +153,19 @@ class _Life:
             scenario=scenario,
             seed=self._choice.seed,
         )
+
+
+def _parts(kubelet: str) -> Parts:
+    """The parts of the kubelet of that name; raises `UnknownTargetError`."""
+    if kubelet == "reference":
+        return Parts()
+    kind, _, name = kubelet.partition(":")
+    if kind != "bug":
+        raise UnknownTargetError(f"no kubelet is named {kubelet!r}: choose reference, or bug:ID")
+    try:
+        return find_bug(name).parts()
+    except LookupError as error:
+        raise UnknownTargetError(str(error)) from None
 
 
 def _node() -> dict[str, Any]:

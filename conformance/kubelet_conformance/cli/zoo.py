@@ -1,0 +1,105 @@
+"""`zoo`: show that each bug of the zoo is caught, and by which contracts."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from kubelet_conformance.cli.options import reported
+from kubelet_conformance.cli.progress import Progress
+from kubelet_conformance.reports.jsonreport import as_json
+from kubelet_conformance.reports.output import check_writable, deliver
+from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.reports.safe import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.zoo.hunt import Caught
+
+__all__ = ("zoo",)
+
+SCHEMA = 1
+
+
+@click.command()
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--full", is_flag=True, help="Play every scenario on every bug, not only the witnesses.")
+@click.option("--list", "only_list", is_flag=True, help="Name the bugs and play nothing.")
+@click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores")
+@reported
+def zoo(  # noqa: PLR0913 - one parameter an option
+    *, ids: tuple[str, ...], full: bool, only_list: bool, workers: int, form: str, output: str | None
+) -> int:
+    """Play the witnesses of each bug's declared contracts on it: it must be caught by what it declares."""
+    # Late: only this command needs kubelets, fakes and scenarios.
+    from kubelet_conformance.targets.zoo import bug_card, bug_ids  # noqa: PLC0415
+
+    try:
+        cards = [bug_card(each) for each in ids or bug_ids()]
+    except LookupError as error:
+        raise click.ClickException(str(error)) from None
+    check_writable(output)
+    if only_list:
+        deliver("".join(f"{card.id:<14} {safe(card.title)}\n" for card in cards), output)
+        return Exit.OK
+    caught = list(_hunted([card.id for card in cards], workers=min(workers, len(cards) or 1), full=full))
+    deliver(as_json(_report(caught)) if form == "json" else "".join(_lines(caught)), output)
+    if any(each.failed for each in caught):
+        return Exit.INTERNAL_ERROR
+    return Exit.OK if all(each.is_caught for each in caught) else Exit.FAILED
+
+
+def _hunted(ids: list[str], *, workers: int, full: bool) -> Iterator[Caught]:
+    from kubelet_conformance.zoo.hunt import hunt  # noqa: PLC0415 - see above
+
+    progress = Progress(len(ids))
+    try:
+        if workers == 1:
+            for each in ids:
+                progress.begin(each)
+                yield hunt(each, full=full)
+            return
+        with ProcessPoolExecutor(workers) as pool:
+            for name, caught in zip(ids, pool.map(partial(hunt, full=full), ids), strict=True):
+                progress.begin(name)
+                yield caught
+    finally:
+        progress.clear()
+
+
+def _report(caught: list[Caught]) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "bugs": [
+            {
+                "id": each.bug.id,
+                "aliases": list(each.bug.aliases),
+                "title": each.bug.title,
+                "kubernetes": each.bug.kubernetes,
+                "declared": list(each.bug.breaks),
+                "caught_by": list(each.caught_by),
+                "scenarios": {name: list(ids) for name, ids in each.scenarios.items()},
+                "failed": each.failed,
+            }
+            for each in caught
+        ],
+    }
+
+
+def _lines(caught: list[Caught]) -> Iterator[str]:
+    for each in caught:
+        verdict = "caught" if each.is_caught else "MISSED"
+        yield f"{each.bug.id:<14} {verdict}  by {' '.join(each.caught_by) or 'nothing'}\n"
+        if each.missed:
+            yield f"{'':<14} declared but not broken: {' '.join(each.missed)}\n"
+        for scenario, reason in each.failed.items():
+            lines = reason.strip().splitlines()
+            yield f"{'':<14} the suite failed in {scenario}: {safe(lines[-1] if lines else '')}\n"
+    survivors = [each.bug.id for each in caught if not each.is_caught]
+    yield f"{len(caught) - len(survivors)} of {len(caught)} bugs caught"
+    yield f"; survivors: {' '.join(survivors)}\n" if survivors else "\n"

@@ -1,0 +1,33 @@
+"""What the zoo holds, without what its bugs are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ("BugCard", "bug_card", "bug_ids")
+
+
+@dataclass(frozen=True, slots=True)
+class BugCard:
+    """What is declared of a bug; see `kubelet_bugs.Bug`."""
+
+    id: str
+    title: str
+    breaks: tuple[str, ...]
+    aliases: tuple[str, ...]
+    kubernetes: str
+
+
+def bug_ids() -> tuple[str, ...]:
+    """The ids of all bugs, in order."""
+    from kubelet_bugs import every_bug  # noqa: PLC0415 - the only door, opened by name
+
+    return tuple(every_bug())
+
+
+def bug_card(name: str) -> BugCard:
+    """The card of a bug by its id or alias; raises `LookupError`."""
+    from kubelet_bugs import find_bug  # noqa: PLC0415 - the only door, opened by name
+
+    bug = find_bug(name)
+    return BugCard(bug.id, bug.title, bug.breaks, bug.aliases, bug.kubernetes)

@@ -1,0 +1,1 @@
+"""The zoo's keeper: which contracts catch which bug."""

@@ -1,0 +1,43 @@
+"""The zoo: kubelets that are wrong in one named, historical way. A suite that misses one is not finished."""
+
+from __future__ import annotations
+
+import pkgutil
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+
+from kubelet_bugs.bug import Bug
+
+__all__ = ("Bug", "every_bug", "find_bug")
+
+
+@cache
+def every_bug() -> dict[str, Bug]:
+    """All bugs by id, in the order of their ids; each module of this package has some in `BUGS`."""
+    found: dict[str, Bug] = {}
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        bugs: tuple[Bug, ...] = getattr(import_module(module.name), "BUGS", ())
+        for bug in bugs:
+            if bug.id in found:
+                raise ValueError(f"{bug.id} is there twice")
+            found[bug.id] = bug
+    return dict(sorted(found.items(), key=lambda each: _order(each[0])))
+
+
+def find_bug(name: str) -> Bug:
+    """The bug of that id or alias; raises `LookupError`, which names those that resemble it."""
+    bugs = every_bug()
+    if name in bugs:
+        return bugs[name]
+    for bug in bugs.values():
+        if name in bug.aliases:
+            return bug
+    near = get_close_matches(name, [*bugs, *(alias for bug in bugs.values() for alias in bug.aliases)])
+    hint = f"did you mean {' or '.join(near)}?" if near else "`kubelet-conformance zoo --list` names them all"
+    raise LookupError(f"no bug is named {name!r}: {hint}")
+
+
+def _order(name: str) -> tuple[str, int, str]:
+    project, _, number = name.rpartition("-")
+    return project, int(number) if number.isdecimal() else 0, number

@@ -1,0 +1,267 @@
+"""The whole kubelet: each way in which a pod comes to its end, and what stays of it."""
+
+import pytest
+from kubelet_world import World, in_world, manifest
+
+VERSIONS = pytest.mark.parametrize("version", ["1.26", "1.32"])
+
+
+def timeouts(world: World) -> list[int]:
+    """The grace of each StopContainer so far."""
+    return [request.timeout for request in world.calls("StopContainer")]
+
+
+@pytest.mark.parametrize(("version", "grace"), [("1.26", 1), ("1.32", 2)])
+def test_orphan(version: str, grace: int) -> None:
+    """What runs and no source wants is killed two seconds after the start, no sooner (CLEANUP-08)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest())
+        await world.let(5)
+        await world.crash()
+        world.api.delete("default", "web", 0)
+        await world.start()
+        await world.let(1.5)
+        early = world.changes(since=4)
+        await world.let(3)
+
+        assert early == []
+        assert world.changes(since=4)[:2] == ["StopContainer", "StopPodSandbox"]
+        assert timeouts(world) == [grace]
+
+    in_world(story, version=version)
+
+
+@pytest.mark.parametrize(("version", "grace"), [("1.26", 5), ("1.32", 2)])
+def test_forced_deletion(version: str, grace: int) -> None:
+    """Grace 0 asked for is as short as can be; 1.26 takes the spec's (WORK-08, WORK-33)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest())
+        await world.let(3)
+        world.api.delete("default", "web", 0)
+        await world.let(3)
+
+        assert timeouts(world) == [grace]
+
+    in_world(story, version=version)
+
+
+def test_silent_api_server_keeps_its_pods() -> None:
+    """While a source has not spoken since the start, nothing is killed for not being wanted (LOOP-08)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest())
+        await world.let(5)
+        await world.crash()
+        outage = world.api.outage()
+        world.api.delete("default", "web", 0)
+        await world.start()
+        await world.let(60)
+        during = world.changes(since=4)
+        outage.heal()
+        await world.let(60)
+
+        assert during == []
+        assert world.changes(since=4)[:2] == ["StopContainer", "StopPodSandbox"]
+
+    in_world(story)
+
+
+@VERSIONS
+def test_edited_manifest(version: str) -> None:
+    """The new version of a static pod starts after the old one is all gone, in at most 16 s (STATIC-18)."""
+
+    async def story(world: World) -> None:
+        world.write("web", command="run stopdelay=3")
+        await world.start()
+        await world.let(3)
+        world.write("web", command="run")
+        await world.let(20)
+        changes = world.changes(since=2)
+        began = [at for at, rpc, _ in world.tap.calls if rpc == "RunPodSandbox"]
+
+        assert changes[:2] == ["StopContainer", "StopPodSandbox"]
+        assert timeouts(world) == [5]
+        assert changes[-1] == "StartContainer"
+        assert 6 <= began[1] <= 22
+
+    in_world(story, version=version)
+
+
+@VERSIONS
+def test_manifest_that_comes_back(version: str) -> None:
+    """A static pod with a UID of its own that is removed and put back starts afresh (WORK-22)."""
+
+    async def story(world: World) -> None:
+        world.write("web", uid="11111111-1111-1111-1111-111111111111", command="run stopdelay=3")
+        await world.start()
+        await world.let(3)
+        world.unlink("web")
+        await world.let(1)
+        world.write("web", uid="11111111-1111-1111-1111-111111111111", command="run stopdelay=3")
+        await world.let(12)
+        sandboxes = world.calls("RunPodSandbox")
+        order = [rpc for rpc in world.changes() if rpc in {"RunPodSandbox", "StopPodSandbox"}]
+
+        assert list(dict.fromkeys(order)) == ["RunPodSandbox", "StopPodSandbox"]
+        assert order[-1] == "RunPodSandbox"
+        assert sandboxes[0].config.metadata.uid == sandboxes[1].config.metadata.uid
+
+    in_world(story, version=version)
+
+
+@VERSIONS
+def test_deadline(version: str) -> None:
+    """A pod past its deadline is stopped within two seconds, and is Failed for that reason (DEADLINE-01)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest(activeDeadlineSeconds=5))
+        await world.let(5)
+        early = world.changes()
+        await world.let(5)
+        found = world.api.get("default", "web") or {}
+
+        assert "StopContainer" not in early
+        assert world.changes()[-2:] == ["StopContainer", "StopPodSandbox"]
+        assert world.calls("StopContainer")[0].timeout == 5
+        assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "DeadlineExceeded")
+        assert world.reasons().count("DeadlineExceeded") == 1
+
+    in_world(story, version=version)
+
+
+def test_deadline_outlives_the_kubelet() -> None:
+    """A restarted kubelet counts from the same start (DEADLINE-02)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest(activeDeadlineSeconds=20))
+        await world.let(10)
+        await world.crash()
+        await world.start()
+        await world.let(8)
+        early = world.changes(since=9)
+        await world.let(5)
+
+        assert early == []
+        assert world.changes(since=9) == ["StopContainer", "StopPodSandbox"]
+
+    in_world(story)
+
+
+@VERSIONS
+def test_rejected_pod(version: str) -> None:
+    """A pod that cannot run here is Failed without a call, and can be deleted (ADMIT-02, WORK-34)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest(nodeSelector={"zone": "elsewhere"}))
+        await world.let(15)
+        found = world.api.get("default", "web") or {}
+        world.api.delete("default", "web")
+        await world.let(15)
+
+        assert world.changes() == []
+        assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "NodeAffinity")
+        assert world.reasons() == ["NodeAffinity"]
+        assert world.api.get("default", "web") is None
+
+    in_world(story, version=version)
+
+
+def test_rejected_pod_takes_no_room() -> None:
+    """Pods that ended or were refused do not count; of two new ones the older gets the room (K8S-104577)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest("done", command="exit 0 1", restartPolicy="Never"))
+        await world.let(5)
+        world.api.create(manifest("first"))
+        world.api.create(manifest("second"))
+        await world.let(15)
+
+        assert world.phase("first") == "Running"
+        assert world.phase("second") == "Failed"
+
+    in_world(story, max_pods=1)
+
+
+def test_deletion_of_a_pod_that_never_started() -> None:
+    """A pod that waits for a volume is deleted without any call to the runtime (TERM-24, SYNC-10)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        volume = {"name": "v", "secret": {"secretName": "missing"}}
+        world.api.create(manifest(volumes=[volume]))
+        await world.let(30)
+        waiting = world.phase("web")
+        world.api.delete("default", "web")
+        await world.let(5)
+
+        assert waiting == "Pending"
+        assert world.changes() == []
+        assert "FailedMount" in world.reasons()
+        assert world.api.get("default", "web") is None
+
+    in_world(story)
+
+
+def test_failed_stop_is_repeated() -> None:
+    """A pod whose sandbox cannot be stopped stays until that succeeds, though nobody wants it (WORK-10)."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest())
+        await world.let(3)
+        world.runtime.faults.add("StopPodSandbox", times=2)
+        world.api.delete("default", "web", 0)
+        await world.let(40)
+
+        assert world.changes().count("StopPodSandbox") == 3
+        assert "FailedKillPod" in world.reasons()
+
+    in_world(story)
+
+
+def test_runtime_that_is_not_ready() -> None:
+    """While the runtime is not ready nothing is done to any pod; afterwards all goes on (LOOP-03)."""
+
+    async def story(world: World) -> None:
+        world.runtime.set_conditions(runtime_ready=False)
+        await world.start()
+        world.api.create(manifest())
+        await world.let(20)
+        during, phase = world.changes(), world.phase("web")
+        world.runtime.set_conditions()
+        await world.let(6)
+
+        assert during == []
+        assert phase == "Pending"
+        assert world.changes()[-1] == "StartContainer"
+
+    in_world(story)
+
+
+def test_network_that_is_not_ready() -> None:
+    """Without a network only pods on the host's network start; the others follow later (SYNC-09)."""
+
+    async def story(world: World) -> None:
+        world.runtime.set_conditions(network_ready=False)
+        await world.start()
+        world.api.create(manifest("own"))
+        world.api.create(manifest("host", hostNetwork=True))
+        await world.let(10)
+        during = [request.config.metadata.name for request in world.calls("RunPodSandbox")]
+        world.runtime.set_conditions()
+        await world.let(7)
+
+        assert during == ["host"]
+        assert "NetworkNotReady" in world.reasons()
+        assert world.phase("own") == "Running"
+
+    in_world(story)
