@@ -89,14 +89,21 @@ def _host_port(port: ContainerPort, number: int) -> HostPort:
 class Candidate:
     """A new pod, and what it must get along with.
 
-    `taken` is the demand of the pods that are admitted and may still have something running (ADMIT-04).
-    `node` is the node's object as last seen, None without one.
+    `wanted` is how many other pods there are, those that are over included. `reckon` gives the demand of the
+    pods that are admitted and may still have something running (ADMIT-04). `node` is the node's object as
+    last seen, None without one.
     """
 
     pod: Pod
-    taken: Sequence[Demand]
+    wanted: int
+    reckon: Callable[[], Sequence[Demand]]
     settings: Settings
     node: Node | None
+
+    @cached_property
+    def taken(self) -> Sequence[Demand]:
+        """The demand of the others; dear to know among many pods, so only asked for where it matters."""
+        return self.reckon()
 
     @cached_property
     def demand(self) -> Demand:
@@ -130,17 +137,23 @@ def right_os(candidate: Candidate) -> Rejection | None:
 
 def room_for_a_pod(candidate: Candidate) -> Rejection | None:
     """The node takes only so many pods."""
+    if candidate.wanted < candidate.settings.max_pods:
+        return None
     return _out_of("pods", 1, len(candidate.taken), candidate.settings.max_pods)
 
 
 def room_for_cpu(candidate: Candidate) -> Rejection | None:
     """The CPU that all pods ask for fits the node."""
+    if not candidate.demand.cpu_millicores:
+        return None
     used = sum(demand.cpu_millicores for demand in candidate.taken)
     return _out_of("cpu", candidate.demand.cpu_millicores, used, candidate.settings.cpu_millicores)
 
 
 def room_for_memory(candidate: Candidate) -> Rejection | None:
     """The memory that all pods ask for fits the node."""
+    if not candidate.demand.memory_bytes:
+        return None
     used = sum(demand.memory_bytes for demand in candidate.taken)
     return _out_of("memory", candidate.demand.memory_bytes, used, candidate.settings.memory_bytes)
 
@@ -161,6 +174,8 @@ def node_name(candidate: Candidate) -> Rejection | None:
 
 def node_ports(candidate: Candidate) -> Rejection | None:
     """No other pod has one of its host ports: the newer pod fails (ADMIT-06)."""
+    if not candidate.demand.host_ports:
+        return None
     taken = [port for demand in candidate.taken for port in demand.host_ports]
     if any(mine.clashes(other) for mine in candidate.demand.host_ports for other in taken):
         return _predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")
@@ -207,12 +222,19 @@ class Admission:
         self._handlers = handlers
         self._demands: dict[str, tuple[PodSpec, Demand]] = {}
 
-    def admit(self, pod: Pod, others: Iterable[Pod]) -> Rejection | None:
+    def admit(
+        self, pod: Pod, others: Sequence[Pod], is_active: Callable[[Pod], bool] = lambda _: True
+    ) -> Rejection | None:
         """Why the pod cannot run beside `others`, or None if it can.
 
-        `others` are the pods that are admitted and not over; one that is being stopped counts (ADMIT-04).
+        `is_active` tells which of the others count: those that are admitted and not over; one that is being
+        stopped counts (ADMIT-04).
         """
-        candidate = Candidate(pod, self._taken(others, pods.uid(pod)), self._settings, self._node())
+
+        def reckon() -> list[Demand]:
+            return self._taken(filter(is_active, others), pods.uid(pod))
+
+        candidate = Candidate(pod, len(others), reckon, self._settings, self._node())
         return next(filter(None, (handler(candidate) for handler in self._handlers)), None)
 
     def _taken(self, others: Iterable[Pod], own_uid: str) -> list[Demand]:

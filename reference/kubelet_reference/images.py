@@ -88,7 +88,7 @@ class ImageManager:
         pod: Pod,
         container: AnyContainer,
         sandbox_config: cri.PodSandboxConfig,
-        secrets: Sequence[Secret] = (),
+        pull_secrets: Sequence[Secret] = (),
     ) -> EnsuredImage:
         """The image, pulled if need be; raises `StartError` if it cannot be had."""
         wanted = _Wanted(pod, container, self._named(pod, container), sandbox_config)
@@ -100,7 +100,7 @@ class ImageManager:
                 self._recorder.normal(pod, Reason.PULLED, text, container.name)
                 return EnsuredImage(wanted.name, ref)
             case ImageStep.PULL:
-                return await self._pull(wanted, secrets)
+                return await self._pull(wanted, pull_secrets)
             case ImageStep.BACK_OFF:
                 raise self._refuse_by_backoff(wanted)
             case ImageStep.NEVER_PULL:
@@ -154,13 +154,13 @@ class ImageManager:
             text = f"{text}: {previous}"
         return StartError(Failure.IMAGE_PULL_BACK_OFF, text)
 
-    async def _pull(self, wanted: _Wanted, secrets: Sequence[Secret]) -> EnsuredImage:
+    async def _pull(self, wanted: _Wanted, pull_secrets: Sequence[Secret]) -> EnsuredImage:
         name, began = wanted.container.name, self._clock.monotonic()
         self._recorder.normal(wanted.pod, Reason.PULLING, f'Pulling image "{wanted.name}"', name)
         async with self._one_at_a_time():
             pulling = self._clock.monotonic()
             try:
-                ref = await self._pull_with_credentials(wanted, secrets)
+                ref = await self._pull_with_credentials(wanted, pull_secrets)
             except grpc.RpcError as error:
                 raise self._failed(wanted, pull_failure(wanted.name, error, self._behaviour)) from error
             except StartError as refusal:
@@ -178,11 +178,11 @@ class ImageManager:
         """One pull at a time on the whole node, in the order they were asked for (IMAGE-11)."""
         return self._turn or nullcontext()
 
-    async def _pull_with_credentials(self, wanted: _Wanted, secrets: Sequence[Secret]) -> str:
+    async def _pull_with_credentials(self, wanted: _Wanted, pull_secrets: Sequence[Secret]) -> str:
         """Try each credential that fits until one works; without any, pull anonymously (IMAGE-13)."""
         if not self._throttle.accepts():
             raise StartError(Failure.ERR_IMAGE_PULL, "pull QPS exceeded")
-        *others, last = credentials_for(wanted.name, secrets) or (None,)
+        *others, last = credentials_for(wanted.name, pull_secrets) or (None,)
         for auth in others:
             try:
                 return await self._client.pull_image(wanted.image, auth, wanted.sandbox_config)

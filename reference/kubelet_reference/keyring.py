@@ -50,11 +50,11 @@ async def _secret(api: ApiServer | None, namespace: str, name: str) -> Secret | 
         return None
 
 
-def credentials_for(image: str, secrets: Sequence[Secret]) -> tuple[cri.AuthConfig, ...]:
+def credentials_for(image: str, known: Sequence[Secret]) -> tuple[cri.AuthConfig, ...]:
     """The credentials that fit an image, the most specific first; none means an anonymous pull."""
     registry, repository = registry_of(image)
     fitting: list[tuple[int, cri.AuthConfig]] = []
-    for secret in secrets:
+    for secret in known:
         for where, entry in _entries(secret).items():
             host, path = _place(where)
             if fnmatch.fnmatchcase(registry, host) and _is_below(repository, path):

@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING, Any
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names, pods
-from kubelet_reference.records import (
-    ContainerRecord,
-    ContainerState,
-    ListedPod,
-    ListedRecord,
-    SandboxRecord,
-)
+from kubelet_reference.records import ContainerRecord, ContainerState, SandboxRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from lightkube.models.core_v1 import Pod
 
     from kubelet_reference.pods import AnyContainer
@@ -32,7 +24,6 @@ __all__ = (
     "container_annotations",
     "container_labels",
     "container_record",
-    "listed_pods",
     "sandbox_annotations",
     "sandbox_labels",
     "sandbox_record",
@@ -126,63 +117,6 @@ def sandbox_record(status: cri.PodSandboxStatus) -> SandboxRecord:
         host_network=status.linux.namespaces.options.network == cri.NODE,
         ips=ips,
     )
-
-
-def listed_pods(
-    sandboxes: cri.ListPodSandboxResponse, containers: cri.ListContainersResponse
-) -> tuple[ListedPod, ...]:
-    """The pods that two lists show, matched by their labels; what carries none is nobody's (PLEG-04)."""
-    found: dict[str, _Gathered] = {}
-    for sandbox in sandboxes.items:
-        state = ContainerState.RUNNING if sandbox.state == cri.SANDBOX_READY else ContainerState.EXITED
-        record = ListedRecord(sandbox.id, sandbox.metadata.name, state, sandbox.created_at)
-        _pod_of(sandbox.labels, found).sandboxes.append(record)
-    for container in containers.containers:
-        record = ListedRecord(
-            container.id,
-            container.labels.get(names.CONTAINER_NAME, ""),
-            _state(container.state),
-            container.created_at,
-            container.annotations.get(names.CONTAINER_HASH, ""),
-        )
-        _pod_of(container.labels, found).containers.append(record)
-    found.pop("", None)
-    return tuple(pod.listed(uid) for uid, pod in found.items())
-
-
-class _Gathered:
-    """What two lists show of one pod."""
-
-    __slots__ = ("containers", "name", "namespace", "sandboxes")
-
-    def __init__(self, name: str, namespace: str) -> None:
-        self.name = name
-        self.namespace = namespace
-        self.sandboxes: list[ListedRecord] = []
-        self.containers: list[ListedRecord] = []
-
-    def listed(self, uid: str) -> ListedPod:
-        return ListedPod(
-            uid, self.name, self.namespace, _newest_first(self.sandboxes), _newest_first(self.containers)
-        )
-
-
-def _newest_first(records: Iterable[ListedRecord]) -> tuple[ListedRecord, ...]:
-    """By the time they were made, not by attempt or list order (SANDBOX-03, PLEG-12)."""
-    return tuple(sorted(records, key=_created_at, reverse=True))
-
-
-def _created_at(record: ListedRecord) -> int:
-    return record.created_at
-
-
-def _pod_of(labels: Mapping[str, str], found: dict[str, _Gathered]) -> _Gathered:
-    uid = labels.get(names.POD_UID, "")
-    pod = found.get(uid)
-    if pod is None:
-        pod = _Gathered(labels.get(names.POD_NAME, ""), labels.get(names.POD_NAMESPACE, ""))
-        found[uid] = pod
-    return pod
 
 
 def _identity(pod: Pod) -> dict[str, str]:

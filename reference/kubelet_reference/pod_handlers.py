@@ -13,7 +13,7 @@ from kubelet_reference.qos import qos_class
 from kubelet_reference.updates import Update, UpdateKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from lightkube.models.core_v1 import Pod
 
@@ -108,9 +108,9 @@ class PodHandlers:
         is_ending = self._tools.workers.is_termination_requested(pods.uid(pod))
         return not is_ending and not pods.is_terminal_phase(pods.phase(pod))
 
-    def rejection(self, pod: Pod, others: Iterable[Pod]) -> Rejection | None:
+    def rejection(self, pod: Pod, others: Sequence[Pod]) -> Rejection | None:
         """Why the pod cannot run beside the others that are active (ADMIT-04)."""
-        return self._tools.admission.admit(pod, self._tools.activity.active(others))
+        return self._tools.admission.admit(pod, others, self._tools.activity.is_active)
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
         """Fail the pod for good; no worker is told, so nothing of it is ever started (ADMIT-02)."""

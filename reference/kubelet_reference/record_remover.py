@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from kubelet_reference import pods
-from kubelet_reference.cri_errors import wrapped_text
+from kubelet_reference.cri_errors import is_not_found, wrapped_text
 from kubelet_reference.records import ContainerState
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class RecordRemover:
             await self._remove_logs(container_id)
             await self._client.remove_container(container_id)
         except grpc.RpcError as error:
+            if is_not_found(error):
+                return True  # Another cleaner was faster: nothing is left to do.
             _log.warning("container %s was not removed: %s", container_id, wrapped_text(error))
             return False
         except OSError as error:

@@ -8,7 +8,8 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_errors import is_not_found
-from kubelet_reference.labels import container_record, listed_pods, sandbox_record, uid_selector
+from kubelet_reference.labels import container_record, sandbox_record, uid_selector
+from kubelet_reference.listing import Listing
 from kubelet_reference.records import PodRecords
 from kubelet_reference.sandbox_ips import ips_of_newest
 
@@ -24,36 +25,14 @@ __all__ = ("RuntimeReader",)
 Record = TypeVar("Record", "SandboxRecord", "ContainerRecord")
 
 
-class _Listing:
-    """The last two lists and the pods in them: equal lists give the same pods, and cost no more work."""
-
-    def __init__(self) -> None:
-        self._sandboxes = cri.ListPodSandboxResponse()
-        self._containers = cri.ListContainersResponse()
-        self._pods: tuple[ListedPod, ...] = ()
-
-    def pods(
-        self, sandboxes: cri.ListPodSandboxResponse, containers: cri.ListContainersResponse
-    ) -> tuple[ListedPod, ...]:
-        if not (_same(sandboxes, self._sandboxes) and _same(containers, self._containers)):
-            self._pods = listed_pods(sandboxes, containers)
-        self._sandboxes, self._containers = sandboxes, containers
-        return self._pods
-
-
-def _same(new: object, old: object) -> bool:
-    """Whether two replies say the same; a runtime in process may give the very same object."""
-    return new is old or new == old
-
-
 class RuntimeReader:
     """Reads from the runtime and changes nothing there; every method raises the runtime's error."""
 
     def __init__(self, client: CriClient, messages: TerminationMessages) -> None:
         self._client = client
         self._messages = messages
-        self._everything = _Listing()
-        self._running = _Listing()
+        self._everything = Listing()
+        self._running = Listing()
 
     async def list_pods(self) -> tuple[ListedPod, ...]:
         """All pods of which the runtime has records: the same object while nothing changes (PLEG-01)."""

@@ -220,12 +220,12 @@ def _secret(auths: dict[str, Any]) -> Secret:
 def test_credentials() -> None:
     """Those that fit the image are found, the most specific first (IMAGE-13)."""
     both = {"quay.io": {"username": "a", "password": "p"}, "quay.io/team": {"auth": "Yjpx"}}
-    secrets = [_secret(both), _secret({"https://index.docker.io/v1/": {"username": "hub"}})]
+    known = [_secret(both), _secret({"https://index.docker.io/v1/": {"username": "hub"}})]
 
-    assert [one.username for one in credentials_for("quay.io/team/app:1", secrets)] == ["b", "a"]
-    assert [one.username for one in credentials_for("quay.io/teams/app:1", secrets)] == ["a"]
-    assert [one.username for one in credentials_for("busybox", secrets)] == ["hub"]
-    assert credentials_for("gcr.io/app", secrets) == ()
+    assert [one.username for one in credentials_for("quay.io/team/app:1", known)] == ["b", "a"]
+    assert [one.username for one in credentials_for("quay.io/teams/app:1", known)] == ["a"]
+    assert [one.username for one in credentials_for("busybox", known)] == ["hub"]
+    assert credentials_for("gcr.io/app", known) == ()
 
 
 def test_each_credential_is_tried() -> None:

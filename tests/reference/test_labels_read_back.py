@@ -10,7 +10,6 @@ from kubelet_reference.labels import (
     container_annotations,
     container_labels,
     container_record,
-    listed_pods,
     sandbox_record,
 )
 from kubelet_reference.records import ContainerState
@@ -87,25 +86,6 @@ def test_sandbox_is_read() -> None:
     assert (sandbox_record(nothing).ips, sandbox_record(nothing).ready) == (None, False)
     assert (sandbox_record(empty).ips, sandbox_record(empty).ready) == ((), True)
     assert sandbox_record(cri.PodSandboxStatus(network=both)).ips == ("10.0.0.1", "fd00::1")
-
-
-def test_lists_are_joined_by_uid() -> None:
-    """Lists are matched by labels, newest first; what has no UID is nobody's (PLEG-04, PLEG-12)."""
-    labels = {names.POD_UID: "u1", names.POD_NAME: "web", names.POD_NAMESPACE: "default"}
-    sandboxes = [
-        cri.PodSandbox(id="s1", state=cri.SANDBOX_NOTREADY, created_at=1, labels=labels),
-        cri.PodSandbox(id="s2", created_at=2, labels=labels),
-        cri.PodSandbox(id="foreign"),
-    ]
-    container = cri.Container(id="c", created_at=3, labels={**labels, names.CONTAINER_NAME: "c1"})
-
-    (pod,) = listed_pods(
-        cri.ListPodSandboxResponse(items=sandboxes), cri.ListContainersResponse(containers=[container])
-    )
-
-    assert [one.id for one in pod.sandboxes] == ["s2", "s1"]
-    assert [one.state for one in pod.sandboxes] == [ContainerState.RUNNING, ContainerState.EXITED]
-    assert [(one.name, one.state) for one in pod.containers] == [("c1", ContainerState.CREATED)]
 
 
 def test_log_tail() -> None:

@@ -4,17 +4,17 @@ import asyncio
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
+from kubelet_world import World, in_world, manifest
+
 from kubelet_fakes.clock import run
 from kubelet_reference.clocks import FirstChance, LoopClock
 from kubelet_reference.cri_errors import BadReply
 from kubelet_reference.inputs import Inputs
-from kubelet_reference.kubelet import Kubelet
 from kubelet_reference.parts import Parts
 from kubelet_reference.ports import Chance
 from kubelet_reference.runtime_state import RuntimeState
 from kubelet_reference.sync_loop import SyncLoop
 from kubelet_reference.versions import Behaviour
-from kubelet_world import World, in_world, manifest
 
 
 class LastChance(FirstChance):
@@ -232,7 +232,7 @@ def test_readiness_is_published_before_the_pod_is_looked_at() -> None:
         world.api.create(pod)
         await world.let(5)
         before = ready(world)
-        world.runtime.core.set_file("ready", there=True)
+        world.core.files.add("ready")
         await world.let(1.5)
 
         assert (before, ready(world)) == ("False", "True")
@@ -251,7 +251,7 @@ def test_health() -> None:
     """A kubelet is healthy while its loop turns and its relists succeed (LOOP-19, PLEG-08)."""
 
     async def story(world: World) -> None:
-        kubelet: Kubelet = await world.start()
+        kubelet = await world.start()
         await world.let(5)
         well = kubelet.healthy()
         with world.runtime.faults.add("ListContainers", code=grpc.StatusCode.UNAVAILABLE):

@@ -9,7 +9,7 @@ from lightkube.models.core_v1 import Container, Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_fakes.clock import run
-from kubelet_reference import names
+from kubelet_reference import names, pods
 from kubelet_reference.clocks import FirstChance, LoopClock
 from kubelet_reference.events import Recorder
 from kubelet_reference.pod_workers import PodWorkers, Timing, WorkerRules, WorkerTools
@@ -112,10 +112,8 @@ class ScriptedSyncer:
         changes_status: bool = False,
         waiting: Coroutine[Any, Any, Any] | None = None,
     ) -> None:
-        metadata = pod.metadata or ObjectMeta()
-        labels: dict[str, str] = metadata.labels or {}  # pyright: ignore[reportUnknownMemberType]
         now = self.clock.monotonic()
-        one = Round(kind, metadata.uid or "", labels.get("version", ""), now, grace)
+        one = Round(kind, pods.uid(pod), pods.labels(pod).get("version", ""), now, grace)
         one.changes_status = changes_status
         self.rounds.append(one)
         try:

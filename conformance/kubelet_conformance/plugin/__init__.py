@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from kubelet_conformance.plugin.options import add_options
-from kubelet_conformance.plugin.scenarios import Scenarios
+from kubelet_conformance.plugin.options import add_options as _add_options
+from kubelet_conformance.plugin.scenarios import Scenarios as _Scenarios
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add our options."""
-    add_options(parser)
+    _add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Watch this run for scenarios."""
-    config.pluginmanager.register(Scenarios(config), "kubelet-conformance-scenarios")
+    config.pluginmanager.register(_Scenarios(config), "kubelet-conformance-scenarios")
 
 
 @pytest.fixture

@@ -1,0 +1,288 @@
+"""PROBE: when exec probes are executed, how often, and with which request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.versions import ByVersion, since
+from kubelet_conformance.contract.words import call, done, exited
+from kubelet_conformance.contracts.probe_runs import (
+    PROBED,
+    PROBES,
+    ever_succeeded,
+    exec_probes,
+    no_more_probed,
+    probe_at,
+    probes_of,
+    runs_of,
+    runs_probe,
+)
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
+from kubelet_conformance.contracts.timing import REACTION, RELIST, ROUNDING, TOGETHER
+from kubelet_conformance.trace.bodies import ExecSyncRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Answered, Finding, Findings
+    from kubelet_conformance.contracts.probe_runs import Name
+    from kubelet_conformance.trace.manifests import Probe
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container
+
+_BEGINS = call("ExecSync")
+_GRID_SLACK = 0.5
+"""How much too early an execution may look: the ticker is exact, what it starts is not."""
+_LATE_SLACK = 3.0
+"""What a loaded machine may add to a probe period."""
+_TRIES = 3
+"""Executions of one tick, where the runtime gives no result (prober.go)."""
+
+
+def _to_watch(m: Moment) -> bool:
+    pod = m.pod
+    return pod is not None and pod.termination is None and not pod.finished and m.node.kubelet_up
+
+
+@contract("PROBE-01", on=done("StartContainer"), needs=(CRI, PODS))
+def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
+    """Each probe of a container is executed by a worker of its own; until a startup probe has succeeded, it
+    alone.
+    """
+    container = m.container
+    if container is None or not container.born or not _to_watch(m) or container.kind not in {"app", "sidecar"}:
+        return
+    probes = exec_probes(container)
+    if any(name == "startup" for name, _ in probes_of(container.spec)):
+        probes = {name: probe for name, probe in probes.items() if name == "startup"}
+    for name, probe in probes.items():
+        yield _first_run(container, name, probe)
+
+
+def _first_run(container: Container, name: Name, probe: Probe) -> Answered:
+    # Shortly after a kubelet's start the grid may begin up to one period later.
+    return answered(
+        by=runs_probe(container, probe),
+        within=probe.initial_delay_seconds + 2 * probe.period_seconds + RELIST + REACTION,
+        unless=no_more_probed(container),
+        text=f"the {name} probe of {container.name} is executed",
+    )
+
+
+@contract("PROBE-03", on=_BEGINS, needs=(CRI, PODS))
+def startup_probe_goes_first(m: Moment) -> Findings:
+    """As long as its startup probe has not succeeded, no liveness or readiness probe of a container runs."""
+    probed = probe_at(m)
+    if probed is None or probed.name == "startup" or "startup" not in exec_probes(probed.container):
+        return None
+    if ever_succeeded(probed.container, "startup"):
+        return KEPT
+    start = probed.container.started_seq
+    return broken(f"a {probed.name} probe runs, and the startup probe has not succeeded yet", start)
+
+
+@startup_probe_goes_first.remember(on=PROBED)
+def _startup_results(m: Moment) -> None:
+    """Take results in."""
+    probe_at(m)
+
+
+@contract("PROBE-04", on=_BEGINS, needs=(CRI, PODS))
+def probes_wait_for_the_initial_delay(m: Moment) -> Findings:
+    """A container is not probed before initialDelaySeconds have passed since its start."""
+    probed = probe_at(m)
+    if probed is None or not probed.probe.initial_delay_seconds or probed.before.total:
+        return None
+    started = probed.container.started_t
+    if started is None:
+        return None
+    passed, delay = m.t - started, probed.probe.initial_delay_seconds
+    if passed < delay - ROUNDING:
+        text = f"the {probed.name} probe runs {passed:.1f} s after the start, its delay is {delay} s"
+        return broken(text, probed.container.started_seq)
+    return KEPT
+
+
+@contract("PROBE-05", on=_BEGINS, needs=(CRI, PODS), clause="period")
+def probes_keep_their_period(m: Moment) -> Findings:
+    """A probe is executed every periodSeconds, as long as its container runs."""
+    probed = probe_at(m)
+    if probed is None or not probed.before.total or probed.before.call is not None or probed.before.errors:
+        return None
+    before, period = probed.before, probed.probe.period_seconds
+    gap, took = m.t - before.begun_t, before.ended_t - before.begun_t
+    if took >= period or took < 0:
+        return None
+    if gap < period - _GRID_SLACK and probed.name != "readiness":
+        return broken(f"the {probed.name} probe runs after {gap:.1f} s, its period is {period} s")
+    return KEPT if gap <= period + _LATE_SLACK else None
+
+
+@probes_keep_their_period.clause("goes-on", on=PROBED)
+def probes_go_on(m: Moment) -> Findings:
+    """A good result is followed by the next execution."""
+    probed = probe_at(m)
+    if probed is None or probed.outcome != "success" or probed.name == "startup" or not _to_watch(m):
+        return None
+    container = probed.container
+    if container.state != "running" or container.stopping:
+        return None
+    return answered(
+        by=runs_probe(container, probed.probe),
+        within=probed.probe.period_seconds + _LATE_SLACK,
+        unless=no_more_probed(container),
+        text=f"the {probed.name} probe of {container.name} is executed again",
+    )
+
+
+@contract("PROBE-08", on=PROBED, needs=(CRI, PODS), clause="failure")
+def failed_probe_rests(m: Moment) -> Findings:
+    """A probe that has failed as often as its threshold says is not executed again in that container; from
+    1.28 neither is a startup probe that has succeeded.
+    """
+    probed = probe_at(m)
+    if probed is None or not probed.reached or probed.outcome != "failure" or probed.name == "readiness":
+        return None
+    container = probed.container
+    if container.state != "running" or not _to_watch(m):
+        return None
+    return answered(
+        by=exited().where(about(container)).either(done("StopContainer").where(about(container))),
+        unless=TERMINATION_ASKED,
+        not_before=runs_probe(container, probed.probe),
+        text=f"container {container.name} ends",
+    )
+
+
+_HOLD_AFTER_SUCCESS = ByVersion({"<=1.26": REACTION, ">=1.28": 0.0})
+"""For how long after its success a startup probe may still be executed."""
+
+
+@failed_probe_rests.clause("startup-success", on=PROBES)
+def successful_startup_probe_rests(m: Moment) -> Findings:
+    """A startup probe that has succeeded rests."""
+    probed = probe_at(m)
+    allowed = _HOLD_AFTER_SUCCESS.get(m.kubernetes)
+    if probed is None or probed.outcome != "begins" or allowed is None:
+        return None
+    startup = runs_of(probed.container, "startup", m)
+    if startup.published is not True:
+        return None
+    if probed.name != "startup":
+        return KEPT if probed.before.total == 0 else None
+    if m.t - probed.before.ended_t <= allowed:
+        return None
+    return broken("the startup probe runs again after its success", startup.published_seq)
+
+
+@contract("PROBE-14", on=_BEGINS, needs=(CRI, PODS), clause="three")
+def probe_without_result_is_tried_thrice(m: Moment) -> Findings:
+    """A probe execution without a result is repeated at once, three times in all, and else left out."""
+    probed = probe_at(m)
+    if probed is None or not probed.before.errors:
+        return None
+    if m.t - probed.before.ended_t > min(TOGETHER, probed.probe.period_seconds / 2):
+        return None
+    if probed.before.errors % _TRIES == 0:
+        return broken(f"the {probed.name} probe is tried more often than {_TRIES} times in one period")
+    return KEPT
+
+
+@probe_without_result_is_tried_thrice.clause("again", on=PROBED)
+def probe_without_result_is_tried_again(m: Moment) -> Findings:
+    """The first execution without a result is repeated at once."""
+    probed = probe_at(m)
+    if probed is None or probed.outcome != "error" or probed.runs.errors != 1 or not _to_watch(m):
+        return None
+    container = probed.container
+    if container.state != "running" or container.stopping:
+        return None
+    return answered(
+        by=runs_probe(container, probed.probe),
+        within=TOGETHER,
+        unless=no_more_probed(container),
+        text=f"the {probed.name} probe of {container.name} is tried again at once",
+    )
+
+
+@contract("PROBE-15", on=_BEGINS, needs=(CRI, PODS), versions=since("1.20"), clause="timeout")
+def probe_passes_its_timeout_on(m: Moment) -> Findings:
+    """An exec probe gives the runtime its timeoutSeconds, and one that runs out of time has failed."""
+    probed = probe_at(m)
+    if probed is None:
+        return None
+    expected, got = probed.probe.timeout_seconds, m.request(ExecSyncRequest).timeout
+    if got != expected:
+        return broken(f"the {probed.name} probe has timeout {got}, expected {expected}")
+    return KEPT
+
+
+@probe_passes_its_timeout_on.clause("counts", on=PROBED)
+def probe_out_of_time_has_failed(m: Moment) -> Findings:
+    """The last of as many failures in a row as the threshold says leads to a kill."""
+    probed = probe_at(m)
+    if probed is None or not probed.reached or m.reply.error is None or probed.name == "readiness":
+        return None
+    container = probed.container
+    if container.state != "running" or container.stopping or not _to_watch(m):
+        return None
+    return answered(
+        by=call("StopContainer", "ExecSync", "StopPodSandbox"),
+        within=REACTION,
+        unless=exited().where(about(container)).either(TERMINATION_ASKED),
+        text=f"container {container.name} is killed after its {probed.name} probe ran out of time",
+    )
+
+
+@contract("PROBE-23", on=done("StartContainer"), needs=(CRI, PODS), versions=ByVersion({"1.23..1.32": True}))
+def readiness_is_asked_without_waiting(m: Moment) -> Findings:
+    """A started container that is not ready is probed for readiness at once, whatever the period."""
+    container = m.container
+    if container is None or not container.born or not _to_watch(m):
+        return None
+    probe = exec_probes(container).get("readiness")
+    if probe is None or any(name == "startup" for name, _ in probes_of(container.spec)):
+        return None
+    return answered(
+        by=runs_probe(container, probe),
+        within=probe.initial_delay_seconds + RELIST + REACTION,
+        unless=no_more_probed(container),
+        text=f"the readiness probe of {container.name} is executed at once",
+    )
+
+
+@contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))
+def one_worker_executes_a_probe(m: Moment) -> Findings:
+    """A probe has one worker: an execution does not begin while the one before is under way."""
+    probed = probe_at(m)
+    if probed is None or not probed.before.total:
+        return None
+    if probed.before.call is not None:
+        return broken(f"two {probed.name} probes run at the same time", probed.before.call.seq)
+    return KEPT
+
+
+@one_worker_executes_a_probe.remember(on=PROBED)
+def _ends(m: Moment) -> None:
+    """Take results in."""
+    probe_at(m)
+
+
+@probes_wait_for_the_initial_delay.remember(on=PROBED)
+def _results(m: Moment) -> None:
+    """Take results in."""
+    probe_at(m)
+
+
+@probe_passes_its_timeout_on.remember(on=_BEGINS)
+def _begins(m: Moment) -> None:
+    """Take beginnings in."""
+    probe_at(m)
+
+
+@failed_probe_rests.remember(on=_BEGINS)
+def _begins_again(m: Moment) -> None:
+    """Take beginnings in."""
+    probe_at(m)

@@ -1,0 +1,221 @@
+"""How the exec probes of a container went, in the kubelet's present life.
+
+Other kinds of probes do not pass through the runtime. A probe is known by its command: one whose command
+another probe or a hook of the container has too is not followed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+import msgspec
+
+from kubelet_conformance.contract.words import Pattern, call, done, exited, failed, happened
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command
+from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.manifests import Probe
+from kubelet_conformance.trace.records import Call
+from kubelet_conformance.trace.views import Container
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.manifests import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+
+__all__ = (
+    "PROBED",
+    "PROBES",
+    "Name",
+    "Probed",
+    "Runs",
+    "ever_succeeded",
+    "exec_probes",
+    "has_other_probes",
+    "no_more_probed",
+    "probe_at",
+    "probes_of",
+    "runs_of",
+    "runs_probe",
+)
+
+Name = Literal["liveness", "readiness", "startup"]
+PROBED: Pattern = done("ExecSync").either(failed("ExecSync"))
+"""An execution ended."""
+PROBES: Pattern = call("ExecSync").either(PROBED)
+"""What a judge of probes has to see, besides what it judges: pass it to `probe_at`."""
+
+
+class Runs:
+    """One probe of one container: what came of its executions in this life of the kubelet."""
+
+    __slots__ = ("begun_t", "call", "count", "ended_t", "errors", "last", "published", "published_seq", "total")
+
+    def __init__(self) -> None:
+        self.call: Call | None = None
+        """The latest execution, as long as it is under way."""
+        self.total = 0
+        self.begun_t = 0.0
+        self.ended_t = 0.0
+        self.last: bool | None = None
+        """The latest result."""
+        self.count = 0
+        """How often in a row it came."""
+        self.errors = 0
+        """How many executions in a row gave no result."""
+        self.published: bool | None = None
+        """The latest result that came as often as its threshold says."""
+        self.published_seq = 0
+
+
+class _Probing:
+    """A container's probes; the kubelet keeps them in memory, so each life begins anew."""
+
+    def __init__(self) -> None:
+        self.life = -1
+        self.seq = 0
+        self.runs: dict[Name, Runs] = {}
+        self.succeeded: set[Name] = set()
+        """Those that have succeeded in any life."""
+        self.now: Probed | None = None
+
+
+class Before(msgspec.Struct, frozen=True):
+    """The execution before the one that begins or ends here."""
+
+    begun_t: float
+    ended_t: float
+    total: int
+    call: Call | None
+    """It is under way."""
+    errors: int
+    published: bool | None
+
+
+class Probed(msgspec.Struct, frozen=True):
+    """An execution that begins or ends here."""
+
+    name: Name
+    probe: Probe
+    runs: Runs
+    container: Container
+    outcome: Literal["begins", "success", "failure", "error"]
+    reached: bool
+    """With this one the result has come as often in a row as its threshold says."""
+    before: Before
+    """As it was before this record."""
+
+
+def probes_of(spec: ContainerSpec | None) -> Iterator[tuple[Name, Probe]]:
+    """The probes of any kind that a container has."""
+    if spec is not None:
+        if spec.liveness_probe is not None:
+            yield "liveness", spec.liveness_probe
+        if spec.readiness_probe is not None:
+            yield "readiness", spec.readiness_probe
+        if spec.startup_probe is not None:
+            yield "startup", spec.startup_probe
+
+
+def exec_probes(container: Container) -> dict[Name, Probe]:
+    """The probes of a container that can be followed."""
+    found = {name: probe for name, probe in probes_of(container.spec) if probe.exec is not None}
+    commands = [probe.exec.command for probe in found.values() if probe.exec is not None]
+    commands += [c for hook in ("post_start", "pre_stop") if (c := hook_command(container, hook)) is not None]
+    return {name: p for name, p in found.items() if p.exec and commands.count(p.exec.command) == 1}
+
+
+def has_other_probes(container: Container, *names: Name) -> bool:
+    """It has one of these probes, and what comes of it cannot be followed."""
+    known = exec_probes(container)
+    return any(name in names and name not in known for name, _ in probes_of(container.spec))
+
+
+def _probing(container: Container, m: Moment) -> _Probing:
+    probing = container.note(_Probing)
+    if probing.life != m.node.lives:
+        probing.life, probing.runs = m.node.lives, {}
+    return probing
+
+
+def runs_of(container: Container, name: Name, m: Moment) -> Runs:
+    """How that probe went so far, before the moment if it is one of its own."""
+    return _probing(container, m).runs.get(name) or Runs()
+
+
+def ever_succeeded(container: Container, name: Name) -> bool:
+    """The probe has succeeded in some life of the kubelet."""
+    return name in container.note(_Probing).succeeded
+
+
+def probe_at(m: Moment) -> Probed | None:
+    """Take an execution in (call it for every moment of PROBES); what it is, if it is a probe's."""
+    container = m.container
+    if container is None or not container.born or PROBES.keys.isdisjoint(m.keys):
+        return None
+    probing = _probing(container, m)
+    if probing.seq != m.seq:
+        probing.seq = m.seq
+        probing.now = _taken(probing, container, m)
+    return probing.now
+
+
+def _taken(probing: _Probing, container: Container, m: Moment) -> Probed | None:
+    command = m.request(ExecSyncRequest).cmd
+    for name, probe in exec_probes(container).items():
+        if probe.exec is None or probe.exec.command != command:
+            continue
+        runs = probing.runs.get(name)
+        if runs is None:
+            runs = probing.runs[name] = Runs()
+        old = Before(runs.begun_t, runs.ended_t, runs.total, runs.call, runs.errors, runs.published)
+        if type(m.record) is Call:
+            runs.call, runs.begun_t, runs.total = m.record, m.t, runs.total + 1
+            return Probed(name, probe, runs, container, "begins", reached=False, before=old)
+        if runs.call is not m.call:
+            return None
+        probed = _ended(name, probe, runs, old, m)
+        if probed.outcome == "success":
+            probing.succeeded.add(name)
+        return probed
+    return None
+
+
+def _ended(name: Name, probe: Probe, runs: Runs, old: Before, m: Moment) -> Probed:
+    runs.call, runs.ended_t = None, m.t
+    error, container = m.reply.error, cast("Container", m.container)
+    if error is not None and error.code != "DEADLINE_EXCEEDED":
+        runs.errors += 1
+        return Probed(name, probe, runs, container, "error", reached=False, before=old)
+    good = error is None and m.response(ExecSyncReply).exit_code == 0
+    runs.errors = 0
+    runs.count = runs.count + 1 if runs.last is good else 1
+    runs.last = good
+    reached = runs.count == (probe.success_threshold if good else probe.failure_threshold)
+    if reached:
+        runs.published, runs.published_seq = good, m.seq
+    outcome: Literal["success", "failure"] = "success" if good else "failure"
+    return Probed(name, probe, runs, container, outcome, reached=reached, before=old)
+
+
+def runs_probe(container: Container, probe: Probe) -> Pattern:
+    """The probe is executed in that container."""
+    command = probe.exec.command if probe.exec is not None else None
+
+    def runs(m: Moment) -> bool:
+        return m.container is container and m.request(ExecSyncRequest).cmd == command
+
+    return call("ExecSync").where(runs, "it is the probe")
+
+
+def _its_pod(container: Container) -> Predicate:
+    return lambda m: m.pod is container.pod
+
+
+def no_more_probed(container: Container) -> Pattern:
+    """What ends the probing of a container, or may hold it up."""
+    kills = call("StopContainer", "RemoveContainer").where(about(container))
+    stops = call("StopPodSandbox").where(_its_pod(container))
+    ends = exited().where(about(container)).either(happened("removed", "unknown", "sandbox-died"))
+    return kills.either(stops, ends, TERMINATION_ASKED.where(_its_pod(container)))
