@@ -71,6 +71,13 @@ class MemoryDisk:
         self._entries(folder)[name] = bytes(content)
         self._tell("write", path)
 
+    def append(self, path: str, content: bytes) -> None:
+        """Add to a file; it is made if it is not there, as is its folder. This is how a runtime writes logs."""
+        path = self._checked(path)
+        folder, name = self._parted(path)
+        self.make_folder(folder)
+        self.write(path, (self._entries(folder).get(name) or b"") + content)
+
     def remove(self, path: str) -> None:
         """Remove a file or a folder with everything in it; what is not there is fine."""
         path = self._checked(path)

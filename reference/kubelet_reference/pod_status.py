@@ -140,7 +140,7 @@ def _with_addresses(
 ) -> PodStatus:
     """The node's address, and the pod's: its sandbox's, or the node's on the host network (STATUS-16)."""
     node = context.node_ip
-    addresses = _in_order(records.ips, node)
+    addresses = _in_order(_last_ips(records, before), node)
     if pods.host_network(pod) and not addresses:
         addresses = [before.podIP or node] if before.podIP or node else []
     return replace(
@@ -150,6 +150,13 @@ def _with_addresses(
         podIP=addresses[0] if addresses else None,
         podIPs=[PodIP(ip=address) for address in addresses] or None,
     )
+
+
+def _last_ips(records: PodRecords, before: PodStatus) -> tuple[str, ...]:
+    """The IPs of the sandbox; once none is ready, those of the status before, which a restart cannot lose."""
+    if records.ips or not records.sandboxes or any(sandbox.ready for sandbox in records.sandboxes):
+        return records.ips
+    return tuple(one.ip for one in before.podIPs or () if one.ip)
 
 
 def _in_order(addresses: tuple[str, ...], node: str) -> list[str]:

@@ -373,6 +373,8 @@ class PodWorkers(WorkerViews):
                 await self._rounds.sync_terminating_runtime_pod(update.running)
             return Event.DONE
         records = await self._newest_records(worker, pod)
+        if worker.state is not state:
+            return Event.DONE  # Overtaken while it waited: the next round does what is wanted now.
         try:
             if state is State.TERMINATED:
                 await self._rounds.sync_terminated_pod(pod, records, waits)

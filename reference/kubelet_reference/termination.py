@@ -105,13 +105,8 @@ class Terminator:
     async def _pre_stop(self, kill: ContainerKill, container: AnyContainer, limit: int) -> None:
         """Run the preStop hook, `limit` seconds at most; its failure changes nothing (HOOK-05, HOOK-06)."""
         handler = container.lifecycle.preStop if container.lifecycle else None
-        if handler is None or not self.runs_hook(limit):
-            return
-        try:
+        if handler is not None and self.runs_hook(limit):
             await self._within(limit, kill, container, handler)
-        except HookError:
-            # The event does not tell what the hook printed: that may be secret (EVENTS-04).
-            self._recorder.warning(kill.pod, Reason.FAILED_PRE_STOP_HOOK, "PreStopHook failed", kill.name)
 
     def runs_hook(self, grace: int) -> bool:
         """Whether there is time for a preStop hook: none at a grace of 0 (TERM-07)."""
@@ -121,17 +116,18 @@ class Terminator:
         self, limit: int, kill: ContainerKill, container: AnyContainer, handler: LifecycleHandler
     ) -> None:
         """Wait for the hook as long as `limit` allows, then leave it to itself (TERM-06)."""
-        failures: list[HookError] = []
+        hook = self._spawn(self._run_hook(kill, container, handler))
+        await asyncio.wait((hook,), timeout=limit)
 
-        async def run() -> None:
-            try:
-                await self._hooks.run(kill.pod, container, kill.container_id, handler)
-            except HookError as error:
-                failures.append(error)
-
-        done, _ = await asyncio.wait((self._spawn(run()),), timeout=limit)
-        if done and failures:
-            raise failures[0]
+    async def _run_hook(
+        self, kill: ContainerKill, container: AnyContainer, handler: LifecycleHandler
+    ) -> None:
+        """Run the hook to its end; a failure is told even if nobody waits any more (HOOK-06)."""
+        try:
+            await self._hooks.run(kill.pod, container, kill.container_id, handler)
+        except HookError:
+            # The event does not tell what the hook printed: that may be secret (EVENTS-04).
+            self._recorder.warning(kill.pod, Reason.FAILED_PRE_STOP_HOOK, "PreStopHook failed", kill.name)
 
     def _unknown_to_spec(self, kill: ContainerKill) -> ActionResult:
         """What the spec does not have cannot be stopped by it (TERM-13)."""

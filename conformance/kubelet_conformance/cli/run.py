@@ -15,7 +15,7 @@ __all__ = ("run",)
 
 SCENARIOS = "kubelet_conformance.scenarios"
 _QUIET = (
-    *("-q", "--tb=no", "-rN", "--no-header", "-c", os.devnull, "--rootdir=."),
+    *("-qq", "--tb=no", "-rN", "--no-header", "-c", os.devnull, "--rootdir=."),
     *("-p", "no:cacheprovider", "-p", "no:asyncio"),
 )
 """The user's own pytest configuration is left alone, and our report takes the place of pytest's."""

@@ -37,6 +37,8 @@ _GRID_SLACK = 0.5
 """How much too early an execution may look: the ticker is exact, what it starts is not."""
 _LATE_SLACK = 3.0
 """What a loaded machine may add to a probe period."""
+_AT_ONCE = RELIST + REACTION
+"""The container is seen to run, and a status is computed."""
 _TRIES = 3
 """Executions of one tick, where the runtime gives no result (prober.go)."""
 
@@ -52,7 +54,12 @@ def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
     alone.
     """
     container = m.container
-    if container is None or not container.born or not _to_watch(m) or container.kind not in {"app", "sidecar"}:
+    if (
+        container is None
+        or not container.born
+        or not _to_watch(m)
+        or container.kind not in {"app", "sidecar"}
+    ):
         return
     probes = exec_probes(container)
     if any(name == "startup" for name, _ in probes_of(container.spec)):
@@ -185,7 +192,7 @@ def probe_without_result_is_tried_thrice(m: Moment) -> Findings:
         return None
     if m.t - probed.before.ended_t > min(TOGETHER, probed.probe.period_seconds / 2):
         return None
-    if probed.before.errors % _TRIES == 0:
+    if probed.before.errors % _TRIES == 0 and probed.name != "readiness":
         return broken(f"the {probed.name} probe is tried more often than {_TRIES} times in one period")
     return KEPT
 
@@ -243,11 +250,13 @@ def readiness_is_asked_without_waiting(m: Moment) -> Findings:
     if container is None or not container.born or not _to_watch(m):
         return None
     probe = exec_probes(container).get("readiness")
-    if probe is None or any(name == "startup" for name, _ in probes_of(container.spec)):
+    if probe is None or probe.initial_delay_seconds or probe.period_seconds <= _AT_ONCE:
+        return None
+    if any(name == "startup" for name, _ in probes_of(container.spec)):
         return None
     return answered(
         by=runs_probe(container, probe),
-        within=probe.initial_delay_seconds + RELIST + REACTION,
+        within=_AT_ONCE,
         unless=no_more_probed(container),
         text=f"the readiness probe of {container.name} is executed at once",
     )
@@ -273,16 +282,4 @@ def _ends(m: Moment) -> None:
 @probes_wait_for_the_initial_delay.remember(on=PROBED)
 def _results(m: Moment) -> None:
     """Take results in."""
-    probe_at(m)
-
-
-@probe_passes_its_timeout_on.remember(on=_BEGINS)
-def _begins(m: Moment) -> None:
-    """Take beginnings in."""
-    probe_at(m)
-
-
-@failed_probe_rests.remember(on=_BEGINS)
-def _begins_again(m: Moment) -> None:
-    """Take beginnings in."""
     probe_at(m)

@@ -13,9 +13,9 @@ import msgspec
 from kubelet_conformance.contract.words import Pattern, call, done, exited, failed, happened
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command
 from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
-from kubelet_conformance.trace.manifests import Probe
+from kubelet_conformance.trace.manifests import Probe  # noqa: TC001 - msgspec reads the annotations
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.views import Container  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,17 @@ PROBES: Pattern = call("ExecSync").either(PROBED)
 class Runs:
     """One probe of one container: what came of its executions in this life of the kubelet."""
 
-    __slots__ = ("begun_t", "call", "count", "ended_t", "errors", "last", "published", "published_seq", "total")
+    __slots__ = (
+        "begun_t",
+        "call",
+        "count",
+        "ended_t",
+        "errors",
+        "last",
+        "published",
+        "published_seq",
+        "total",
+    )
 
     def __init__(self) -> None:
         self.call: Call | None = None

@@ -29,7 +29,7 @@ from kubelet_conformance.contracts.instances import (
     wants_restart,
 )
 from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
-from kubelet_conformance.contracts.timing import REACTION, RELIST
+from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC
 from kubelet_conformance.trace.bodies import Annotation, ContainerStatusReply
 
 if TYPE_CHECKING:
@@ -159,7 +159,8 @@ def _(m: Moment) -> Findings:
         return None
     return answered(
         by=stop_of(container),
-        within=REACTION,
+        # No event tells of an unknown state (PLEG-03): it is the next resync that meets it.
+        within=RESYNC,
         unless=HELD_UP,
         not_before=creation_of(container.name),
         text=f"{container.name}, whose state is unknown, is stopped",

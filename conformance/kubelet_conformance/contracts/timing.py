@@ -16,6 +16,7 @@ __all__ = (
     "KUBELET_START",
     "REACTION",
     "RELIST",
+    "RESYNC",
     "RETRY",
     "RETRY_SLACK",
     "ROUNDING",
@@ -28,6 +29,8 @@ RETRY = 16.0
 """A failed sync comes again after 10 s times [1.0, 1.5), at the next 1 s tick (pod_workers.go)."""
 RETRY_SLACK = 4.0
 """What a loaded machine may add to a retry."""
+RESYNC = 95.0
+"""A healthy pod is synced again after 60 s times [1.0, 1.5), at the next tick, with slack (WORK-15)."""
 RELIST = 1.0
 """Generic PLEG period, counted from the end of a relist (kubelet.go)."""
 REACTION = 5.0

@@ -108,6 +108,7 @@ class _Life:
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
         runtime = FakeRuntime(RuntimeCore(epoch_ns=EPOCH_NS), self._clock)
+        runtime.core.store.logs.files = self._disk
         self.runtime = FakeRuntimeControl(runtime, self.recorder)
         api_core = ApiCore(self._clock.wall_ns)
         record_pods(api_core, self.recorder, _NODE)

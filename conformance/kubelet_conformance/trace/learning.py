@@ -206,9 +206,11 @@ def _container_status(moment: Moment) -> None:
 
 
 def _containers_listed(moment: Moment) -> None:
+    world, node = moment.world, moment.world.node
+    if node.relisted_t is None and moment.request(ListContainersRequest).everything:
+        node.relisted_t = moment.t
     if moment.reply.same:
-        return  # A listing that is like the last one teaches nothing.
-    world = moment.world
+        return  # A listing that is like the last one teaches nothing else.
     records = moment.response(ListContainersReply).containers
     for record in records:
         container = world.found_container(record)
@@ -216,10 +218,7 @@ def _containers_listed(moment: Moment) -> None:
             container.state = _CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
     if not moment.request(ListContainersRequest).everything:
         return
-    node = world.node
     node.listed = True
-    if node.relisted_t is None:
-        node.relisted_t = moment.t
     listed = {record.id for record in records}
     began = moment.call.t
     for container in [c for c in world.containers.values() if c.id not in listed]:

@@ -1,0 +1,151 @@
+"""Pods that the kubelet hears of for the first time, and that it can start at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kubelet_conformance.contract.frame import answered
+from kubelet_conformance.contract.words import Pattern, call, event, pod_set, status
+from kubelet_conformance.contracts.outside import outside
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
+from kubelet_conformance.trace.bodies import RunPodSandboxRequest
+from kubelet_conformance.trace.looking import full_name
+from kubelet_conformance.trace.records import Event, PodChange
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Answered
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+__all__ = ("MIRROR", "REJECTIONS", "Fresh", "fresh_pod", "is_mirror", "host_ports", "starts")
+
+MIRROR = "kubernetes.io/config.mirror"
+"""The annotation by which a mirror pod names the hash of its static pod."""
+REJECTIONS = frozenset(
+    {
+        "AppArmor",
+        "Evicted",
+        "Forbidden",
+        "HostPort",
+        "InitContainerRestartPolicyForbidden",
+        "InvalidNodeInfo",
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "NodeShutdown",
+        "OutOfcpu",
+        "OutOfephemeral-storage",
+        "OutOfmemory",
+        "OutOfpods",
+        "PodFeatureUnsupported",
+        "PodLevelResourcesNotSupported",
+        "PodOSNotSupported",
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+    }
+)
+"""Reasons with which a pod is refused at admission (lifecycle/predicate.go and its other handlers)."""
+_HINDRANCES = REJECTIONS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
+
+
+class Fresh(msgspec.Struct, frozen=True):
+    """A pod by what its sandbox will be called; a static pod gets its UID only then."""
+
+    uid: str
+    namespace: str
+    name: str
+    source: str
+
+    def asked(self, m: Moment) -> bool:
+        """The RunPodSandbox that begins here is for it."""
+        metadata = m.request(RunPodSandboxRequest).config.metadata
+        if self.uid:
+            return metadata.uid == self.uid
+        return (metadata.namespace, metadata.name) == (self.namespace, self.name)
+
+    def is_about(self, m: Moment) -> bool:
+        """The record is about it."""
+        pod = m.pod
+        if pod is not None:
+            return pod.uid == self.uid if self.uid else self._called(pod)
+        return isinstance(m.record, Event) and self.name in m.record.message
+
+    def _called(self, pod: Pod) -> bool:
+        return pod.static and (pod.namespace, pod.name) == (self.namespace, self.name)
+
+    def known(self, m: Moment) -> Pod | None:
+        """The pod as the trace knows it by now."""
+        if self.uid:
+            return m.world.pods.get(self.uid)
+        return m.world.names.get((self.namespace, self.name))
+
+
+def is_mirror(m: Moment) -> bool:
+    """The manifest that was sent is that of a mirror pod."""
+    return m.manifest is not None and MIRROR in (m.manifest.metadata.annotations or {})
+
+
+def fresh_pod(m: Moment) -> Fresh | None:
+    """The pod that this `pod` record makes wanted for the first time; None for any other record."""
+    record, manifest, pod = m.record, m.manifest, m.pod
+    if not isinstance(record, PodChange) or manifest is None or is_mirror(m):
+        return None
+    if manifest.metadata.deletion_timestamp is not None or manifest.metadata.name == "":
+        return None
+    if manifest.status is not None and manifest.status.terminal:
+        return None
+    if pod is not None and (pod.set_t is not None or pod.sandboxes or not pod.born):
+        return None
+    namespace = manifest.metadata.namespace or "default"
+    name = full_name(m.world, record.source, manifest.metadata.name)
+    return Fresh(manifest.metadata.uid, namespace, name, record.source)
+
+
+def host_ports(m: Moment) -> frozenset[tuple[str, int]]:
+    """The ports of the node that the manifest asks for: protocol and number."""
+    spec = m.manifest.spec if m.manifest is not None else None
+    every = [port for one in (spec.containers if spec is not None else ()) for port in one.ports or ()]
+    return frozenset((port.protocol, port.host_port) for port in every if port.host_port)
+
+
+def can_start(m: Moment, pod: Fresh) -> bool:
+    """The kubelet works, and nothing in the manifest may keep the pod waiting or get it refused."""
+    node, known, manifest = m.node, outside(m), m.manifest
+    if manifest is None or not node.kubelet_up or node.relisted_t is None or node.listing_failed:
+        return False
+    if known.down_since(m.t) is not None or not m.world.past_known:
+        return False
+    if known.network_bad_t is not None and not manifest.spec.host_network:
+        return False
+    if known.api_away_t is not None and pod.source == "api":
+        return False
+    return not manifest.spec.volumes and manifest.spec.runtime_class_name is None and not _waits(m, pod)
+
+
+def _waits(m: Moment, pod: Fresh) -> bool:
+    """A static pod of that name is still on its way out."""
+    old = m.replaced or m.world.names.get((pod.namespace, pod.name))
+    return old is not None and pod.source != "api" and old.static and bool(old.uid or old.sandboxes)
+
+
+def starts(pod: Fresh, within: float, text: str) -> Answered:
+    """The pod gets its sandbox within so many seconds, unless it is refused or called off."""
+    about: Pattern = TERMINATION_ASKED.either(
+        event(*sorted(_HINDRANCES)), status().where(_fails), pod_set()
+    ).where(pod.is_about)
+    return answered(
+        by=call("RunPodSandbox").where(pod.asked),
+        within=within,
+        unless=about.either(FAULT),
+        whole_node=True,
+        text=text,
+    )
+
+
+def _fails(m: Moment) -> bool:
+    return m.status is not None and m.status.terminal

@@ -1,0 +1,85 @@
+"""What the kubelet can reach: the runtime and its network as Status tells, the API server as faults tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.words import done, failed, kubelet
+from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.trace.bodies import StatusReply
+from kubelet_conformance.trace.records import Fault
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.moment import Moment
+
+__all__ = ("API_BACK", "OUTSIDE", "STATUS_STALE", "Outside", "outside")
+
+OUTSIDE: Pattern = FAULT.either(done("Status"), failed("Status"), kubelet("started"))
+"""What a judge has to see, besides what it judges: pass it to `outside`."""
+STATUS_STALE = 30.0
+"""A runtime that gave no good Status for this long counts as down (runtime.go)."""
+_AWAY = "the API server is away"
+_HEALED = "healed:"
+
+
+def _api_is_back(m: Moment) -> bool:
+    return isinstance(m.record, Fault) and m.record.what.startswith(_HEALED) and "API server" in m.record.what
+
+
+API_BACK: Pattern = FAULT.where(_api_is_back, "the API server is back")
+
+
+class Outside:
+    """What is known by now."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.api_away_t: float | None = None
+        """Since when the API server cannot be reached; None while it can."""
+        self.good_t: float | None = None
+        """When the runtime last said that it is ready, in this life of the kubelet."""
+        self.bad_t: float | None = None
+        """Since when it says that it is not; None while it is ready."""
+        self.bad_seq = 0
+        self.network_bad_t: float | None = None
+        """Since when it says that its network is not ready."""
+
+    def down_since(self, t: float) -> float | None:
+        """Since when a kubelet that goes by Status does not work; None while it does."""
+        if self.bad_t is not None:
+            return self.bad_t
+        if self.good_t is not None and t - self.good_t > STATUS_STALE:
+            return self.good_t + STATUS_STALE
+        return None
+
+
+def outside(m: Moment) -> Outside:
+    """What is known by now (call it for every moment of OUTSIDE), the moment's own record included."""
+    known = m.node.note(Outside)
+    if known.seq == m.seq or OUTSIDE.keys.isdisjoint(m.keys):
+        return known
+    known.seq = m.seq
+    if isinstance(m.record, Fault):
+        if _api_is_back(m):
+            known.api_away_t = None
+        elif m.record.what == _AWAY:
+            known.api_away_t = m.t
+    elif m.keys[0] == "kubelet:started":
+        known.good_t = known.bad_t = known.network_bad_t = None
+    elif m.keys[0] == "done:Status":
+        _told(known, m)
+    return known
+
+
+def _told(known: Outside, m: Moment) -> None:
+    reply = m.response(StatusReply).status
+    conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}
+    if conditions.get("RuntimeReady"):
+        known.good_t, known.bad_t = m.t, None
+    elif known.bad_t is None:
+        known.bad_t, known.bad_seq = m.t, m.seq
+    if conditions.get("NetworkReady"):
+        known.network_bad_t = None
+    elif known.network_bad_t is None:
+        known.network_bad_t = m.t

@@ -1,0 +1,356 @@
+"""PROBE: what comes of the results of exec probes: kills, readiness, events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
+from kubelet_conformance.contract.versions import ByVersion, since
+from kubelet_conformance.contract.words import call, event, exited, status
+from kubelet_conformance.contracts.probe_runs import (
+    PROBED,
+    PROBES,
+    ever_succeeded,
+    exec_probes,
+    probe_at,
+    probes_of,
+    runs_of,
+    runs_probe,
+)
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
+from kubelet_conformance.contracts.timing import API_POLL, REACTION, RELIST
+from kubelet_conformance.contracts.unprovoked import explained
+from kubelet_conformance.trace.bodies import CreateContainerRequest
+from kubelet_conformance.trace.records import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Pattern, Predicate
+    from kubelet_conformance.trace.manifests import ContainerStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container
+
+
+def _told(m: Moment) -> Iterator[tuple[ContainerStatus, Container]]:
+    """What a status says of containers that were born in the trace and run."""
+    if m.status is None or m.pod is None:
+        return
+    for one in m.status.every_container:
+        container = m.world.containers.get(one.runtime_id)
+        if container is not None and container.born and one.state.running is not None:
+            yield one, container
+
+
+@contract("PROBE-02", on=status(), needs=(CRI, PODS, STATUS))
+def container_is_not_ready_at_first(m: Moment) -> Iterator[Finding]:
+    """Each instance of a container begins as not ready and, with a startup probe, as not started; the first
+    success of its own probe changes that.
+    """
+    for one, container in _told(m):
+        probes = exec_probes(container)
+        for name, says in (("readiness", one.ready), ("startup", bool(one.started))):
+            if name not in probes:
+                continue
+            if says and not ever_succeeded(container, name):
+                said = "ready" if name == "readiness" else "started"
+                text = f"{one.name} is shown as {said}, and its {name} probe has never succeeded"
+                yield broken(text, container.started_seq)
+            else:
+                yield KEPT
+
+
+@container_is_not_ready_at_first.remember(on=PROBES)
+def _runs(m: Moment) -> None:
+    """Take executions in."""
+    probe_at(m)
+
+
+@contract("PROBE-06", on=call("StopContainer"), needs=(CRI, PODS), clause="kill")
+def failures_in_a_row_count(m: Moment) -> Findings:
+    """Only as many failures in a row as failureThreshold says make a probe fail, and as many successes in a
+    row as successThreshold says make it succeed; the opposite result begins anew.
+    """
+    container = m.container
+    if container is None or explained(m, probes=False):
+        return None
+    probes = exec_probes(container)
+    names = [name for name in ("liveness", "startup") if name in probes]
+    if not names:
+        return None
+    tallies = [runs_of(container, name, m) for name in names]
+    if any(runs.published is False for runs in tallies):
+        return KEPT
+    told = ", ".join(
+        f"the {name} probe failed {0 if runs.last else runs.count} of {probes[name].failure_threshold} times"
+        for name, runs in zip(names, tallies, strict=True)
+    )
+    return broken(f"container {container.name} is stopped; {told} in a row", container.started_seq)
+
+
+@failures_in_a_row_count.remember(on=PROBES)
+def _runs_again(m: Moment) -> None:
+    """Take executions in."""
+    probe_at(m)
+
+
+@failures_in_a_row_count.clause("ready", on=status())
+def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
+    """Readiness flips with a result that came often enough."""
+    pod = m.pod
+    old = {one.name: one for one in pod.status.every_container} if pod is not None and pod.status else {}
+    for one, container in _told(m):
+        before, readiness = old.get(one.name), exec_probes(container).get("readiness")
+        if before is None or readiness is None or before.runtime_id != one.runtime_id:
+            continue
+        runs = runs_of(container, "readiness", m)
+        if before.ready is one.ready or runs.published is None:
+            continue
+        if runs.published is one.ready or m.t - runs.ended_t <= API_POLL:
+            yield KEPT
+        else:
+            text = f"{one.name} is shown as {'' if one.ready else 'not '}ready, its probe says otherwise"
+            yield broken(text, runs.published_seq)
+
+
+@contract("PROBE-09", on=PROBES, needs=(CRI, PODS))
+def failed_startup_kills(m: Moment) -> Findings:
+    """A startup probe that has failed as often in a row as its threshold says gets its container killed."""
+    probed = probe_at(m)
+    if probed is None or probed.name != "startup" or not probed.reached or probed.outcome != "failure":
+        return None
+    container = probed.container
+    if container.state != "running" or container.stopping or m.pod is None or m.pod.termination is not None:
+        return None
+    return answered(
+        by=call("StopContainer", "ExecSync").where(about(container)).either(call("StopPodSandbox")),
+        within=REACTION,
+        unless=exited().where(about(container)).either(TERMINATION_ASKED),
+        text=f"container {container.name} is killed after its startup probe failed",
+    )
+
+
+@contract("PROBE-10", on=PROBES, needs=(CRI, PODS))
+def unready_container_lives_on(m: Moment) -> Findings:
+    """A readiness probe that fails never gets its container killed."""
+    probed = probe_at(m)
+    if probed is None or probed.name != "readiness" or not probed.reached or probed.outcome != "failure":
+        return None
+    container = probed.container
+    if container.state != "running" or container.stopping or m.pod is None or m.pod.termination is not None:
+        return None
+    stopped = call("StopContainer").where(about(container)).where(_without_reason)
+    return answered(
+        by=runs_probe(container, probed.probe),
+        unless=exited().where(about(container)).either(TERMINATION_ASKED),
+        not_before=stopped,
+        text=f"container {container.name}, which is not ready, is probed again",
+    )
+
+
+def _without_reason(m: Moment) -> bool:
+    container = m.container
+    return container is not None and not explained(m, probes=False) and not _fails(m, container)
+
+
+def _fails(m: Moment, container: Container) -> bool:
+    return any(runs_of(container, name, m).published is False for name in ("liveness", "startup"))
+
+
+@contract("PROBE-11", on=status(), needs=(CRI, PODS, STATUS))
+def container_that_does_not_run_is_not_ready(m: Moment) -> Iterator[Finding]:
+    """An app container with a readiness probe that does not run is not ready."""
+    if m.status is None or m.pod is None:
+        return
+    for one in m.status.container_statuses or ():
+        spec = m.pod.container_spec(one.name)
+        if one.state.running is not None or spec is None or spec.readiness_probe is None:
+            continue
+        yield broken(f"{one.name} does not run and is shown as ready") if one.ready else KEPT
+
+
+@contract("PROBE-13", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=since("1.22"))
+def liveness_ends_with_the_deletion(m: Moment) -> Iterator[Finding]:
+    """Once a pod is to go, its liveness and startup probes are executed no more; readiness probes are."""
+    pod = m.pod
+    if pod is None or pod.termination is not None or not m.node.kubelet_up or not pod.born:
+        return
+    begun = m.t
+    for container in pod.every_container():
+        if container.state != "running" or not container.born:
+            continue
+        ends = exited().where(about(container))
+        for name, probe in exec_probes(container).items():
+            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION, "it is long after")
+            if name == "readiness" and _ready_to_go_on(m, container):
+                yield answered(
+                    by=runs_probe(container, probe),
+                    within=probe.period_seconds + REACTION,
+                    unless=ends.either(call("StopPodSandbox")),
+                    text=f"the readiness probe of {container.name} goes on while it is stopped",
+                )
+            elif name != "readiness":
+                yield answered(
+                    by=ends.either(call("RemoveContainer", "StopPodSandbox")),
+                    not_before=late,
+                    text=f"container {container.name} ends and is not probed for {name}",
+                )
+
+
+def _ready_to_go_on(m: Moment, container: Container) -> bool:
+    return runs_of(container, "readiness", m).total > 0
+
+
+@liveness_ends_with_the_deletion.remember(on=PROBES)
+def _runs_before(m: Moment) -> None:
+    """Take executions in."""
+    probe_at(m)
+
+
+@contract("PROBE-22", on=PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
+def each_failure_is_told(m: Moment) -> Findings:
+    """Each failed execution gives a Warning event Unhealthy on its container."""
+    probed = probe_at(m)
+    if probed is None or probed.outcome != "failure" or m.pod is None or m.pod.termination is not None:
+        return None
+    return answered(
+        by=event("Unhealthy").where(_on(probed.container.name), f"on {probed.container.name}"),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"an Unhealthy event on {probed.container.name} tells of the failed {probed.name} probe",
+    )
+
+
+def _on(name: str) -> Predicate:
+    def tells(m: Moment) -> bool:
+        record = m.record
+        return (
+            isinstance(record, Event)
+            and record.type == "Warning"
+            and f"{{{name}}}" in (record.container or "")
+        )
+
+    return tells
+
+
+@contract("PROBE-24", on=status(), needs=(CRI, PODS, STATUS))
+def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
+    """A container without a readiness probe is ready as soon as it runs and has started."""
+    for one, container in _told(m):
+        if container.kind not in {"app", "sidecar"} or container.spec is None:
+            continue
+        if any(name in {"readiness", "startup"} for name, _ in probes_of(container.spec)):
+            continue
+        yield (
+            KEPT
+            if one.ready
+            else broken(f"{one.name} runs, has no readiness probe and is shown as not ready")
+        )
+
+
+_READY_AFTER_START = ByVersion({"<=1.34": False, ">=1.35": True})
+_LONG_BEFORE = 10.0
+"""How long before the kubelet a container must have started for its readiness to be kept."""
+
+
+@contract("PROBE-25", on=status(), needs=(CRI, PODS, EVERY_STATUS), versions=_READY_AFTER_START)
+def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
+    """Up to 1.34 a kubelet that starts again shows a container with a readiness probe as not ready until the
+    probe has succeeded again; from 1.35 it stays ready.
+    """
+    node, kept = m.node, _READY_AFTER_START.at(m.kubernetes)
+    if node.lives < 2 or node.started_t is None:  # noqa: PLR2004 - it has started again
+        return
+    for one, container in _told(m):
+        was = _was_ready(m, one)
+        if was is None or "readiness" not in exec_probes(container):
+            continue
+        started = container.started_t
+        if started is None or started > node.started_t - _LONG_BEFORE:
+            continue
+        runs = runs_of(container, "readiness", m)
+        if kept and was and runs.published is not False:
+            yield (
+                KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
+            )
+        elif not kept and runs.published is None:
+            yield (
+                KEPT
+                if not one.ready
+                else broken(f"{one.name} is ready, and was not probed since the restart")
+            )
+
+
+def _was_ready(m: Moment, now: ContainerStatus) -> bool | None:
+    """How the status before showed the same instance."""
+    for one in m.pod.status.every_container if m.pod is not None and m.pod.status else ():
+        if one.runtime_id == now.runtime_id:
+            return one.ready
+    return None
+
+
+@readiness_after_a_kubelet_restart.remember(on=PROBES)
+def _runs_in_this_life(m: Moment) -> None:
+    """Take executions in."""
+    probe_at(m)
+
+
+@contract("PROBE-26", on=PROBES, needs=(CRI, PODS))
+def late_result_hits_nobody_else(m: Moment) -> Findings:
+    """A result that comes when its container is gone leaves the next instance alone."""
+    probed, pod = probe_at(m), m.pod
+    if probed is None or pod is None or probed.outcome != "failure" or probed.name == "readiness":
+        return None
+    newest = pod.newest(probed.container.name)
+    if newest is None or newest is probed.container or newest.state != "running" or pod.termination:
+        return None
+    return answered(
+        by=runs_probe(newest, probed.probe),
+        unless=_ends_by_itself(newest),
+        not_before=call("StopContainer").where(about(newest)).where(_without_reason),
+        text=f"the new instance of {newest.name} is probed itself",
+    )
+
+
+def _ends_by_itself(container: Container) -> Pattern:
+    """It ends by itself, or its pod is to go."""
+    return exited().where(about(container)).either(TERMINATION_ASKED)
+
+
+@contract("PROBE-28", on=PROBES, needs=(CRI, PODS), clause="kill")
+def failed_liveness_under_never(m: Moment) -> Findings:
+    """Under restartPolicy Never a container whose liveness probe has failed is killed, and not run again."""
+    probed, pod = probe_at(m), m.pod
+    if probed is None or pod is None or probed.outcome != "failure" or not probed.reached:
+        return None
+    spec, container = probed.container.spec, probed.container
+    if pod.restart_policy != "Never" or probed.name == "readiness" or spec is None or spec.restart_policy:
+        return None
+    if container.state != "running" or container.stopping or pod.termination is not None:
+        return None
+    container.note(_Killed).by_probe = True
+    return answered(
+        by=call("StopContainer").where(about(container)).either(call("StopPodSandbox")),
+        within=RELIST + REACTION,
+        unless=exited().where(about(container)).either(TERMINATION_ASKED),
+        text=f"container {container.name} is killed after its {probed.name} probe failed",
+    )
+
+
+class _Killed:
+    """A container is killed for its probe."""
+
+    def __init__(self) -> None:
+        self.by_probe = False
+
+
+@failed_liveness_under_never.clause("no-restart", on=call("CreateContainer"))
+def killed_container_stays_dead(m: Moment) -> Findings:
+    """It is not created again."""
+    pod = m.pod
+    old = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod is not None else None
+    if old is None or not old.note(_Killed).by_probe:
+        return None
+    return broken(f"{old.name} is created again, after its probe failed under restartPolicy Never")

@@ -1,0 +1,38 @@
+"""Whether anything that the trace shows explains that a container is stopped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contracts.kills import reasons
+from kubelet_conformance.contracts.probe_runs import has_other_probes
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+__all__ = ("explained",)
+
+
+def explained(m: Moment, *, probes: bool = True) -> bool:
+    """Something in sight may be the reason for stopping the moment's container now.
+
+    With `probes=False` what its own exec probes say is left out. True wherever the trace knows too little.
+    """
+    pod, container = m.pod, m.container
+    if pod is None or container is None or pod.spec is None or not pod.born or not container.born:
+        return True
+    if pod.termination is not None or pod.finished or not pod.wanted or container.state != "running":
+        return True
+    if pod.spec.active_deadline_seconds is not None or has_other_probes(container, "liveness", "startup"):
+        return True
+    if any(probes or "probe" not in reason.cause for reason in reasons(m)):
+        return True
+    return _another_ended(pod, container)
+
+
+def _another_ended(pod: Pod, container: Container) -> bool:
+    """An init container may have failed for good, or its siblings may have come to their end."""
+    if pod.restart_policy == "Always":
+        return False
+    return any(c is not container and c.state != "running" for c in pod.every_container())

@@ -1,0 +1,96 @@
+"""The relist: how the kubelet notices what happens at the runtime."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, pod, witness
+
+
+@witness("PLEG-01", "CLEANUP-06")
+async def test_failed_listing_is_no_death(node: Node) -> None:
+    """While listings fail nothing is concluded from what they do not say."""
+    web = await node.run(container("c1"), container("c2"))
+    with node.fault("ListContainers", code="UNAVAILABLE"):
+        await node.wait(8)
+    with node.fault("ListPodSandbox", code="UNAVAILABLE"):
+        await node.wait(8)
+    web.exit("c1", 1)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("PLEG-02", "PLEG-13", "PLEG-06")
+async def test_quiet_pods_are_not_inspected(node: Node) -> None:
+    """While one pod changes, those that do not are left alone."""
+    quiet = [await node.run(name=f"quiet-{number}") for number in range(3)]
+    noisy = await node.run(name="noisy")
+    noisy.exit(code=1)
+    await noisy.until_running("c1", attempt=1)
+    await node.wait(40)
+    quiet[0].exit(code=1)
+    await quiet[0].until_running("c1", attempt=1)
+
+
+@witness("PLEG-03", "LOOP-09")
+async def test_exit_and_removal_are_noticed(node: Node) -> None:
+    """An exit is told and answered; that an old record went is nothing to act on."""
+    web = await node.run()
+    first = web.container("c1")
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
+    node.runtime.remove_container(first.id)
+    await node.wait(5)
+
+
+@witness("PLEG-04")
+async def test_death_of_a_sandbox_is_noticed(node: Node) -> None:
+    """A sandbox that dies is noticed with the next relist."""
+    web = await node.run()
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=1, within=40)
+
+
+@witness("PLEG-05", "PLEG-13")
+async def test_failed_inspection_is_repeated(node: Node) -> None:
+    """An exit is not lost because the container could not be inspected the first time."""
+    web = await node.run()
+    with node.fault("ContainerStatus", code="UNKNOWN", times=2):
+        web.exit(code=1)
+        await web.until_running("c1", attempt=1, within=20)
+
+
+@witness("PLEG-07", "SANDBOX-02")
+async def test_pod_without_records_begins_anew(node: Node) -> None:
+    """A pod of which the runtime has lost everything gets a first sandbox again."""
+    web = await node.run()
+    node.runtime.remove_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("PLEG-08", "LOOP-03")
+async def test_hanging_listing_stops_the_loop(node: Node) -> None:
+    """When no relist has succeeded for three minutes nothing is begun, until one has."""
+    await node.run()
+    with node.fault("ListContainers", effect="hang"):
+        await node.wait(200)
+        late = node.want(pod(name="late"))
+        await node.wait(20)
+    await late.until_running("c1", within=60)
+
+
+@witness("PLEG-11", "CRI-07")
+async def test_record_that_goes_while_it_is_inspected(node: Node) -> None:
+    """A record that went between the listing and its inspection does not hide the others of its pod."""
+    web = await node.run(container("c1"), container("c2"))
+    gone = web.container("c1").id
+    with node.fault("ContainerStatus", code="NOT_FOUND", times=1, container="c1"):
+        web.exit("c1", 1)
+        web.exit("c2", 1)
+        await web.until_started("c2", attempt=1)
+    assert gone != web.container("c2").id
+    await web.until_running("c1", "c2", attempt=1)
+
+
+@witness("PLEG-12", "CSTAT-03")
+async def test_newest_record_counts(node: Node) -> None:
+    """With several instances on record the newest is the one that counts."""
+    web = await node.run(container(command="seq 1@2 2@2 run"))
+    await web.until_running("c1", attempt=2)

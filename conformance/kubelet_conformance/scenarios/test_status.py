@@ -1,0 +1,151 @@
+"""Statuses: how they are written, and what they keep."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, exec_probe, pod, witness
+
+
+@witness("STATUS-01", "STATUS-08", "STATUS-11", "STATUS-16")
+async def test_unchanged_status_is_not_written(node: Node) -> None:
+    """A status is written when something has changed, and then no more."""
+    web = await node.run(container("c1"), container("c2"))
+    await web.until_condition("Ready")
+    await node.wait(130)
+
+
+@witness("STATUS-02", "STATUS-09")
+async def test_last_of_many_changes_wins(node: Node) -> None:
+    """However fast a probe's result flips, the last one stands in the end."""
+    web = await node.run(container(readinessProbe=exec_probe("xf ready", periodSeconds=1, failureThreshold=1)))
+    for _ in range(4):
+        node.runtime.set_file("ready", there=True)
+        await web.until_condition("Ready", within=5)
+        node.runtime.set_file("ready", there=False)
+        await web.until_condition("Ready", status="False", within=5)
+
+
+@witness("STATUS-03")
+async def test_foreign_phase_is_put_right(node: Node) -> None:
+    """A phase that somebody else wrote is put right with the next batch."""
+    web = await node.run()
+    await web.until_condition("Ready")
+    node.api.update_status("default", "web", {"phase": "Pending"})
+    await web.until_phase("Running", within=15)
+
+
+@witness("STATUS-04", "TERM-19")
+async def test_successor_of_the_same_name_is_not_touched(node: Node) -> None:
+    """The status of a pod that was force deleted is not written to the new pod of its name."""
+    old = await node.run(container(command="run stopdelay=8"))
+    old.delete(0)
+    new = node.want(pod())
+    await new.until_running("c1")
+    await old.until_stopped()
+    await node.wait(12)
+
+
+@witness("STATUS-05")
+async def test_pod_that_is_gone_gets_no_status(node: Node) -> None:
+    """A pod whose object vanished is stopped, and nobody insists on writing its status."""
+    web = await node.run(container(command="run stopdelay=3"))
+    web.delete(0)
+    await web.until_stopped()
+    await node.wait(25)
+
+
+@witness("STATUS-06")
+async def test_foreign_conditions_are_kept(node: Node) -> None:
+    """A condition that is not the kubelet's stays as it is while the kubelet writes its own."""
+    web = await node.run()
+    foreign = {"type": "example.com/checked", "status": "True", "reason": "Audit"}
+    node.api.update_status("default", "web", {"conditions": [foreign]})
+    await node.wait(2)
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("STATUS-08", "STATUS-16")
+async def test_start_time_outlives_container_and_sandbox(node: Node) -> None:
+    """A pod keeps its start time, and gets the address of its new sandbox, when that is replaced."""
+    web = await node.run()
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=2)
+    await node.wait(5)
+
+
+@witness("STATUS-16")
+async def test_host_network_pod_has_the_nodes_address(node: Node) -> None:
+    """A pod on the host's network has the host's address."""
+    web = await node.run(hostNetwork=True)
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("STATUS-10", "TERM-29")
+async def test_ended_container_stays_ended(node: Node) -> None:
+    """A container that is not to come again stays terminated while its siblings go on."""
+    web = await node.run(container("c1"), container("c2"), container("c3"), restart="OnFailure")
+    web.exit("c1", 0)
+    await web.until_terminated("c1")
+    web.exit("c2", 1)
+    await web.until_running("c2", attempt=1)
+    await node.wait(5)
+
+
+@witness("STATUS-12", "START-11")
+async def test_long_messages_are_cut(node: Node) -> None:
+    """What containers say at their end shares twelve kibibytes."""
+    talker = f"exit 1 1 message={'x' * 4000}"
+    names = [f"c{number}" for number in range(1, 6)]
+    job = node.want(pod(*(container(name, talker) for name in names), restart="Never"))
+    await job.until_phase("Failed")
+
+
+@witness("STATUS-13", "LOOP-12", "PROBE-10", "STATUS-02")
+async def test_readiness_is_told_at_once(node: Node) -> None:
+    """A change of readiness is written at once, long before the next resync."""
+    web = await node.run(container(readinessProbe=exec_probe("xf ready", periodSeconds=2, failureThreshold=2)))
+    node.runtime.set_file("ready", there=True)
+    await web.until_condition("Ready", within=6)
+    node.runtime.set_file("ready", there=False)
+    await web.until_condition("Ready", status="False", within=9)
+
+
+@witness("STATUS-14")
+async def test_status_of_a_deleted_pod_is_dropped(node: Node) -> None:
+    """Nothing is written any more for a pod that is gone."""
+    web = await node.run()
+    web.delete()
+    await web.until_gone()
+    await node.wait(25)
+
+
+@witness("STATUS-15", with_api_server=False)
+async def test_node_without_api_server(node: Node) -> None:
+    """A kubelet without an API server runs its static pods and writes nothing."""
+    web = node.want_static(pod(container(command="seq 1@3 run")))
+    await web.until_started("c1", attempt=1)
+    await node.wait(5)
+
+
+@witness("STATUS-19", "TERM-22")
+async def test_completed_pod_can_be_deleted(node: Node) -> None:
+    """A pod that ended long ago goes at once when it is deleted, though its status has nothing new."""
+    job = node.want(pod(container(command="exit 0 1"), restart="Never", name="job"))
+    await job.until_phase("Succeeded")
+    await node.wait(20)
+    job.delete()
+    await job.until_gone(within=10)
+
+
+@witness("STATUS-20", "CONFIG-12")
+async def test_status_is_written_once_the_api_server_is_back(node: Node) -> None:
+    """What could not be written is written when the API server is back, with nothing lost."""
+    web = await node.run()
+    with node.outage():
+        web.exit(code=1)
+        await web.until_started("c1", attempt=1)
+        await node.wait(30)
+    await web.until_running("c1", attempt=1, within=40)
