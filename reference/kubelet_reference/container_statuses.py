@@ -94,10 +94,13 @@ class ContainerStatusRules:
     def init_status(
         self, told: Told, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
-        """An init container that has succeeded stays shown so, whatever failed before or since (CSTAT-05)."""
+        """An init container whose newest record succeeded stays shown so, whatever failed before (CSTAT-05).
+
+        One that has lost its record has to run again, and waits like any other where it cannot (PHASE-10).
+        """
         status = self.recorded(told, container, before)
-        ended = status.state.terminated if status.state else None
-        done = ended is not None and ended.exitCode == 0
+        newest = told.records.newest(container.name)
+        done = newest is not None and newest.has_exited and newest.exit_code == 0
         return status if done else self.refused(told, container, status)
 
     def status(self, told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:

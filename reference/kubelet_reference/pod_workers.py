@@ -192,7 +192,7 @@ class PodWorkers(WorkerViews):
 
     def _with_known_spec(self, worker: Worker, update: Update) -> Update:
         """The update with the last known spec, if the runtime's view was all that it had (WORK-26)."""
-        spec = worker.known_spec
+        spec = None if worker.has_ended else worker.known_spec
         if update.pod is not None or spec is None or not self._behaviour.adopts_known_pods:
             return update
         return replace(update, pod=spec, running=None)

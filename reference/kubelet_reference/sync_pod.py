@@ -114,9 +114,9 @@ class PodSyncer:
         await self.keep_mirror(pod, update.mirror)
         self.make_folders(pod)
         await self.wait_for_volumes(pod, waits)
-        secrets = await self._tools.pull_secrets(pod)
+        credentials = await self._tools.pull_secrets(pod)
         self._tools.prober.add_pod(pod)
-        result = await self._tools.runtime.sync_pod(pod, self.with_ips(records, status), secrets)
+        result = await self._tools.runtime.sync_pod(pod, self.with_ips(records, status), credentials)
         self.remember_reasons(pod, result)
         self.raise_for(result)
         return False

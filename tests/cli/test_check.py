@@ -216,7 +216,7 @@ def test_progress_is_told_in_a_log(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long judging says now and then on standard error how far it has come; the report stays clean."""
-    monkeypatch.setattr("kubelet_conformance.cli.progress.LOGGED_RECORDS", 4)
+    monkeypatch.setattr("kubelet_conformance.reports.progress.LOGGED_RECORDS", 4)
     monkeypatch.setattr("kubelet_conformance.contract.checking.PROGRESS_RECORDS", 2)
     path = tmp_path / "t.jsonl"
     path.write_bytes(trace(*(record(n, "fault", what="x") for n in range(1, 9)), end(9)))

@@ -4,6 +4,7 @@ import asyncio
 
 from workers_bench import Bench, a_pod, failure, on_bench, running_records
 
+from kubelet_reference.kill_now import PodKiller
 from kubelet_reference.ports import ApiError
 from kubelet_reference.records import ListedPod
 from kubelet_reference.updates import KillOptions, NetworkNotReady, Update, UpdateKind
@@ -380,5 +381,58 @@ def test_evicted_pod_may_be_cleared_away() -> None:
         assert changed == ["u1"]
         assert bench.workers.should_content_be_removed("u1")
         assert not bench.workers.should_content_be_removed("u2")
+
+    on_bench(story)
+
+
+def test_killer_waits_and_gives_up() -> None:
+    """A killer is released by the kill, or after one and a half times the grace with an event (WORK-20)."""
+
+    async def story(bench: Bench) -> None:
+        killer = PodKiller(bench.workers, bench.recorder)
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod("u2", "stuck", grace=20), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.syncer.seconds["terminating"] = 5
+        quick = await killer.kill(a_pod(), lambda status: status, 2, evict=True)
+        released = bench.clock.monotonic()
+        bench.syncer.seconds["terminating"] = 100
+        stuck = await killer.kill(a_pod("u2", "stuck", grace=20), lambda status: status, None, evict=True)
+
+        assert (quick, released) == (True, 6)
+        assert (stuck, bench.clock.monotonic()) == (False, 36)
+        assert [event.reason for event in bench.events] == ["ExceededGracePeriod"]
+
+    on_bench(story)
+
+
+def test_overtaken_sync_does_nothing() -> None:
+    """A sync that still waits for news of the runtime when the kill comes is not begun any more (WORK-04)."""
+
+    async def story(bench: Bench) -> None:
+        bench.cache.delay = 5
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.tell(a_pod(deletion=30))
+        await bench.let(20)
+
+        assert bench.story == ["terminating", "terminated"]
+
+    on_bench(story)
+
+
+def test_late_orphan_kill_is_ignored() -> None:
+    """A kill from a stale list of the runtime changes nothing about a pod that has stopped (K8S-103668)."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod(deletion=1))
+        await bench.let(1)
+        before = list(bench.story)
+        bench.workers.update_pod(Update(UpdateKind.KILL, running=ListedPod("u1", "web", "default")))
+        await bench.let(1)
+
+        assert bench.story == before
+        assert bench.workers.should_be_finished("u1")
 
     on_bench(story)

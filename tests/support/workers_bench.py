@@ -133,6 +133,7 @@ class OpenCache:
         self.records: dict[str, PodRecords] = {}
         self.errors: list[Exception] = []
         self.asked: list[float] = []
+        self.delay = 0.0
 
     def get(self, uid: str) -> PodRecords:
         """What was put in."""
@@ -141,6 +142,7 @@ class OpenCache:
     async def get_newer_than(self, uid: str, moment: float) -> PodRecords:
         """The same, or the next error."""
         self.asked.append(moment)
+        await LoopClock(0).sleep(self.delay)
         if self.errors:
             raise self.errors.pop(0)
         return self.get(uid)
@@ -157,11 +159,12 @@ class Bench:
         self.cache = OpenCache()
         self.events: list[PodEvent] = []
         self.queue = WorkQueue(self.clock)
+        self.recorder = Recorder(self)
         self.pods: dict[str, Pod] = {}
         self.workers = cls(
             self.syncer,
             self.cache,
-            WorkerTools(self.clock, self.queue, Recorder(self), group.create_task),
+            WorkerTools(self.clock, self.queue, self.recorder, group.create_task),
             WorkerRules(table or worker_table(behaviour), Timing(FirstChance(), 60), behaviour),
         )
 

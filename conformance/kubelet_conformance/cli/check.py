@@ -8,13 +8,13 @@ import click
 
 from kubelet_conformance.cli.inputs import traces_of
 from kubelet_conformance.cli.options import VERSION, Settings, reported
-from kubelet_conformance.cli.progress import Progress
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.catalogue import UnknownContract, select
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.jsonreport import as_json, check_report
 from kubelet_conformance.reports.output import check_writable, complain, deliver, drawn
+from kubelet_conformance.reports.progress import Progress
 from kubelet_conformance.reports.run import Run, concluded
 from kubelet_conformance.reports.terminal import TerminalReport
 from kubelet_conformance.trace.errors import TraceError

@@ -13,13 +13,6 @@ from kubelet_conformance.reports.output import check_writable
 
 __all__ = ("run",)
 
-SCENARIOS = "kubelet_conformance.scenarios"
-_QUIET = (
-    *("-qq", "--tb=no", "-rN", "--no-header", "-c", os.devnull, "--rootdir=."),
-    *("-p", "no:cacheprovider", "-p", "no:asyncio"),
-)
-"""The user's own pytest configuration is left alone, and our report takes the place of pytest's."""
-
 
 @click.command(context_settings={"ignore_unknown_options": False})
 @click.argument("ids", metavar="[ID|GLOB]...", nargs=-1)
@@ -49,7 +42,6 @@ def run(ids: tuple[str, ...], kubernetes: tuple[int, int], output: str | None, *
             arguments.append(flag)
         elif value is not None and value is not False:
             arguments.append(f"{flag}={value}")
-    pytest = [sys.executable, "-m", "pytest", "-p", "kubelet_conformance.plugin", "--pyargs", SCENARIOS]
-    # A process of its own: pytest rewrites the asserts of modules that it is the first to import.
     sys.stdout.flush()
-    os.execv(sys.executable, [*pytest, *_QUIET, *arguments])  # noqa: S606 - our own interpreter
+    playing = [sys.executable, "-m", "kubelet_conformance.cli.playing"]
+    os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter

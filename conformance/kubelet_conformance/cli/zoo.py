@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kubelet_conformance.cli.options import reported
-from kubelet_conformance.cli.progress import Progress
 from kubelet_conformance.reports.jsonreport import as_json
 from kubelet_conformance.reports.output import check_writable, deliver
+from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
 
@@ -57,7 +57,7 @@ def zoo(  # noqa: PLR0913 - one parameter an option
 def _hunted(ids: list[str], *, workers: int, full: bool) -> Iterator[Caught]:
     from kubelet_conformance.zoo.hunt import hunt  # noqa: PLC0415 - see above
 
-    progress = Progress(len(ids))
+    progress = Steps(len(ids), "bugs hunted")
     try:
         if workers == 1:
             for each in ids:

@@ -112,12 +112,23 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             continue
         if new.last_transition_time == old.last_transition_time:
             yield KEPT
-        else:
+        elif not _may_have_flipped(old.type, before, now):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
                 f"{new.last_transition_time}",
                 pod.status_seq,
             )
+
+
+def _may_have_flipped(condition: str, before: PodStatus, now: PodStatus) -> bool:
+    """It may have been otherwise in a status that was never written: a container was made again since.
+
+    Writes may be left out where the next one follows soon, or while the API server is away.
+    """
+    ids = {s.name: s.container_id for s in before.lasting_containers}
+    return condition != "PodScheduled" and any(
+        s.container_id != ids.get(s.name) for s in now.lasting_containers
+    )
 
 
 def _may_come_again(status: ContainerStatus, policy: str) -> bool:

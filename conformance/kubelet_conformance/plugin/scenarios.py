@@ -13,7 +13,8 @@ from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import packed, unpacked
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.forms import in_form
-from kubelet_conformance.reports.output import deliver
+from kubelet_conformance.reports.output import complain, deliver
+from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Scenarios:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._session: Session | None = None
+        self._progress: Steps | None = None
         self._other_failed = False
 
     def session(self) -> Session:
@@ -74,6 +76,8 @@ class Scenarios:
         """Play a scenario; it fails if its trace breaks a contract or if it waits in vain."""
         if not is_scenario(pyfuncitem):
             return None
+        if self._progress is not None:
+            self._progress.begin(_name(pyfuncitem))
         played = self.session().play(pyfuncitem.obj, _name(pyfuncitem))
         pyfuncitem.user_properties.append((_PLAYED, packed(played)))
         told = _told(played)
@@ -95,27 +99,52 @@ class Scenarios:
     def _is_worker(self) -> bool:
         return hasattr(self._config, "workerinput")
 
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say so if nothing is left to play, and begin to tell of progress."""
+        scenarios = [item for item in session.items if is_scenario(item)]
+        if self._session is None or self._has_terminal():
+            return
+        if not scenarios and self._session.options.ids:
+            complain(f"no scenario puts {' '.join(self._session.options.ids)} to the test")
+        self._progress = Steps(len(scenarios), "scenarios played")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Without pytest's own output, a module that cannot be imported is told here."""
+        if report.failed and not self._has_terminal():
+            complain(f"{report.nodeid}: {report.longreprtext}", plain=True)
+
+    def _has_terminal(self) -> bool:
+        """Whether pytest prints its own output."""
+        return self._config.pluginmanager.hasplugin("terminalreporter")
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """The exit status is that of the verdicts."""
+        """The exit status is that of the verdicts; without pytest's own output the report goes out here."""
+        if self._progress is not None:
+            self._progress.clear()
         if self._session is None or self._is_worker() or session.exitstatus not in _JUDGED_ENDS:
             return
         ended = self._session.run().conclusion()
         if not (self._other_failed and ended is Exit.OK):
             session.exitstatus = int(ended)
+        if not self._has_terminal():
+            self._report(self._session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the report, or write it where it is wanted."""
-        if self._session is None or not self._session.played:
+        """Print the report below pytest's own output, or write it where it is wanted."""
+        if self._session is not None:
+            terminalreporter.ensure_newline()
+            self._report(self._session)
+
+    @staticmethod
+    def _report(session: Session) -> None:
+        if not session.played:
             return
-        run, options = self._session.run(), self._session.options
-        self._session.record(run.report())
+        run, options = session.run(), session.options
+        session.record(run.report())
         try:
-            text = in_form(options.form, run, to_file=bool(options.output))
-            if options.output is None:
-                terminalreporter.ensure_newline()
-            deliver(text, options.output)
+            deliver(in_form(options.form, run, to_file=bool(options.output)), options.output)
         except click.ClickException as error:
-            raise pytest.UsageError(error.format_message()) from None
+            complain(error.format_message())
 
     def pytest_unconfigure(self) -> None:
         """Clean up."""

@@ -92,8 +92,8 @@ class RuntimeControl(Protocol):
         """Its process ends by itself."""
         ...
 
-    def oom(self, container_id: str) -> None:
-        """Its process is killed for lack of memory."""
+    def oom(self, container_id: str, code: int = 137) -> None:
+        """A process of it is killed for lack of memory, and it ends with `code`."""
         ...
 
     def lose_track(self, container_id: str) -> None:
@@ -122,6 +122,10 @@ class RuntimeControl(Protocol):
 
     def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
         """What Status answers from now on."""
+        ...
+
+    def set_address(self, address: str | None) -> None:
+        """What sandboxes run from now on get as their address: a text, nothing if empty, or None for one."""
         ...
 
     def set_file(self, name: str, *, there: bool) -> None:

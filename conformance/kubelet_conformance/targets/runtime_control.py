@@ -48,9 +48,9 @@ class FakeRuntimeControl:
         """Its process ends by itself."""
         self._runtime.exit(container_id, code)
 
-    def oom(self, container_id: str) -> None:
-        """Its process is killed for lack of memory."""
-        self._runtime.oom(container_id)
+    def oom(self, container_id: str, code: int = 137) -> None:
+        """A process of it is killed for lack of memory, and it ends with `code`."""
+        self._runtime.oom(container_id, code)
 
     def lose_track(self, container_id: str) -> None:
         """Its state becomes UNKNOWN."""
@@ -79,6 +79,10 @@ class FakeRuntimeControl:
     def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
         """What Status answers from now on."""
         self._runtime.set_conditions(runtime_ready=runtime_ready, network_ready=network_ready)
+
+    def set_address(self, address: str | None) -> None:
+        """What sandboxes run from now on get as their address."""
+        self._core.store.addresses.given = address
 
     def set_file(self, name: str, *, there: bool) -> None:
         """What an `xf NAME` command finds."""

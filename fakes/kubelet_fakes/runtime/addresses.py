@@ -8,17 +8,24 @@ _FIRST, _LAST = 2, 0xFFFE
 
 
 class Addresses:
-    """A network of some 65 000 addresses, `network` being the first two parts of each, such as `10.88`."""
+    """A network of some 65 000 addresses, `network` being the first two parts of each, such as `10.88`.
+
+    While `given` is set every new owner gets that text instead of an address, and nothing if it is empty: what
+    a broken network plugin does.
+    """
 
     def __init__(self, network: str, *, dual_stack: bool = False) -> None:
         self._network = network
         self._dual_stack = dual_stack
+        self.given: str | None = None
         self._latest = _FIRST - 1
         self._taken: dict[str, int] = {}
         self._numbers: set[int] = set()
 
     def take(self, owner: str) -> tuple[str, ...]:
         """Addresses for a new owner, IPv4 first; none when all are taken."""
+        if self.given is not None:
+            return (self.given,) if self.given else ()
         if len(self._numbers) > _LAST - _FIRST:
             return ()
         number = self._latest

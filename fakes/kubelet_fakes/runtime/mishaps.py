@@ -33,9 +33,9 @@ class Mishaps:
         """The container's process ends by itself."""
         self._finish(container_id, code)
 
-    def oom(self, container_id: str) -> None:
-        """The container's process is killed for lack of memory (CRI-16)."""
-        self._finish(container_id, KILLED, reason="OOMKilled", op="oom")
+    def oom(self, container_id: str, code: int = KILLED) -> None:
+        """A process of the container is killed for lack of memory, and it ends with `code` (CRI-16)."""
+        self._finish(container_id, code, reason="OOMKilled", op="oom")
 
     def _finish(self, container_id: str, code: int, *, reason: str = "", op: str = "exited") -> None:
         container = self._core.container(container_id)

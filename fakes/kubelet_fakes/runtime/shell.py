@@ -174,10 +174,10 @@ class Shell:
         self._advance()
         self._mishaps.exit(container_id, code)
 
-    def oom(self, container_id: str) -> None:
-        """The container's process is killed for lack of memory."""
+    def oom(self, container_id: str, code: int = KILLED) -> None:
+        """A process of the container is killed for lack of memory, and it ends with `code`."""
         self._advance()
-        self._mishaps.oom(container_id)
+        self._mishaps.oom(container_id, code)
 
     def lose_track(self, container_id: str) -> None:
         """The container's state becomes UNKNOWN."""

@@ -1,0 +1,96 @@
+"""How far a long judging has come, on standard error: one changing line, or now and then a line in a log."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+
+import click
+
+from kubelet_conformance.reports.safe import safe
+
+__all__ = ("LOGGED_RECORDS", "Progress", "Steps")
+
+LOGGED_RECORDS = 2_000_000
+"""How many records pass between two lines in a log."""
+_PATH_CHARS = 60
+_LOGGED_STEPS = 10
+
+
+class _Line:
+    """One changing line on a terminal, or lines in a log; nothing where standard error is closed."""
+
+    def __init__(self) -> None:
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._live = is_terminal and os.environ.get("TERM") != "dumb"
+
+    def clear(self) -> None:
+        """Leave no line behind, for a message or for the end."""
+        if self._live:
+            self._write("\r\x1b[2K", newline=False)
+
+    def _show(self, text: str, *, log: bool) -> None:
+        if self._live:
+            self._write(f"\r\x1b[2K{text[: shutil.get_terminal_size().columns - 1]}", newline=False)
+        elif log:
+            self._write(text, newline=True)
+
+    def _write(self, text: str, *, newline: bool) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            click.echo(text, err=True, nl=newline)
+
+
+class Steps(_Line):
+    """Told of each of `total` things that are `done`, such as scenarios played; a log gets ten lines."""
+
+    def __init__(self, total: int, done: str) -> None:
+        super().__init__()
+        self._total = total
+        self._done = done
+        self._number = 0
+
+    def begin(self, name: str) -> None:
+        """The next one."""
+        every = max(self._total // _LOGGED_STEPS, 1)
+        self._show(
+            f"{self._number} of {self._total} {self._done}, now {safe(name)}",
+            log=self._number % every == 0 and self._number > 0,
+        )
+        self._number += 1
+
+
+class Progress(_Line):
+    """Told of each trace and of records within it; clears its line at the end."""
+
+    def __init__(self, traces: int) -> None:
+        super().__init__()
+        self._traces = traces
+        self._number = 0
+        self._path = ""
+        self._before = 0
+        self._count = 0
+        self._logged = 0
+
+    def begin(self, path: str) -> None:
+        """The next trace."""
+        self._number += 1
+        self._path = path
+        self._before += self._count
+        self._count = 0
+        self._tell()
+
+    def records(self, count: int) -> None:
+        """So many records of this trace have been judged."""
+        self._count = count
+        self._tell()
+
+    def _tell(self) -> None:
+        every = self._before + self._count
+        path = self._path if len(self._path) <= _PATH_CHARS else f"…{self._path[1 - _PATH_CHARS :]}"
+        text = f"judging {safe(path)} ({self._number} of {self._traces}), {every:,} records so far"
+        due = every - self._logged >= LOGGED_RECORDS
+        self._show(text, log=due)
+        if due and not self._live:
+            self._logged = every

@@ -1,0 +1,105 @@
+"""Lifecycle hooks: when they run, what waits for them, what their failure leads to."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
+
+
+@witness("HOOK-01", "HOOK-02", "HOOK-04", "HOOK-07")
+async def test_post_start_holds_the_next_container_up(node: Node) -> None:
+    """The postStart hook runs right after the start, and the pod's other containers wait until it is done."""
+    web = await node.run(container("c1", lifecycle={"postStart": exec_hook("x 0 20")}), container("c2"))
+    await node.restart_kubelet()
+    await node.wait(10)
+    await web.until_running("c1", "c2", attempt=0)
+
+
+@witness("HOOK-03", "HOOK-05")
+async def test_failed_post_start_kills_its_container(node: Node) -> None:
+    """A container whose postStart hook fails is stopped, its preStop hook first, and made again."""
+    web = node.want(
+        pod(container("c1", lifecycle={"postStart": exec_hook("x 1 2"), "preStop": exec_hook("x 0 1")}))
+    )
+    await web.until_event("FailedPostStartHook")
+    await web.until_started("c1", attempt=2)
+
+
+@witness("HOOK-06")
+async def test_failed_pre_stop_keeps_nobody(node: Node) -> None:
+    """A container whose preStop hook fails is stopped all the same, and an event tells of the failure."""
+    web = await node.run(container("c1", lifecycle={"preStop": exec_hook("x 1 2")}))
+    web.delete()
+    await web.until_event("FailedPreStopHook")
+    await web.until_gone()
+
+
+@witness("HOOK-05", "HOOK-14", "TERM-02", "TERM-05", "TERM-11")
+async def test_pre_stop_hooks_run_side_by_side(node: Node) -> None:
+    """The preStop hooks of a deleted pod begin together, and each stop follows its own hook."""
+    web = await node.run(
+        container("c1", lifecycle={"preStop": exec_hook("x 0 5")}),
+        container("c2", lifecycle={"preStop": exec_hook("x 0 9")}),
+    )
+    web.delete()
+    await web.until_gone()
+
+
+@witness("HOOK-05")
+async def test_pre_stop_goes_before_every_kill(node: Node) -> None:
+    """The preStop hook runs before the stop, whether for a probe, a new image, a dead sandbox or a deletion."""
+    node.runtime.set_file("alive", there=True)
+    web = await node.run(
+        container(
+            "c1",
+            lifecycle={"preStop": exec_hook("x 0 1")},
+            livenessProbe=exec_probe("xf alive", periodSeconds=2, failureThreshold=1),
+        )
+    )
+    node.runtime.set_file("alive", there=False)
+    await web.until_started("c1", attempt=1)
+    node.runtime.set_file("alive", there=True)
+    await web.until_running("c1", attempt=1)
+    node.runtime.publish_image("img:2")
+    web.set_image("c1", "img:2")
+    await web.until_running("c1", attempt=2)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=3)
+    web.delete()
+    await web.until_gone()
+
+
+@witness("HOOK-07")
+async def test_hook_command_goes_through_no_shell(node: Node) -> None:
+    """The words of a hook's command reach the runtime as they are in the manifest."""
+    words = ["echo", "$HOME", "$(NAME)", "&& exit 1", "'"]
+    await node.run(
+        container(
+            "c1", env=[{"name": "NAME", "value": "web"}], lifecycle={"postStart": {"exec": {"command": words}}}
+        )
+    )
+
+
+@witness("HOOK-11", kubernetes=(1, 30))
+async def test_sleep_hook_is_part_of_the_grace(node: Node) -> None:
+    """A preStop hook that sleeps holds the stop up, and its time is taken off the grace."""
+    web = await node.run(container("c1", lifecycle={"preStop": {"sleep": {"seconds": 3}}}))
+    web.delete()
+    await web.until_gone()
+
+
+@witness("HOOK-12", "HOOK-03")
+async def test_tcp_hook_is_a_failure(node: Node) -> None:
+    """A tcpSocket hook is none that a kubelet can run: it fails."""
+    web = node.want(pod(container("c1", lifecycle={"postStart": {"tcpSocket": {"port": 80}}})))
+    await web.until_event("FailedPostStartHook")
+
+
+@witness("HOOK-13", "HOOK-05")
+async def test_hook_may_run_again_after_a_kubelet_restart(node: Node) -> None:
+    """A preStop hook that a kubelet's end has cut short runs anew before the stop."""
+    web = await node.run(container("c1", lifecycle={"preStop": exec_hook("x 0 8")}))
+    web.delete()
+    await web.until_called("ExecSync", "c1", done=False)
+    await node.wait(2)
+    await node.restart_kubelet()
+    await web.until_gone()
