@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-__all__ = ("MIRROR", "REJECTIONS", "Fresh", "fresh_pod", "is_mirror", "host_ports", "starts")
+__all__ = ("MIRROR", "REJECTIONS", "Fresh", "fresh_pod", "host_ports", "is_mirror", "starts")
 
 MIRROR = "kubernetes.io/config.mirror"
 """The annotation by which a mirror pod names the hash of its static pod."""

@@ -1,47 +1,43 @@
-"""LOOP: what the kubelet's main loop waits for, what it does not wait for, and what wakes it."""
+"""LOOP: what the kubelet's main loop waits for before it does anything."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
-from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
-from kubelet_conformance.contract.words import call, done, event, exited, failed, kubelet, pod_set, status
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, starts
 from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside
-from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import (
     END,
     FAULT,
     TERMINATION_ASKED,
     about,
     of,
-    to_run,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
-from kubelet_conformance.trace.bodies import RunPodSandboxRequest, StatusReply
+from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
+from kubelet_conformance.trace.bodies import StatusReply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern, Predicate
+    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Container, Pod
 
 _PASS = 1.5
 """A pass of the loop that began before the runtime failed may still take one input; the sync tick of 1 s
-ends its wait."""
+ends its wait.
+"""
 _SLEEP_MAX = 5.0
 """The longest the loop sleeps between two looks at an unhealthy runtime (kubelet.go)."""
 _STATUS_PERIOD = 5.0
 """How often the runtime is asked for its Status (kubelet.go)."""
 _STATUS_SLACK = 2.0
 """What a loaded machine may add to it."""
-_SERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
-"""Limits of resolv.conf (apis/core/validation)."""
 
 
 def _says_ready(m: Moment) -> bool:
@@ -97,11 +93,148 @@ def unhealthy_runtime_stops_kills(m: Moment) -> Findings:
 @unhealthy_runtime_stops_the_loop.clause("recovery", on=_READY)
 def loop_goes_on_after_recovery(m: Moment) -> Iterator[Finding]:
     """What has waited is taken up soon."""
-    waiting, known = m.node.note(_Waiting), m.node.note(_Down)
-    if not known.down:
-        return
+    waiting = m.node.note(_Waiting)
     pods, waiting.pods = waiting.pods, []
     for pod in pods:
         found = pod.known(m)
-        if found is not None and to_run(_At(m, found)) and outside(m).network_bad_t is None:
-            yield starts(pod, _SLEEP_MAX + REACTION, f"pod {pod.name} is started after the runtime's recovery")
+        if found is not None and found.wanted and found.termination is None and not found.sandboxes:
+            yield starts(pod, _SLEEP_MAX + REACTION, f"pod {pod.name} is started after the recovery")
+
+
+@unhealthy_runtime_stops_the_loop.remember(on=OUTSIDE)
+def _runtime_is_told(m: Moment) -> None:
+    """Take in how the runtime is; another kubelet finds all pods anew."""
+    outside(m)
+    if m.keys[0] == "kubelet:started":
+        m.node.note(_Waiting).pods = []
+
+
+@contract("LOOP-04", on=pod_set(), needs=(CRI, PODS), clause="host-network")
+def network_stops_nobody_on_the_host(m: Moment) -> Findings:
+    """A network that is not ready holds up only pods that need it: one on the host's network starts."""
+    pod = fresh_pod(m)
+    if pod is None or outside(m).network_bad_t is None or not can_start(m, pod) or host_ports(m):
+        return None
+    return starts(pod, REACTION, f"pod {pod.name} on the host's network is started")
+
+
+@network_stops_nobody_on_the_host.clause("event", on=event("NetworkNotReady"))
+def only_others_are_told(m: Moment) -> Findings:
+    """Only the others get a NetworkNotReady event."""
+    if m.pod is None or m.pod.spec is None:
+        return None
+    if m.pod.spec.host_network:
+        return broken(f"pod {m.pod.name} is on the host's network and has a NetworkNotReady event")
+    return KEPT
+
+
+@network_stops_nobody_on_the_host.remember(on=OUTSIDE)
+def _network_is_told(m: Moment) -> None:
+    """Take in how the network is."""
+    outside(m)
+
+
+class _Polls:
+    """The latest Status call of this life of the kubelet, and when it was answered."""
+
+    def __init__(self) -> None:
+        self.call: Call | None = None
+        self.answered_t: float | None = None
+        self.good = False
+
+
+@contract("LOOP-05", on=call("RunPodSandbox", "CreateContainer", "StopContainer"), clause="first")
+def nothing_happens_before_the_first_status(m: Moment) -> Findings:
+    """The runtime is asked for its Status at least every 5 s, and before the first good answer no pod is
+    looked after.
+    """
+    if m.node.started_t is None or m.node.lives < 1:
+        return None
+    if not m.node.note(_Polls).good:
+        return broken(f"{m.call.rpc} before the first good Status of this kubelet")
+    return KEPT if m.call.rpc == "RunPodSandbox" else None
+
+
+@nothing_happens_before_the_first_status.clause("poll", on=call("Status").either(END))
+def status_is_polled(m: Moment) -> Findings:
+    """No longer than that passes between an answer and the next question."""
+    polls = m.node.note(_Polls)
+    if polls.answered_t is None or polls.call is not None or not m.node.kubelet_up:
+        return None
+    gap = m.t - polls.answered_t
+    if gap > _STATUS_PERIOD + _STATUS_SLACK:
+        return broken(f"no Status call for {gap:.1f} s, expected one every {_STATUS_PERIOD:g} s")
+    return KEPT if "end" not in m.keys else None
+
+
+@nothing_happens_before_the_first_status.remember(
+    on=call("Status").either(done("Status"), failed("Status"), kubelet("started", "stopped", "killed"))
+)
+def _poll(m: Moment) -> None:
+    """Take the polls in."""
+    polls, key = m.node.note(_Polls), m.keys[0]
+    if key == "call:Status":
+        polls.call = m.call
+    elif key.startswith("kubelet:"):
+        polls.call, polls.answered_t, polls.good = None, None, False
+    elif polls.call is m.call:
+        polls.call, polls.answered_t = None, m.t
+        polls.good = polls.good or (key == "done:Status" and _says_ready(m))
+
+
+@contract("LOOP-07", on=kubelet("started"), needs=(CRI, PODS))
+def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
+    """Sources without any pod count as seen: a kubelet that starts with none kills what it finds running."""
+    world = m.world
+    if outside(m).api_away_t is not None or any(pod.wanted for pod in world.names.values()):
+        return
+    for container in world.containers.values():
+        if container.born and container.state == "running" and container.pod is not None:
+            yield answered(
+                by=call("StopContainer").where(about(container)),
+                within=KUBELET_START,
+                unless=FAULT.either(exited().where(about(container)), pod_set()),
+                whole_node=True,
+                text=f"container {container.name}, which nobody wants, is stopped",
+            )
+
+
+@empty_sources_count_as_seen.remember(on=OUTSIDE)
+def _api_is_told(m: Moment) -> None:
+    """Take in whether the API server can be reached."""
+    outside(m)
+
+
+def _of_the_api(m: Moment) -> bool:
+    """What is stopped runs, and belongs to a pod that only the API server knows."""
+    pod, container, sandbox = m.pod, m.container, m.sandbox
+    if pod is None or pod.source != "api" or not pod.born:
+        return False
+    return (
+        container.state == "running" if container is not None else bool(sandbox and sandbox.state == "ready")
+    )
+
+
+@contract("LOOP-08", on=kubelet("started"), needs=(CRI, PODS))
+def silent_source_keeps_its_pods(m: Moment) -> Findings:
+    """Until a kubelet that starts has heard from every source, nothing of a pod that it has not heard of is
+    killed.
+    """
+    known = outside(m)
+    if known.api_away_t is None:
+        return None
+    pods = (c.pod for c in m.world.containers.values() if c.born and c.state == "running")
+    if not any(pod is not None and pod.source == "api" for pod in pods):
+        return None
+    return answered(
+        by=API_BACK,
+        not_before=call("StopContainer", "StopPodSandbox").where(_of_the_api),
+        whole_node=True,
+        text="the API server answers again",
+    )
+
+
+@silent_source_keeps_its_pods.remember(on=OUTSIDE)
+def _source_is_told(m: Moment) -> None:
+    """Take in whether the API server can be reached."""
+    outside(m)

@@ -84,6 +84,7 @@ class Session:
             again=options.command,
             strict=options.strict,
             require_exercised=options.require_exercised,
+            kept=options.record is not None,
         )
 
     def record(self, report: object) -> None:

@@ -40,7 +40,8 @@ class Played:
 class PlayedRun:
     """A whole run: its target, its scenarios, and the verdicts over all their traces.
 
-    `again` gives the command that plays the same with these ids only.
+    `again` gives the command that plays the same with these ids only. `kept` tells whether the traces are
+    there after the run.
     """
 
     check: Check
@@ -52,6 +53,7 @@ class PlayedRun:
     again: Callable[..., str]
     strict: bool = False
     require_exercised: bool = False
+    kept: bool = False
     debug: bool = False
 
     @property

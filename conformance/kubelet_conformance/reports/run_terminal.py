@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kubelet_conformance.contract.checking import Result
+    from kubelet_conformance.contract.verdicts import Evidence
     from kubelet_conformance.reports.played import Played, PlayedRun
     from kubelet_conformance.reports.run import Exit
 
@@ -31,6 +32,10 @@ class RunReport(TerminalReport):
             f"Played {count} scenario{'' if count == 1 else 's'} on {self._played.target}: "
             f"{records} records judged by {len(self._check.results)} contracts."
         )
+
+    def _place(self, evidence: Evidence) -> list[str]:
+        kept = [safe(evidence.trace)] if self._played.kept else []
+        return [f"scenario {safe(evidence.scenario or '')}", *kept]
 
     def _again(self, result: Result, trace: str) -> None:
         del trace

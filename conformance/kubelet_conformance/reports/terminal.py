@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kubelet_conformance.contract.checking import Check, Result
+    from kubelet_conformance.contract.verdicts import Evidence
     from kubelet_conformance.reports.run import Run
 
 __all__ = ("TerminalReport",)
@@ -140,9 +141,7 @@ class TerminalReport:
 
     def _break(self, result: Result, at: Break) -> None:
         evidence, contract = at.evidence, result.contract
-        where = [safe(evidence.trace)]
-        if evidence.scenario:
-            where.append(f"scenario {safe(evidence.scenario)}")
+        where = self._place(evidence)
         if len(clause_names(contract)) > 1:
             where.append(f"clause {evidence.clause or MAIN_CLAUSE}")
         self._line()
@@ -150,6 +149,10 @@ class TerminalReport:
         for line in at.slice():
             self._line(f"      {line}")
         self._line(f"      {safe(evidence.text, WIDTH_MAX * 20)}", _STYLES[Verdict.BROKEN])
+
+    def _place(self, evidence: Evidence) -> list[str]:
+        """Where a break was seen."""
+        return [safe(evidence.trace), *([f"scenario {safe(evidence.scenario)}"] if evidence.scenario else [])]
 
     def _again(self, result: Result, trace: str) -> None:
         command = f"kubelet-conformance check {in_shell(trace)} --contract {result.contract.id}"

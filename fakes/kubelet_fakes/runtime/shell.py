@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.faults import Effect, Faults
 from kubelet_fakes.runtime.mishaps import Mishaps
+from kubelet_fakes.runtime.store import KILLED
 from kubelet_fakes.runtime.subjects import subject_of
 
 if TYPE_CHECKING:

@@ -1,0 +1,215 @@
+"""LOOP: what wakes the kubelet's main loop, and what never holds it up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
+from kubelet_conformance.contract.words import call, done, exited, failed, kubelet, pod_set, status
+from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, starts
+from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
+from kubelet_conformance.contracts.situations import (
+    TERMINATION_ASKED,
+    about,
+    to_run,
+)
+from kubelet_conformance.contracts.timing import REACTION, RELIST
+from kubelet_conformance.trace.bodies import RunPodSandboxRequest
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.records import Call
+    from kubelet_conformance.trace.views import Container, Pod
+
+_SERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
+"""Limits of resolv.conf (apis/core/validation)."""
+
+
+@contract("LOOP-09", on=exited(), needs=(CRI, PODS, EVERY_STATUS))
+def exit_wakes_the_worker(m: Moment) -> Findings:
+    """A container that exits gets its pod synced at once: its next status tells of it."""
+    container, pod = m.container, m.pod
+    if container is None or pod is None or pod.static or not to_run(m) or m.exit is None or m.exit.commanded:
+        return None
+    if not container.seen_running or container is not pod.newest(container.name) or not _works(m):
+        return None
+    return answered(
+        by=status().where(_tells_otherwise(container), f"{container.name} does not run"),
+        within=RELIST + REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"a status tells that {container.name} has ended",
+    )
+
+
+def _works(m: Moment) -> bool:
+    """The kubelet sees what happens at the runtime, and can say so."""
+    node, known = m.node, outside(m)
+    if not node.kubelet_up or node.relisted_t is None or node.listing_failed:
+        return False
+    return known.api_away_t is None and known.down_since(m.t) is None
+
+
+def _tells_otherwise(container: Container) -> Predicate:
+    def tells(m: Moment) -> bool:
+        every = m.status.every_container if m.status is not None else ()
+        mine = [one for one in every if one.name == container.name]
+        return any(one.state.running is None or one.runtime_id != container.id for one in mine)
+
+    return tells
+
+
+@exit_wakes_the_worker.remember(on=OUTSIDE)
+def _all_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("LOOP-10", on=exited(), needs=(CRI, PODS))
+def older_dead_instances_go(m: Moment) -> Findings:
+    """When an instance of a container dies, its oldest dead one is removed before any other of that name."""
+    container, pod = m.container, m.pod
+    if container is None or pod is None or not to_run(m) or not _works(m):
+        return None
+    records = [c for c in pod.containers.get(container.name, []) if c.state == "exited" and c.born]
+    if not records or container is not pod.newest(container.name) or container in records:
+        return None
+    oldest, name = records[0], container.name
+    others = call("RemoveContainer").where(
+        lambda n: n.container is not None and n.pod is pod and n.container.name == name
+    )
+    return answered(
+        by=call("RemoveContainer").where(about(oldest)),
+        within=RELIST + REACTION,
+        unless=TERMINATION_ASKED,
+        not_before=others.where(lambda n: n.container is not oldest),
+        text=f"attempt {oldest.attempt} of {name} is removed",
+    )
+
+
+@older_dead_instances_go.remember(on=OUTSIDE)
+def _rest_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("LOOP-12", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
+def readiness_wakes_the_worker(m: Moment) -> Findings:
+    """When a readiness probe changes its result, a status says so at once, not at the next resync."""
+    probed, pod = probe_at(m), m.pod
+    if probed is None or probed.name != "readiness" or not probed.reached or pod is None or pod.static:
+        return None
+    if probed.before.published is probed.runs.published or not to_run(m) or not _works(m):
+        return None
+    container, ready = probed.container, probed.outcome == "success"
+    if container.state != "running" or _shown(pod, container) is ready:
+        return None
+
+    def says(n: Moment) -> bool:
+        every = n.status.every_container if n.status is not None else ()
+        return any(one.runtime_id == container.id and one.ready is ready for one in every)
+
+    return answered(
+        by=status().where(says, f"{container.name} is {'' if ready else 'not '}ready"),
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(exited(), call("StopContainer", "StopPodSandbox")),
+        text=f"a status tells that {container.name} is {'' if ready else 'not '}ready",
+    )
+
+
+def _shown(pod: Pod, container: Container) -> bool | None:
+    """How the latest status shows the container."""
+    for one in pod.status.every_container if pod.status is not None else ():
+        if one.runtime_id == container.id:
+            return one.ready
+    return None
+
+
+@readiness_wakes_the_worker.remember(on=OUTSIDE)
+def _everything_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+class _Stops:
+    """The StopContainer calls that are under way, by call id."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, Call] = {}
+
+
+@contract("LOOP-13", on=pod_set(), needs=(CRI, PODS))
+def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
+    """While a container of one pod is being stopped, another pod that is new is started at once."""
+    pod = fresh_pod(m)
+    if pod is None or not m.node.note(_Stops).open or not can_start(m, pod) or host_ports(m):
+        return None
+    return starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
+
+
+@slow_stop_holds_up_nobody_else.remember(
+    on=OUTSIDE.either(
+        call("StopContainer"), done("StopContainer"), failed("StopContainer"), kubelet("killed", "stopped")
+    )
+)
+def _stops_under_way(m: Moment) -> None:
+    """Take stops in, and what can be reached."""
+    outside(m)
+    stops, key = m.node.note(_Stops).open, m.keys[0]
+    if key == "call:StopContainer":
+        stops[m.call.id] = m.call
+    elif key.endswith("StopContainer"):
+        stops.pop(m.call.id, None)
+    elif key.startswith("kubelet:"):
+        stops.clear()
+
+
+@contract("LOOP-01", on=pod_set(), needs=(CRI, PODS), clause="file")
+def silent_source_holds_up_no_other(m: Moment) -> Findings:
+    """While the API server cannot be reached, pods of other sources are started, and containers that end are
+    run again.
+    """
+    pod = fresh_pod(m)
+    if pod is None or outside(m).api_away_t is None or pod.source != "file" or not can_start(m, pod):
+        return None
+    return None if host_ports(m) else starts(pod, REACTION, f"static pod {pod.name} is started")
+
+
+@silent_source_holds_up_no_other.clause("exit", on=exited())
+def exit_is_seen_without_the_api(m: Moment) -> Findings:
+    """The first end of a container that is to run always is followed by its next instance."""
+    container, pod, known = m.container, m.pod, outside(m)
+    if container is None or pod is None or known.api_away_t is None or not to_run(m):
+        return None
+    if m.exit is None or m.exit.commanded or container.attempt or container.kind != "app":
+        return None
+    if pod.restart_policy != "Always" or not container.seen_running or m.node.listing_failed:
+        return None
+    if m.node.started_t is None or m.node.started_t > known.api_away_t or known.down_since(m.t) is not None:
+        return None
+    return answered(
+        by=call("CreateContainer", "PullImage"),
+        within=RELIST + REACTION,
+        unless=TERMINATION_ASKED.either(call("StopContainer", "StopPodSandbox")),
+        text=f"container {container.name} is run again",
+    )
+
+
+@silent_source_holds_up_no_other.remember(on=OUTSIDE)
+def _reach_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("LOOP-21", on=call("RunPodSandbox"))
+def resolver_limits_hold(m: Moment) -> Findings:
+    """A sandbox gets no more name servers and search domains than resolv.conf allows."""
+    dns = m.request(RunPodSandboxRequest).config.dns_config
+    if len(dns.servers) > _SERVERS_MAX:
+        return broken(f"{len(dns.servers)} name servers, at most {_SERVERS_MAX} are allowed")
+    if len(dns.searches) > _SEARCHES_MAX or len(" ".join(dns.searches)) > _SEARCH_CHARS_MAX:
+        return broken(f"{len(dns.searches)} search domains are more or longer than allowed")
+    return KEPT if dns.servers or dns.searches else None
