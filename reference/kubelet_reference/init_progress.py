@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kubelet_reference.records import ContainerRecord, PodRecords
 
-__all__ = ("InitProgress", "has_failed", "init_progress")
+__all__ = ("InitProgress", "has_failed", "init_progress", "progress_by_records")
 
 OOM_KILLED = "OOMKilled"
 
@@ -49,9 +49,14 @@ def init_progress(pod: Pod, records: PodRecords) -> InitProgress:
     An app container that runs proves that initialization is over (INIT-05). An init container that was
     created and never started counts as neither running nor done (INIT-18).
     """
-    inits = pods.init_containers(pod)
-    if not inits or _app_runs(pod, records):
+    if not pods.init_containers(pod) or _app_runs(pod, records):
         return InitProgress(done=True)
+    return progress_by_records(pod, records)
+
+
+def progress_by_records(pod: Pod, records: PodRecords) -> InitProgress:
+    """How far the records of the init containers themselves show that they have come."""
+    inits = pods.init_containers(pod)
     newest = [(one, records.newest(one.name)) for one in inits]
     for one, record in reversed(newest):
         if record is not None and has_failed(record):

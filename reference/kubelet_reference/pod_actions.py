@@ -135,7 +135,7 @@ class ActionRules:
         """Table 27.2: the pod is stopped, and comes back if something is left to run (SANDBOX-05..08)."""
         pod, change = now.pod, now.sandbox
         stopped = Actions(change.attempt, old_sandbox_id=change.old_id, kill_pod=True)
-        if not restarts_on_failure(pod) and change.attempt != 0 and now.records.containers:
+        if self.has_had_its_run(now):
             return stopped
         to_start = tuple(one for one in pods.containers(pod) if not self.is_done(now, one))
         if not to_start and self.init_progress(now).done:
@@ -144,6 +144,10 @@ class ActionRules:
         if inits:
             return replace(stopped, create_sandbox=True, next_init=inits[0])
         return replace(stopped, create_sandbox=True, to_start=to_start)
+
+    def has_had_its_run(self, now: Situation) -> bool:
+        """Whether a pod with policy Never has had containers: it gets no second sandbox (SANDBOX-06)."""
+        return not restarts_on_failure(now.pod) and now.sandbox.attempt != 0 and bool(now.records.containers)
 
     def is_done(self, now: Situation, container: Container) -> bool:
         """Whether an app container has succeeded and by policy OnFailure does not run again (SANDBOX-07)."""

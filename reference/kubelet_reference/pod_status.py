@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kubelet_reference.records import PodRecords
     from kubelet_reference.versions import Behaviour
 
-__all__ = ("Ending", "StatusContext", "StatusDecisions", "generate_pod_status")
+__all__ = ("Ending", "StatusContext", "StatusDecisions", "generate_pod_status", "lasting_phase")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,17 @@ class PhaseOf(Protocol):
     ) -> str: ...
 
 
+def lasting_phase(phase: str, *earlier: str | None) -> str:
+    """The first of the earlier phases that is terminal, for such a phase stays for good; else `phase`."""
+    return next((one for one in earlier if one and pods.is_terminal_phase(one)), phase)
+
+
+class LastingPhase(Protocol):
+    """As `lasting_phase`."""
+
+    def __call__(self, phase: str, *earlier: str | None) -> str: ...
+
+
 class ConditionsOf(Protocol):
     """As `conditions.pod_conditions`."""
 
@@ -60,6 +71,7 @@ class StatusDecisions:
 
     container_statuses: Callable[[Told], ContainerStatuses] = container_statuses
     pod_phase: PhaseOf = pod_phase
+    lasting_phase: LastingPhase = lasting_phase
     pod_conditions: ConditionsOf = pod_conditions
     sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
 
@@ -102,7 +114,7 @@ def generate_pod_status(
         conditions=_conditions_of_others(pod, before),
     )
     phase = decide.pod_phase(pod, status, context.behaviour, terminating=terminal)
-    status = _with_phase(status, phase, pod, before, context.ending(pod))
+    status = _with_phase(replace(status, phase=phase), decide, pod, before, context.ending(pod))
     status = context.update_statuses(pod, _with_addresses(status, context, pod, records, before))
     usable = not decide.sandbox_changed(pod, records).changed
     found = decide.pod_conditions(pod, status, context.behaviour, sandbox_usable=usable)
@@ -118,20 +130,18 @@ def _conditions_of_others(pod: Pod, before: PodStatus) -> list[PodCondition]:
 
 
 def _with_phase(
-    status: PodStatus, phase: str, pod: Pod, before: PodStatus, ending: Ending | None
+    status: PodStatus, decide: StatusDecisions, pod: Pod, before: PodStatus, ending: Ending | None
 ) -> PodStatus:
     """The phase with its reason and message; one that is terminal stays for good (STATUS-17, PHASE-11)."""
-    own = pod.status or PodStatus()
+    own, phase = pod.status or PodStatus(), status.phase or ""
     if not pods.is_terminal_phase(phase):
-        ended = (one.phase for one in (before, own) if pods.is_terminal_phase(one.phase))
-        phase = next(ended, None) or phase
+        phase = decide.lasting_phase(phase, before.phase, own.phase)
     reason = message = None
     if phase == before.phase:
         reason, message = before.reason or own.reason, before.message or own.message
     if ending is not None:
         phase, reason, message = pods.FAILED, ending.reason, ending.message
-    if pods.is_terminal_phase(own.phase):
-        phase = own.phase or phase
+    phase = decide.lasting_phase(phase, own.phase)
     return replace(status, phase=phase, reason=reason, message=message)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kubelet_reference.ports import ApiServer, Clock
     from kubelet_reference.versions import Behaviour
 
-__all__ = ("KnownPods", "PodSafety", "StatusManager")
+__all__ = ("Kept", "KnownPods", "PodSafety", "StatusManager")
 
 BATCH_SECONDS: Final = 10
 _NOT_FOUND = 404
@@ -61,7 +61,7 @@ class PodSafety:
 
 
 @dataclass(slots=True)
-class _Kept:
+class Kept:
     """The status of one pod as set; `finished` says that it is the last one."""
 
     pod: Pod
@@ -82,7 +82,7 @@ class StatusManager:
         self._known = known
         self._safety = safety
         self._behaviour = behaviour
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, Kept] = {}
         self._unsent: dict[str, None] = {}
         self._changed = asyncio.Event()
         self._batch_is_due = False
@@ -170,7 +170,7 @@ class StatusManager:
         if kept is not None and not force and status_rules.is_same(kept.status, status):
             return
         finished = finished or (kept is not None and kept.finished)
-        self._kept[uid] = _Kept(pod, status, finished)
+        self._kept[uid] = Kept(pod, status, finished)
         self._unsent[uid] = None
         self._changed.set()
 
@@ -216,7 +216,7 @@ class StatusManager:
             if kept is not None:
                 await self._write_one(api, uid, kept)
 
-    def _is_due(self, uid: str, kept: _Kept) -> bool:
+    def _is_due(self, uid: str, kept: Kept) -> bool:
         """Whether a status that was sent needs another write: others changed it, or its pod may go."""
         stored = self._in_api(uid, kept)
         if stored is None or stored.status is None:
@@ -228,11 +228,11 @@ class StatusManager:
         kept.agreed = stored.status
         return False
 
-    def _in_api(self, uid: str, kept: _Kept) -> Pod | None:
+    def _in_api(self, uid: str, kept: Kept) -> Pod | None:
         """The object that shows the pod in the API server: of a static pod that is its mirror (STATIC-16)."""
         return self._known.mirror_of(kept.pod) if pods.is_static(kept.pod) else self._known.by_uid(uid)
 
-    def _patch(self, uid: str, stored: Pod, kept: _Kept) -> dict[str, object] | None:
+    def _patch(self, uid: str, stored: Pod, kept: Kept) -> dict[str, object] | None:
         """What has to be patched so that the stored pod shows the status; None if nothing has."""
         old = stored.status or PodStatus()
         return status_patch(pods.uid(stored), old, self._merged(uid, old, kept.status))
@@ -241,7 +241,7 @@ class StatusManager:
         """What the stored status becomes (STATUS-06, TERM-15, TERM-31)."""
         return status_rules.merged(stored, new, could_run=self._safety.could_run(uid), now=self._now())
 
-    async def _write_one(self, api: ApiServer, uid: str, kept: _Kept) -> None:
+    async def _write_one(self, api: ApiServer, uid: str, kept: Kept) -> None:
         """GET, PATCH what differs, DELETE a pod that has ended; what failed is left for the next time."""
         try:
             live = await self._live(api, uid, kept)
@@ -259,7 +259,7 @@ class StatusManager:
             if uid in self._kept:
                 self._unsent[uid] = None
 
-    async def _live(self, api: ApiServer, uid: str, kept: _Kept) -> Pod | None:
+    async def _live(self, api: ApiServer, uid: str, kept: Kept) -> Pod | None:
         """The pod as the API server has it now, None if there is nothing to write to.
 
         A pod of another UID under the same name is not touched, and the status is of no use any more
@@ -282,7 +282,7 @@ class StatusManager:
             self._forget(uid)
         return None
 
-    def _may_be_deleted(self, uid: str, stored: Pod, kept: _Kept) -> bool:
+    def _may_be_deleted(self, uid: str, stored: Pod, kept: Kept) -> bool:
         """Whether the pod's object may go: its deletion was asked for, and nothing of it is left (TERM-18).
 
         The object of a pod that ended by itself stays (TERM-20), and so do mirrors (STATIC-17).

@@ -1,10 +1,19 @@
 """What the sync loop does with pods that sources add, change, remove and report."""
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
-from lightkube.models.core_v1 import Pod, PodCondition, PodReadinessGate, PodSpec, PodStatus
+from lightkube.models.core_v1 import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodReadinessGate,
+    PodSpec,
+    PodStatus,
+)
 from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference import names
@@ -13,12 +22,13 @@ from kubelet_reference.events import Recorder
 from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_handlers import HandlerTools, PodHandlers
 from kubelet_reference.pod_manager import PodManager
+from kubelet_reference.pods import uid as uid_of
 from kubelet_reference.ports import PodEvent
 from kubelet_reference.updates import Update, UpdateKind
 
 
 class Around:
-    """All that the handlers work with: workers that note updates, an admission that is told what to refuse."""
+    """All that the handlers work with: workers that note updates, an admission that refuses."""
 
     def __init__(self) -> None:
         self.manager = PodManager()
@@ -65,12 +75,14 @@ class Around:
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         """Set it."""
-        self.statuses[(pod.metadata or ObjectMeta()).uid or ""] = status
+        self.statuses[uid_of(pod)] = status
 
-    def admit(self, pod: Pod, others: list[Pod]) -> Rejection | None:
+    def admit(self, pod: Pod, others: Sequence[Pod], is_active: Callable[[Pod], bool]) -> Rejection | None:
         """Refuse what is to be refused."""
         uid = (pod.metadata or ObjectMeta()).uid or ""
-        self.others[uid] = [(other.metadata or ObjectMeta()).uid or "" for other in others]
+        self.others[uid] = [
+            (other.metadata or ObjectMeta()).uid or "" for other in others if is_active(other)
+        ]
         return self.refused.get(uid)
 
     def watch(self, pod: Pod) -> None:
@@ -183,7 +195,7 @@ def test_removal() -> None:
 
 
 def test_mirror_is_never_run() -> None:
-    """Whatever happens to a mirror makes its static pod have a look; without one nothing happens (CONFIG-15)."""
+    """Whatever happens to a mirror makes its static pod have a look, if there is one (CONFIG-15)."""
     around = Around()
     around.handlers.add([mirror("m1", "nobody")])
     around.handlers.add([static("s")])
@@ -205,15 +217,14 @@ def test_only_wanted_pods_are_synced() -> None:
 
 
 def gated(ready: str, gate: str) -> Pod:
-    """A pod with a readiness gate, and what the API server shows of it."""
-    found = pod("a")
-    spec = PodSpec(containers=[], readinessGates=[PodReadinessGate(conditionType="open")])
-    shown = [
-        PodCondition(type="Ready", status=ready),
-        PodCondition(type="ContainersReady", status="True"),
-        PodCondition(type="open", status=gate),
-    ]
-    return Pod(metadata=found.metadata, spec=spec, status=PodStatus(phase="Running", conditions=shown))
+    """A pod with a readiness gate whose container is ready, and what the API server shows of it."""
+    spec = PodSpec(
+        containers=[Container(name="app")], readinessGates=[PodReadinessGate(conditionType="open")]
+    )
+    shown = [PodCondition(type="Ready", status=ready), PodCondition(type="open", status=gate)]
+    container = ContainerStatus(name="app", image="", imageID="", ready=True, restartCount=0)
+    status = PodStatus(phase="Running", conditions=shown, containerStatuses=[container])
+    return Pod(metadata=pod("a").metadata, spec=spec, status=status)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import status
+from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import written
 
@@ -174,7 +175,7 @@ def ready_copies_containers_ready(m: Moment) -> Findings:
 def ready_to_start_means_a_usable_sandbox(m: Moment) -> Iterator[Finding]:
     """PodReadyToStartContainers is True only while the pod has a ready sandbox, False again once it is gone.
 
-    It is True with every status that is built from containers in that sandbox.
+    It is True with every status that is built from containers in a sandbox that needs no replacement.
     """
     now = written(m)
     if now is None or not now.pod.born:
@@ -186,7 +187,7 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Iterator[Finding]:
     sandboxes = now.pod.sandboxes
     if said.status == "True":
         yield _true(m, now)
-    elif sandboxes and sandboxes[-1].state == "ready" and _is_in_use(now):
+    elif sandboxes and why_replaced(now.pod) is None and _is_in_use(now):
         yield broken(f"{READY_TO_START} is False, and containers are in a ready sandbox", now.pod.set_seq)
     else:
         yield KEPT

@@ -34,7 +34,10 @@ class _Counted:
 
 @contract("CSTAT-07", on=status(), needs=NEEDS)
 def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
-    """RestartCount is the number that the newest record carries in its annotation, and never falls."""
+    """RestartCount is the number that the newest record carries in its annotation.
+
+    Without a record it does not fall.
+    """
     pod = m.pod
     if pod is None:
         return
@@ -43,13 +46,12 @@ def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
         said, container = entry.status, entry.container
         before, seq = counted.counts.get(said.name, 0), counted.seq
         counted.counts[said.name] = said.restart_count
-        if said.restart_count < before:
-            yield broken(f"restartCount of {said.name} falls from {before} to {said.restart_count}", seq)
-            continue
         record = container.record if container else None
         config = container.config or record if container else None
         noted = config.annotations.get(Annotation.RESTART_COUNT) if config else None
         if container is None or noted is None or not noted.isdecimal():
+            if said.restart_count < before:
+                yield broken(f"restartCount of {said.name} falls from {before} to {said.restart_count}", seq)
             continue
         # A container that is lost while it runs counts as restarted before there is a new record.
         lost = record is not None and record.state == "CONTAINER_UNKNOWN"

@@ -173,6 +173,8 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
         container, said, waiting = entry.container, entry.status, entry.status.state.waiting
         if waiting is None or container is None or not container.born or not container.started_seq:
             continue
+        if container.state == "unknown":
+            continue  # What it does is not known, so neither is that it ended.
         last = said.last_state.terminated
         if container.exit is None:
             yield broken(f"{said.name} waits, and its record has not ended", _started(container))
@@ -191,6 +193,8 @@ def finished_init_stays_terminated(m: Moment) -> Iterator[Finding]:
         container = entry.container
         if entry.kind != "init" or container is None or container.exit is None or container.exit.code != 0:
             continue
+        if container.state == "removed":
+            continue  # It has to run again.
         if entry.status.state.waiting is not None:
             yield broken(f"init container {entry.status.name} ended with 0 and waits", container.exit.seq)
         elif entry.status.state.terminated is not None:

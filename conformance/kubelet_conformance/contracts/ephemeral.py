@@ -20,6 +20,7 @@ from kubelet_conformance.contracts.instances import (
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, hook_command
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.written import is_lost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -217,14 +218,17 @@ def change_restarts_nothing(m: Moment) -> Iterator[Finding]:
 
 @contract("EPH-11", on=status(), needs=(PODS, STATUS), versions=_ON)
 def told_by_name(m: Moment) -> Findings:
-    """Ephemeral container statuses are sorted by name, and their restartCount is 0."""
+    """Ephemeral container statuses are sorted by name, and their restartCount is 0.
+
+    One that was lost while it ran counts as restarted.
+    """
     told = m.status.ephemeral_container_statuses if m.status else None
     if not told:
         return None
     names = [one.name for one in told]
     if names != sorted(names):
         return broken(f"the ephemeral statuses are {names}, expected them sorted by name")
-    counted = [one.name for one in told if one.restart_count]
+    counted = [one.name for one in told if one.restart_count and not is_lost(one)]
     return broken(f"{counted[0]} has a restartCount, expected 0") if counted else KEPT
 
 

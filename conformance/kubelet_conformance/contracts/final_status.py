@@ -9,6 +9,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import deleted, status
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
+from kubelet_conformance.contracts.written import is_lost
 from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     new = _every(now)
     for name, old in _every(before).items():
         kept = new.get(name)
-        if kept is None or kept.restart_count < old.restart_count:
+        if kept is None or kept.restart_count < old.restart_count - is_lost(old):
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
         if old.last_state.terminated and not (kept.last_state.terminated or kept.state.terminated):
             return broken(f"the last state of {name} is lost", pod.status_seq)

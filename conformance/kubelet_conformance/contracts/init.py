@@ -91,6 +91,8 @@ def _(m: Moment) -> Findings:
     sandbox = container.sandbox
     if container.kind != "init" or m.exit.code != 0 or m.exit.commanded or sandbox is None:
         return None
+    if m.exit.reason == "OOMKilled":
+        return None
     missing = first_missing(pod, container.name, sandbox)
     if missing is None or sandbox.state != "ready" or sandbox.stops:
         return None

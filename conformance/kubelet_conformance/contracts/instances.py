@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import call, done, exited, sandbox_died, status
+from kubelet_conformance.contract.words import call, done, exited, failed, sandbox_died, status
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
@@ -59,9 +59,14 @@ def _gave_up(m: Moment) -> bool:
 
 
 CALLED_OFF: Pattern = TERMINATION_ASKED.either(
-    sandbox_died(), call("PullImage"), status().where(_gave_up, "the node gave the pod up")
+    sandbox_died(),
+    call("PullImage"),
+    failed("PodSandboxStatus", "ContainerStatus"),
+    status().where(_gave_up, "the node gave the pod up"),
 )
-"""What ends the hope for a container soon: the pod is to go, its sandbox died, or an image takes its time."""
+"""What ends the hope for a container soon: the pod is to go, its sandbox died, an image takes its time, or
+what became of it cannot be read (WORK-18).
+"""
 
 
 def _is_hook(m: Moment) -> bool:
@@ -87,7 +92,7 @@ def _worker_free(m: Moment, pod: Pod) -> bool:
 def awake(m: Moment) -> bool:
     """The kubelet is up and sees the runtime, so that it can notice what happens."""
     node = m.node
-    return node.kubelet_up and node.relisted_t is not None and not node.listing_failed
+    return node.kubelet_up and node.relisted_t is not None and not node.listing_failed and node.runtime_ready
 
 
 def to_watch(m: Moment) -> bool:

@@ -40,7 +40,7 @@ def exit_wakes_the_worker(m: Moment) -> Findings:
     return answered(
         by=status().where(_tells_otherwise(container), f"{container.name} does not run"),
         within=RELIST + REACTION,
-        unless=TERMINATION_ASKED,
+        unless=TERMINATION_ASKED.either(failed("PodSandboxStatus", "ContainerStatus")),
         text=f"a status tells that {container.name} has ended",
     )
 

@@ -20,7 +20,7 @@ from kubelet_conformance.contracts.probe_runs import (
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import API_POLL, REACTION, RELIST
-from kubelet_conformance.contracts.unprovoked import explained
+from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.bodies import CreateContainerRequest
 from kubelet_conformance.trace.records import Event
 
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern, Predicate
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.contracts.probe_runs import Name
     from kubelet_conformance.trace.manifests import ContainerStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container
+
+
+_KILLING: tuple[Name, ...] = ("liveness", "startup")
 
 
 def _told(m: Moment) -> Iterator[tuple[ContainerStatus, Container]]:
@@ -77,7 +81,7 @@ def failures_in_a_row_count(m: Moment) -> Findings:
     if container is None or explained(m, probes=False):
         return None
     probes = exec_probes(container)
-    names = [name for name in ("liveness", "startup") if name in probes]
+    names = [name for name in _KILLING if name in probes]
     if not names:
         return None
     tallies = [runs_of(container, name, m) for name in names]
@@ -87,7 +91,7 @@ def failures_in_a_row_count(m: Moment) -> Findings:
         f"the {name} probe failed {0 if runs.last else runs.count} of {probes[name].failure_threshold} times"
         for name, runs in zip(names, tallies, strict=True)
     )
-    return broken(f"container {container.name} is stopped; {told} in a row", container.started_seq)
+    return to_be_explained(f"there is a reason to stop container {container.name} ({told} in a row)")
 
 
 @failures_in_a_row_count.remember(on=PROBES)
@@ -132,22 +136,24 @@ def failed_startup_kills(m: Moment) -> Findings:
     )
 
 
-@contract("PROBE-10", on=PROBES, needs=(CRI, PODS))
+@contract("PROBE-10", on=PROBES, needs=(CRI, PODS), clause="lives")
 def unready_container_lives_on(m: Moment) -> Findings:
     """A readiness probe that fails never gets its container killed."""
     probed = probe_at(m)
-    if probed is None or probed.name != "readiness" or not probed.reached or probed.outcome != "failure":
+    if probed is None or probed.name != "readiness" or probed.outcome != "begins":
         return None
-    container = probed.container
-    if container.state != "running" or container.stopping or m.pod is None or m.pod.termination is not None:
+    return KEPT if probed.before.published is False and probed.runs.last is False else None
+
+
+@unready_container_lives_on.clause("no-kill", on=call("StopContainer"))
+def readiness_kills_nobody(m: Moment) -> Findings:
+    """It is not stopped for that."""
+    container = m.container
+    if container is None or runs_of(container, "readiness", m).published is not False:
         return None
-    stopped = call("StopContainer").where(about(container)).where(_without_reason)
-    return answered(
-        by=runs_probe(container, probed.probe),
-        unless=exited().where(about(container)).either(TERMINATION_ASKED),
-        not_before=stopped,
-        text=f"container {container.name}, which is not ready, is probed again",
-    )
+    if not _without_reason(m):
+        return None
+    return to_be_explained(f"there is a reason to stop {container.name} beside its failing readiness probe")
 
 
 def _without_reason(m: Moment) -> bool:
@@ -156,7 +162,7 @@ def _without_reason(m: Moment) -> bool:
 
 
 def _fails(m: Moment, container: Container) -> bool:
-    return any(runs_of(container, name, m).published is False for name in ("liveness", "startup"))
+    return any(runs_of(container, name, m).published is False for name in _KILLING)
 
 
 @contract("PROBE-11", on=status(), needs=(CRI, PODS, STATUS))
@@ -297,26 +303,41 @@ def _runs_in_this_life(m: Moment) -> None:
     probe_at(m)
 
 
-@contract("PROBE-26", on=PROBES, needs=(CRI, PODS))
+class _Late:
+    """A failure of an older instance that came when this one ran already."""
+
+    def __init__(self) -> None:
+        self.t: float | None = None
+        self.seq = 0
+
+
+@contract("PROBE-26", on=PROBES, needs=(CRI, PODS), clause="lives")
 def late_result_hits_nobody_else(m: Moment) -> Findings:
     """A result that comes when its container is gone leaves the next instance alone."""
     probed, pod = probe_at(m), m.pod
-    if probed is None or pod is None or probed.outcome != "failure" or probed.name == "readiness":
+    if probed is None or pod is None or probed.name == "readiness":
         return None
     newest = pod.newest(probed.container.name)
-    if newest is None or newest is probed.container or newest.state != "running" or pod.termination:
+    if newest is None or newest.state != "running":
         return None
-    return answered(
-        by=runs_probe(newest, probed.probe),
-        unless=_ends_by_itself(newest),
-        not_before=call("StopContainer").where(about(newest)).where(_without_reason),
-        text=f"the new instance of {newest.name} is probed itself",
+    late = newest.note(_Late)
+    if newest is not probed.container:
+        if probed.outcome == "failure":
+            late.t, late.seq = m.t, m.seq
+        return None
+    return KEPT if late.t is not None and probed.outcome == "begins" and not probed.before.total else None
+
+
+@late_result_hits_nobody_else.clause("no-kill", on=call("StopContainer"))
+def new_instance_is_not_killed(m: Moment) -> Findings:
+    """It is not stopped for that."""
+    container = m.container
+    late = container.note(_Late).t if container is not None else None
+    if container is None or late is None or not _without_reason(m):
+        return None
+    return to_be_explained(
+        f"there is a reason to stop {container.name} beside a late failure of the one before"
     )
-
-
-def _ends_by_itself(container: Container) -> Pattern:
-    """It ends by itself, or its pod is to go."""
-    return exited().where(about(container)).either(TERMINATION_ASKED)
 
 
 @contract("PROBE-28", on=PROBES, needs=(CRI, PODS), clause="kill")

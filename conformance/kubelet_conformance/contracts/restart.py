@@ -157,6 +157,8 @@ def _(m: Moment) -> Findings:
         return None
     if container.state == "unknown" or not to_watch(m) or not in_place(container):
         return None
+    if container is not _newest(m.pod, container):
+        return None
     return answered(
         by=stop_of(container),
         # No event tells of an unknown state (PLEG-03): it is the next resync that meets it.
@@ -354,7 +356,9 @@ def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
     if will_not_run_again(m.pod, container.name, m.exit.code):
         return
     for other in m.pod.of_kind("app"):
-        if other.name != container.name and other.state == "running" and not _has_kill_probe(other):
+        if other.name == container.name or other.state != "running" or other.stops:
+            continue
+        if not _has_kill_probe(other):
             yield answered(
                 by=start_of(container.name),
                 unless=CALLED_OFF.either(exited(), pod_set()),

@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed
-from kubelet_conformance.contracts.instances import asked, recorded
+from kubelet_conformance.contracts.instances import asked, recorded, regular_inits
 from kubelet_conformance.trace.bodies import Annotation
 
 if TYPE_CHECKING:
@@ -56,17 +56,24 @@ def number_from_the_logs(m: Moment) -> Findings:
     newest = pod.newest(asked(m).metadata.name)
     if newest is None:
         return _attempt_is(m, 0, "it never had an instance")
-    if newest.vanished and newest.born:
+    if newest.vanished and newest.born and newest.started_seq:
         return _attempt_is(m, newest.attempt + 1, f"instance {newest.attempt} left its log", newest)
     return None
 
 
 @contract("RESTART-16", on=call("CreateContainer"))
 def new_sandbox_goes_on_counting(m: Moment) -> Findings:
-    """In a new sandbox each container goes on counting from its newest instance."""
-    pod, sandbox = m.pod, m.sandbox
-    newest = pod.newest(asked(m).metadata.name) if pod else None
+    """In a new sandbox each container goes on counting from its newest instance.
+
+    An init container after the first begins anew: its records and logs went with the old sandbox.
+    """
+    pod, sandbox, name = m.pod, m.sandbox, asked(m).metadata.name
+    newest = pod.newest(name) if pod else None
     if newest is None or sandbox is None or newest.vanished or newest.sandbox is sandbox:
+        return None
+    if pod is None or (newest.state == "removed" and not pod.born):
+        return None  # A static pod that came back under its UID: its past was removed with it.
+    if newest.state == "removed" and name in [spec.name for spec in regular_inits(pod)][1:]:
         return None
     if not sandbox.attempt or (newest.sandbox is not None and newest.sandbox.attempt >= sandbox.attempt):
         return None

@@ -79,7 +79,7 @@ def sandbox_run_is_new_and_ready(m: Moment) -> Findings:
     sandbox_id = m.response(RunPodSandboxReply).pod_sandbox_id
     if not sandbox_id:
         return broken("the sandbox id is empty")
-    if m.sandbox is not None:
+    if m.sandbox is not None and m.sandbox.run is not m.call:
         return broken(f"{sandbox_id[:12]} is the id of another sandbox", _run(m.sandbox))
     return KEPT
 
@@ -103,7 +103,8 @@ def no_twin_sandbox(m: Moment) -> Findings:
     if m.pod is None:
         return None
     attempt = m.request(RunPodSandboxRequest).config.metadata.attempt
-    twins = [s for s in m.pod.sandboxes if s.attempt == attempt and s.state != "removed"]
+    others = (s for s in m.pod.sandboxes if s.run is not m.call)
+    twins = [s for s in others if s.attempt == attempt and s.state != "removed"]
     if not twins or m.pod.sandboxes[-1].vanished:
         return None
     if m.reply.error is not None:
@@ -190,7 +191,7 @@ def container_is_created_in_a_ready_sandbox(m: Moment) -> Findings:
     sandbox = m.sandbox
     if not container_id:
         return broken("the container id is empty")
-    if m.container is not None:
+    if m.container is not None and m.container.create is not m.call:
         return broken(f"{container_id[:12]} is the id of another container", _created(m))
     if sandbox is None:
         known = m.header.from_start and m.node.listed

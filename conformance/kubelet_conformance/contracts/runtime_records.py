@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import exited, happened, told
+from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
+from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -267,11 +270,21 @@ def notready_is_final(m: Moment) -> Iterator[Finding]:
             stood.notready_seq = m.seq
 
 
+class _Addresses:
+    """Until when sandboxes that were run got wrong addresses on purpose."""
+
+    def __init__(self) -> None:
+        self.broken_until = -math.inf
+
+
 @contract("CRI-21", on=told("sandbox"))
 def ready_sandbox_has_its_address(m: Moment) -> Iterator[Finding]:
     """A READY sandbox with a network of its own has an IP, if the runtime reports a network, and keeps it."""
+    broken_until = m.node.note(_Addresses).broken_until
     for one in m.sandboxes_told:
         record, known = one.record, one.known
+        if known is not None and known.ready_t is not None and known.ready_t <= broken_until:
+            continue
         if not one.whole or known is None or known.config is None or record.state != "SANDBOX_READY":
             continue
         mode = known.config.linux.security_context.namespace_options.network
@@ -283,6 +296,12 @@ def ready_sandbox_has_its_address(m: Moment) -> Iterator[Finding]:
             yield broken(f"sandbox {record.id[:12]} had IP {known.ip} and has {record.network.ip}")
         else:
             yield KEPT
+
+
+@ready_sandbox_has_its_address.remember(on=FAULT)
+def _(m: Moment) -> None:
+    if isinstance(m.record, Fault) and "addresses" in m.record.what:
+        m.node.note(_Addresses).broken_until = m.t if m.record.what.startswith("healed") else math.inf
 
 
 @contract("CRI-22", on=told("sandbox"))

@@ -242,7 +242,8 @@ def replacement_is_told(m: Moment) -> Findings:
     if pod is None or not pod.born:
         return None
     first = pod.sandboxes[0] if len(pod.sandboxes) == 1 else None
-    if not pod.sandboxes or (first is not None and first.attempt == 0 and first.state == "ready"):
+    fine = first is not None and first.state == "ready" and why_replaced(pod) is None
+    if not pod.sandboxes or (first is not None and first.attempt == 0 and fine):
         return broken("SandboxChanged is told of the pod's first sandbox", pod.set_seq)
     return KEPT
 

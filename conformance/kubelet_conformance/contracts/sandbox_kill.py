@@ -99,11 +99,9 @@ def records_outlast_the_kill(m: Moment) -> Findings:
         return None
     if pod.termination is None or sandbox is not pod.sandbox or not sandbox.born:
         return None
-    return (
-        KEPT
-        if sandbox.stopped
-        else broken(f"the record of {container.name} is removed before the kill is over")
-    )
+    if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+        return broken(f"the record of {container.name} is removed before the kill is over")
+    return KEPT
 
 
 @containers_are_stopped_before_their_sandbox.clause("then", on=done("StopContainer"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.words import call, event, exited, failed
-from kubelet_conformance.contracts.instances import asked, creation_of, regular_inits
+from kubelet_conformance.contracts.instances import asked, creation_of, failed_run, regular_inits
 from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.sandboxes import GONE, why_replaced
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
@@ -47,7 +47,7 @@ def _pod_is_over(pod: Pod) -> bool:
     if pod.restart_policy != "Never":
         return False
     inits = (pod.newest(spec.name) for spec in regular_inits(pod))
-    return any(one is not None and one.exit is not None and one.exit.code != 0 for one in inits)
+    return any(one is not None and failed_run(one) for one in inits)
 
 
 def _may_be_stopped(m: Moment, container: Container) -> bool:

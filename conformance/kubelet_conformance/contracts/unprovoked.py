@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubelet_conformance.contract.frame import answered
 from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.probe_runs import has_other_probes
+from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED
+from kubelet_conformance.contracts.timing import API_POLL
 
 if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Answered
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
-__all__ = ("explained",)
+__all__ = ("explained", "to_be_explained")
 
 
 def explained(m: Moment, *, probes: bool = True) -> bool:
@@ -36,3 +40,8 @@ def _another_ended(pod: Pod, container: Container) -> bool:
     if pod.restart_policy == "Always":
         return False
     return any(c is not container and c.state != "running" for c in pod.every_container())
+
+
+def to_be_explained(text: str) -> Answered:
+    """A stop that nothing explains is wrong, unless a forced deletion is recorded just after it."""
+    return answered(by=NOBODY, within=API_POLL, unless=TERMINATION_ASKED, text=text)

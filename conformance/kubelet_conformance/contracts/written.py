@@ -21,6 +21,7 @@ __all__ = (
     "UNKNOWN_END",
     "Entry",
     "Written",
+    "is_lost",
     "kubelets_entries",
     "record_with",
     "seconds",
@@ -52,6 +53,11 @@ FINAL_PHASES_SINCE = (1, 27)
 """From here on every deleted pod ends in a terminal phase."""
 
 _CONTAINERS_REMEMBERED = 256
+
+
+def is_lost(said: ContainerStatus) -> bool:
+    """Its end is told though its record tells none: for as long as that is so it counts as restarted."""
+    return said.state.terminated is not None and said.state.terminated.reason == UNKNOWN_END
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -164,7 +170,10 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
         return None
     counts = count(pod.spec, status)
     row = phase_of(counts)
-    generated = frozenset((row.phase,))
+    sent = pod.manifest.status if pod.manifest else None
+    generated = frozenset((sent.phase if sent and sent.terminal else row.phase,))
+    if _is_past_its_deadline(m, pod, status):
+        generated |= {"Failed"}
     if _may_be_final(m, pod):
         generated |= {phase_of(msgspec.structs.replace(counts, final=True)).phase}
         if counts.running == 0:
@@ -181,6 +190,14 @@ def _may_be_final(m: Moment, pod: Pod) -> bool:
     if pod.termination is None or pod.static:
         return False
     return m.kubernetes is None or m.kubernetes >= FINAL_PHASES_SINCE
+
+
+def _is_past_its_deadline(m: Moment, pod: Pod, status: PodStatus) -> bool:
+    """The pod has run as long as it may, or nobody can say whether it has."""
+    spec, begun, origin = pod.spec, seconds(status.start_time), seconds(m.header.started)
+    if spec is None or spec.active_deadline_seconds is None:
+        return False
+    return begun is None or origin is None or begun - origin + spec.active_deadline_seconds <= m.t
 
 
 def _held(pod: Pod, m: Moment) -> set[str]:

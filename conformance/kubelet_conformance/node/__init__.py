@@ -5,8 +5,11 @@ from kubelet_conformance.node.node import Node
 from kubelet_conformance.node.pods import container, exec_hook, exec_probe, pod
 from kubelet_conformance.node.scenario import Scenario, scenario_of, witness
 from kubelet_conformance.node.waiting import WaitTimeoutError
+from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, MANIFEST_URL
 
 __all__ = (
+    "MANIFEST_FOLDER",
+    "MANIFEST_URL",
     "Node",
     "PodHandle",
     "Scenario",

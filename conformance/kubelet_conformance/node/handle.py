@@ -208,6 +208,12 @@ class PodHandle:
             lambda: self.state(name) == "terminated", f"{name} terminated", within=within, contract=contract
         )
 
+    async def until_ended(self, name: str = "c1", *, within: float = LONG, contract: str = "") -> None:
+        """Wait until the newest instance of a container has ended in the runtime, whatever the status says."""
+        await self.until(
+            lambda: self.container(name).state == "EXITED", f"{name} ended", within=within, contract=contract
+        )
+
     async def until_condition(
         self, kind: str, *, status: str = "True", within: float = LONG, contract: str = ""
     ) -> None:

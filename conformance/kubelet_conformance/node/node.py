@@ -15,6 +15,7 @@ from kubelet_conformance.targets.protocols import FaultPlan
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from kubelet_conformance.node.seen import SeenEvent
     from kubelet_conformance.targets.protocols import (
         ApiControl,
         Effect,
@@ -95,6 +96,10 @@ class Node:
         )
         return made
 
+    def events(self, reason: str) -> list[SeenEvent]:
+        """The events with that reason, whatever they are about, in order."""
+        return [each for each in self.sights.events if each.reason == reason]
+
     # Time.
 
     @property
@@ -153,7 +158,8 @@ class Node:
         """Let calls of an rpc fail or be late while the context is open, or `times` times if that is less."""
         uid = None if pod is None else pod.uid
         plan = FaultPlan(rpc, effect, code, message, times, uid, container, delay)
-        what = f"{rpc} {f'late by {delay:g} s' if delay else f'{effect}: {code}'}"
+        late = f"late by {delay:g} s" if delay else ""
+        what = " ".join(filter(None, (rpc, late, "" if effect == "none" else f"{effect}: {code}")))
         fault = self.runtime.inject(plan)
         self.target.recorder.record("fault", what=what)
         try:
@@ -165,7 +171,7 @@ class Node:
     @contextmanager
     def slow(self, rpc: str, seconds: float, **where: Any) -> Generator[Fault]:  # noqa: ANN401 - see `fault`
         """Let the replies of an rpc come late."""
-        with self.fault(rpc, delay=seconds, **where) as fault:
+        with self.fault(rpc, effect="none", delay=seconds, **where) as fault:
             yield fault
 
     @contextmanager
@@ -180,6 +186,17 @@ class Node:
             self.target.recorder.record("fault", what="healed: the API server is back")
 
     @contextmanager
+    def without_node_object(self) -> Generator[None]:
+        """Let the node's own object be missing at the API server."""
+        stored = self.api.remove("Node", "", self.name)
+        self.target.recorder.record("fault", what="the node's object is missing")
+        try:
+            yield
+        finally:
+            self.api.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": _identity(stored)})
+            self.target.recorder.record("fault", what="healed: the node's object is there")
+
+    @contextmanager
     def not_ready(self, *, runtime: bool = True, network: bool = True) -> Generator[None]:
         """Let the runtime's Status say that it, or its network, is not ready."""
         self.runtime.set_conditions(runtime_ready=runtime, network_ready=network)
@@ -190,11 +207,36 @@ class Node:
             self.runtime.set_conditions()
             self.target.recorder.record("fault", what="healed: Status")
 
+    @contextmanager
+    def addresses(self, given: str) -> Generator[None]:
+        """Let sandboxes get this text as their address, or none if it is empty."""
+        self.runtime.set_address(given)
+        self.target.recorder.record("fault", what=f"addresses: {given!r}")
+        try:
+            yield
+        finally:
+            self.runtime.set_address(None)
+            self.target.recorder.record("fault", what="healed: addresses")
+
+    @contextmanager
+    def tolerant_api(self) -> Generator[None]:
+        """Let the API server store what it would refuse, as an older one may have done."""
+        tolerance = self.api.tolerate()
+        try:
+            yield
+        finally:
+            tolerance.heal()
+
     async def restart_kubelet(self, *, down: float = 1.0) -> None:
         """Kill the kubelet, leave it down for `down` seconds, and start it again."""
         await self.kubelet.kill()
         await self.wait(down)
         await self.kubelet.start()
+
+
+def _identity(stored: Json) -> Json:
+    """The metadata that an object is created with."""
+    return {name: value for name, value in stored["metadata"].items() if name in {"name", "labels"}}
 
 
 def _status_line(pod: PodHandle) -> str:

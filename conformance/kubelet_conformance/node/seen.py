@@ -83,6 +83,8 @@ class Sights:
         uid, name = self._owners.get(container_id or sandbox_id, ("", ""))
         if seen.rpc == "RunPodSandbox":
             uid = request.config.metadata.uid
+        elif seen.rpc == "PullImage":
+            uid = request.sandbox_config.metadata.uid
         elif seen.rpc == "CreateContainer":
             name = request.config.metadata.name
         return uid, name, container_id, sandbox_id

@@ -40,7 +40,7 @@ async def test_new_image_ends_the_wait(node: Node) -> None:
     """A container held up by its back-off is run at once when its image changes."""
     web = node.want(pod(container("c1", "seq 1@1 1@1 1@1 1@1 run")))
     await web.until_started("c1", attempt=3)
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_ended("c1")
     node.runtime.publish_image("img:2")
     web.set_image("c1", "img:2")
     await web.until_running("c1", attempt=4)
@@ -51,7 +51,7 @@ async def test_sibling_is_not_held_up(node: Node) -> None:
     """While one container is held up, the first crash of another is answered at once."""
     web = node.want(pod(container("c1", "exit 1 1"), container("c2")))
     await web.until_started("c1", attempt=3)
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_ended("c1")
     web.exit("c2", code=1)
     await web.until_running("c2", attempt=1)
 
@@ -61,7 +61,7 @@ async def test_new_kubelet_forgets_the_wait(node: Node) -> None:
     """A kubelet that starts runs a container at once that its predecessor held up."""
     web = node.want(pod(container("c1", "exit 1 1")))
     await web.until_started("c1", attempt=4)
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_ended("c1")
     await node.restart_kubelet()
     await web.until_started("c1", attempt=5)
 

@@ -9,7 +9,9 @@ from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 async def test_conditions_come_true_one_after_another(node: Node) -> None:
     """A pod is initialized when its init containers are done, ready when all its containers are."""
     late = container("c2", readinessProbe=exec_probe("xf ready", periodSeconds=2))
-    web = node.want(pod(container("c1"), late, init=(container("i1", "exit 0 2"), container("i2", "exit 0 2"))))
+    web = node.want(
+        pod(container("c1"), late, init=(container("i1", "exit 0 2"), container("i2", "exit 0 2")))
+    )
     await web.until_condition("Initialized")
     await web.until_running("c1", "c2")
     node.runtime.set_file("ready", there=True)

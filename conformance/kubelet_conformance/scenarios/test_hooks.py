@@ -74,7 +74,9 @@ async def test_hook_command_goes_through_no_shell(node: Node) -> None:
     words = ["echo", "$HOME", "$(NAME)", "&& exit 1", "'"]
     await node.run(
         container(
-            "c1", env=[{"name": "NAME", "value": "web"}], lifecycle={"postStart": {"exec": {"command": words}}}
+            "c1",
+            env=[{"name": "NAME", "value": "web"}],
+            lifecycle={"postStart": {"exec": {"command": words}}},
         )
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.node import Node, container, exec_hook, exec_probe, witness
+from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 
 @witness("RESTART-05", "RESTART-13", "RESTART-17", "BACKOFF-01")
@@ -95,7 +95,8 @@ async def test_failed_liveness_probe_replaces_a_container(node: Node) -> None:
 @witness("RESTART-09")
 async def test_second_probe_kill_waits_for_its_back_off(node: Node) -> None:
     """A container that goes on failing its startup probe is killed and made again, later each time."""
-    web = node.want(_with_startup_probe())
+    probe = exec_probe("x 1 0", periodSeconds=2, failureThreshold=2)
+    web = node.want(pod(container("c1", startupProbe=probe)))
     await web.until_started("c1", attempt=4)
 
 

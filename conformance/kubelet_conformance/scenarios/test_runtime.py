@@ -11,7 +11,10 @@ from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod
 )
 async def test_records_are_what_was_asked_for(node: Node) -> None:
     """A runtime keeps what it was given of a pod and its containers, and gives back just that."""
-    odd = {"labels": {"empty": "", "odd/key": "a.b-c_D"}, "annotations": {"json": '{"a": [1, "ü"]}', "no": ""}}
+    odd = {
+        "labels": {"empty": "", "odd/key": "a.b-c_D"},
+        "annotations": {"json": '{"a": [1, "ü"]}', "no": ""},
+    }
     await node.run(container("c1"), container("c2"), metadata=odd)
     host = node.want(pod(name="host", hostNetwork=True, hostPID=True, shareProcessNamespace=False))
     await host.until_running("c1")

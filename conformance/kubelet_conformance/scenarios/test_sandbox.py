@@ -1,13 +1,202 @@
-"""Sandboxes: when a pod gets a new one, and what happens to the old."""
+"""Sandboxes: when a pod gets a new one, what it is made of, and what happens to the old."""
 
 from __future__ import annotations
 
-from kubelet_conformance.node import Node, container, witness
+from kubelet_conformance.node import Node, container, pod, witness
 
 
-@witness("SANDBOX-02", "SANDBOX-04", "SANDBOX-09")
+@witness("SANDBOX-02", "SANDBOX-04", "SANDBOX-09", "SANDBOX-17", "SANDBOX-18")
 async def test_killed_sandbox_is_replaced(node: Node) -> None:
     """A pod whose sandbox died is stopped and gets a new sandbox with the next attempt."""
     web = await node.run(container("c1"), container("c2"))
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_running("c1", "c2", attempt=1)
+
+
+@witness("SANDBOX-01", "SANDBOX-11", "SANDBOX-12", "SANDBOX-16", "SANDBOX-17")
+async def test_sandbox_is_of_its_pod(node: Node) -> None:
+    """A sandbox has its pod's name, namespace, UID, labels and annotations, and its own log directory."""
+    metadata = {
+        "namespace": "shop",
+        "labels": {"app": "web", "empty": ""},
+        "annotations": {"example.com/note": "of this pod"},
+    }
+    web = await node.run(container("c1"), container("c2"), metadata={"name": "web", **metadata})
+    web.exit("c2", 1)
+    await web.until_running("c2", attempt=1)
+
+
+@witness("SANDBOX-13", "SANDBOX-15")
+async def test_host_is_shared_as_asked(node: Node) -> None:
+    """A sandbox shares with the node, or among its containers, just the namespaces that the spec says."""
+    for name, fields in {
+        "alone": {},
+        "network": {"hostNetwork": True},
+        "all": {"hostNetwork": True, "hostPID": True, "hostIPC": True},
+        "together": {"shareProcessNamespace": True, "hostIPC": True},
+    }.items():
+        await node.run(name=name, **fields)
+
+
+@witness("SANDBOX-13")
+async def test_hostname_is_cut(node: Node) -> None:
+    """The hostname is the one in the spec, or the pod's name, of which 63 characters are kept."""
+    await node.run(name="named", hostname="shop", subdomain="example")
+    long = await node.run(name=f"{'n' * 62}-and-more")
+    await long.until_condition("Ready")
+
+
+@witness("SANDBOX-14")
+async def test_ports_of_app_containers_are_mapped(node: Node) -> None:
+    """Host ports of app containers are mapped, those of init containers are not."""
+    ports = [
+        {"containerPort": 80, "hostPort": 8080},
+        {"containerPort": 53, "hostPort": 5353, "protocol": "UDP", "hostIP": "127.0.0.1"},
+        {"containerPort": 9090},
+    ]
+    init = container("i1", "exit 0 1", ports=[{"containerPort": 81, "hostPort": 8181}])
+    await node.run(container("c1", ports=ports[:2]), container("c2", ports=ports[2:]), init=(init,))
+
+
+@witness("SANDBOX-24")
+async def test_sysctls_are_given_with_dots(node: Node) -> None:
+    """A sysctl written with slashes reaches the runtime with dots, a dot within a segment as a slash."""
+    sysctls = [
+        {"name": "net/ipv4/ip_local_port_range", "value": "1024 65535"},
+        {"name": "net/ipv4/conf/eth0.100/rp_filter", "value": "1"},
+        {"name": "kernel.shm_rmid_forced", "value": "1"},
+    ]
+    await node.run(securityContext={"sysctls": sysctls})
+
+
+@witness("SANDBOX-05", "SANDBOX-02", "INIT-12")
+async def test_init_begins_anew_in_the_new_sandbox(node: Node) -> None:
+    """Before a sandbox is replaced the records of init containers go, and all of them run once more."""
+    inits = (container("i1", "exit 0 2"), container("i2", "exit 0 2"))
+    web = await node.run(container("c1"), init=inits)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("SANDBOX-06")
+async def test_run_once_pod_is_not_run_again(node: Node) -> None:
+    """The sandbox of a pod that runs once is stopped when it dies, and not replaced."""
+    job = await node.run(name="job", restart="Never")
+    node.runtime.kill_sandbox(job.sandbox().id)
+    await job.until_phase("Succeeded")
+    await node.wait(15)
+
+
+@witness("SANDBOX-06", "SANDBOX-02")
+async def test_run_once_pod_that_never_ran_gets_its_sandbox(node: Node) -> None:
+    """The sandbox of a pod that runs once is replaced when it dies before any container was made in it."""
+    node.runtime.publish_image("registry/late:1", there=False)
+    job = node.want(pod(container(image="registry/late:1"), name="job", restart="Never"))
+    await job.until_waiting("c1", "ErrImagePull")
+    node.runtime.kill_sandbox(job.sandbox().id)
+    node.runtime.publish_image("registry/late:1")
+    await job.until_running("c1")
+
+
+@witness("SANDBOX-07", "SANDBOX-02")
+async def test_success_is_not_repeated_in_the_new_sandbox(node: Node) -> None:
+    """In a new sandbox of a pod that is restarted on failure only what has not succeeded runs again."""
+    job = await node.run(container("c1"), container("c2"), name="job", restart="OnFailure")
+    job.exit("c1", 0)
+    await job.until_terminated("c1")
+    node.runtime.kill_sandbox(job.sandbox().id)
+    await job.until_running("c2", attempt=1)
+    await node.wait(15)
+
+
+@witness("SANDBOX-08", "SYNC-08")
+async def test_completed_pod_loses_its_sandbox(node: Node) -> None:
+    """The sandbox of a pod that is done is stopped, and none comes in its place."""
+    ends = (container("c1", "exit 0 2"), container("c2", "exit 0 5"))
+    job = node.want(pod(*ends, name="job", restart="OnFailure"))
+    await job.until_phase("Succeeded")
+    await job.until_stopped()
+    await node.wait(15)
+
+
+@witness("SANDBOX-08", "SANDBOX-07")
+async def test_sandbox_dies_with_the_last_success(node: Node) -> None:
+    """A sandbox that dies when all containers have just succeeded is not replaced."""
+    job = await node.run(container("c1"), container("c2"), name="job", restart="OnFailure")
+    job.exit("c1", 0)
+    job.exit("c2", 0)
+    node.runtime.kill_sandbox(job.sandbox().id)
+    await job.until_phase("Succeeded")
+    await node.wait(15)
+
+
+@witness("SANDBOX-10")
+async def test_failed_sandbox_is_tried_again(node: Node) -> None:
+    """A sandbox that could not be run is tried again every few seconds until it can be."""
+    with node.fault("RunPodSandbox", code="UNKNOWN", message="failed to set up the pod network", times=3):
+        web = node.want(pod())
+        await web.until_event("FailedCreatePodSandBox", count=2)
+        await web.until_running("c1")
+
+
+@witness("SANDBOX-02", "SANDBOX-04", "SANDBOX-09")
+async def test_sandbox_without_address_is_replaced(node: Node) -> None:
+    """A sandbox that should have an address and has none is replaced; one on the node's network needs none."""
+    with node.addresses(""):
+        web = node.want(pod())
+        await node.run(name="host", hostNetwork=True)
+        await web.until_called("RunPodSandbox", count=2)
+    await web.until_condition("Ready")
+
+
+@witness("SANDBOX-21")
+async def test_address_that_is_none_is_not_shown(node: Node) -> None:
+    """What the runtime tells as an address and is none is not shown as one."""
+    with node.addresses("pending"):
+        web = node.want(pod())
+        await web.until_phase("Running")
+        await node.wait(5)
+
+
+@witness("SANDBOX-20", "SANDBOX-01")
+async def test_completed_pod_keeps_its_address(node: Node) -> None:
+    """A pod keeps its address in its status when its sandbox has been stopped."""
+    job = node.want(pod(container(command="exit 0 5"), name="job", restart="Never"))
+    await job.until_phase("Succeeded")
+    await node.wait(10)
+
+
+@witness("SANDBOX-20")
+async def test_address_goes_with_the_last_record(node: Node) -> None:
+    """A pod of which no record is left has no address until its next sandbox was read."""
+    web = await node.run()
+    first = web.status["podIP"]
+    node.runtime.remove_sandbox(web.sandbox().id)
+    await web.until(lambda: web.status.get("podIP", first) != first, "the address of its next sandbox")
+
+
+@witness("SANDBOX-19", "TERM-15")
+async def test_failed_stop_of_a_sandbox_is_repeated(node: Node) -> None:
+    """A pod has not ended while its sandbox could not be stopped, which is tried again."""
+    web = await node.run()
+    with node.fault("StopPodSandbox", code="UNKNOWN", message="network teardown failed", times=2):
+        web.delete()
+        await web.until_gone()
+
+
+@witness("SANDBOX-19", "SYNC-24", "SANDBOX-04")
+async def test_old_sandbox_has_to_stop_first(node: Node) -> None:
+    """A dead sandbox is not replaced before it could be stopped."""
+    web = await node.run()
+    with node.fault("StopPodSandbox", code="UNKNOWN", message="network teardown failed", times=2):
+        node.runtime.kill_sandbox(web.sandbox().id)
+        await web.until_running("c1", attempt=1)
+
+
+@witness("SANDBOX-26", "SANDBOX-18")
+async def test_failed_stop_of_a_container_keeps_nothing_up(node: Node) -> None:
+    """A container that could not be stopped does not keep its sandbox; the kill is repeated all the same."""
+    web = await node.run(container("c1"), container("c2"))
+    with node.fault("StopContainer", code="UNKNOWN", times=1, container="c1"):
+        web.delete()
+        await web.until_gone()

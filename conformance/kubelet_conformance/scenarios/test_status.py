@@ -16,7 +16,9 @@ async def test_unchanged_status_is_not_written(node: Node) -> None:
 @witness("STATUS-02", "STATUS-09")
 async def test_last_of_many_changes_wins(node: Node) -> None:
     """However fast a probe's result flips, the last one stands in the end."""
-    web = await node.run(container(readinessProbe=exec_probe("xf ready", periodSeconds=1, failureThreshold=1)))
+    web = await node.run(
+        container(readinessProbe=exec_probe("xf ready", periodSeconds=1, failureThreshold=1))
+    )
     for _ in range(4):
         node.runtime.set_file("ready", there=True)
         await web.until_condition("Ready", within=5)
@@ -106,7 +108,9 @@ async def test_long_messages_are_cut(node: Node) -> None:
 @witness("STATUS-13", "LOOP-12", "PROBE-10", "STATUS-02")
 async def test_readiness_is_told_at_once(node: Node) -> None:
     """A change of readiness is written at once, long before the next resync."""
-    web = await node.run(container(readinessProbe=exec_probe("xf ready", periodSeconds=2, failureThreshold=2)))
+    web = await node.run(
+        container(readinessProbe=exec_probe("xf ready", periodSeconds=2, failureThreshold=2))
+    )
     node.runtime.set_file("ready", there=True)
     await web.until_condition("Ready", within=6)
     node.runtime.set_file("ready", there=False)

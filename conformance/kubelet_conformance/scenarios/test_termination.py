@@ -40,11 +40,11 @@ async def test_probes_grace_is_nothing_to_a_deletion(node: Node) -> None:
     """A deleted pod's container gets the deletion's grace period, whatever its probe says."""
     node.runtime.set_file("alive", there=True)
     probe = exec_probe("xf alive", periodSeconds=2, failureThreshold=3, terminationGracePeriodSeconds=60)
-    web = await node.run(container("c1", "run stopdelay=20", livenessProbe=probe), container("c2"))
+    hook = {"preStop": exec_hook("x 0 3")}
+    web = await node.run(container("c1", "run stopdelay=20", livenessProbe=probe, lifecycle=hook))
     node.runtime.set_file("alive", there=False)
-    with node.slow("StopContainer", 1):
-        web.delete(grace=8)
-        await web.until_gone()
+    web.delete(grace=8)
+    await web.until_gone()
 
 
 @witness("TERM-05", "TERM-11", "HOOK-05")
@@ -66,10 +66,8 @@ async def test_endless_pre_stop_is_left(node: Node) -> None:
 @witness("TERM-07")
 async def test_no_hook_without_grace(node: Node) -> None:
     """A container that is killed without grace gets no preStop hook."""
-    probe = exec_probe("x 1 0", initialDelaySeconds=5, failureThreshold=1, terminationGracePeriodSeconds=1)
-    web = await node.run(
-        container("c1", livenessProbe=probe, lifecycle={"preStop": exec_hook("x 0 3")}), grace=0
-    )
+    probe, hook = exec_probe("x 1 0", initialDelaySeconds=5, failureThreshold=1), exec_hook("x 0 3")
+    web = await node.run(container("c1", livenessProbe=probe, lifecycle={"preStop": hook}), grace=0)
     await web.until_started("c1", attempt=1)
 
 
@@ -102,13 +100,20 @@ async def test_forgotten_sandbox_counts_as_stopped(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("TERM-15", "TERM-20", "TERM-21", "TERM-22", "TERM-31", "TERM-32", "WORK-14", "CLEANUP-07")
-async def test_finished_pod_stays_until_it_is_deleted(node: Node) -> None:
-    """A pod that finished by itself gives its sandbox up and keeps its object until somebody deletes it."""
+@witness("TERM-15", "TERM-20", "TERM-21", "TERM-31", "TERM-32", "WORK-14", "CLEANUP-07")
+async def test_finished_pod_keeps_its_object(node: Node) -> None:
+    """A pod that finished by itself gives its sandbox up and keeps its object, whatever is sent about it."""
     job = await node.run(container("c1", "exit 0 5"), container("c2", "exit 4 9"), restart="Never")
     await job.until_phase("Failed")
     job.annotate({"colour": "green"})
-    await node.wait(30)
+    await node.wait(100)
+
+
+@witness("TERM-22")
+async def test_finished_pod_goes_without_another_stop(node: Node) -> None:
+    """A pod that finished by itself goes soon when it is deleted, and nothing is stopped for it."""
+    job = await node.run(container("c1", "exit 0 5"), restart="Never")
+    await job.until_phase("Succeeded")
     job.delete()
     await job.until_gone()
 

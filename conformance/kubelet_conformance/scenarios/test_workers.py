@@ -81,7 +81,7 @@ async def test_records_go_with_their_pod(node: Node) -> None:
 @witness("WORK-17")
 async def test_slow_listing_makes_nothing_twice(node: Node) -> None:
     """A container is not made twice though the kubelet learns late that it was started."""
-    with node.slow("ListContainers", 5):
+    with node.slow("ListContainers", 1):
         web = await node.run(container("c1"), container("c2"))
         web.exit("c1", code=1)
         await web.until_running("c1", attempt=1)
@@ -96,7 +96,7 @@ async def test_new_kubelet_looks_before_it_acts(node: Node) -> None:
     await node.kubelet.kill()
     web.exit("c1", code=1)
     other = node.want(pod(name="other"))
-    with node.slow("ListContainers", 5):
+    with node.slow("ListContainers", 3):
         await node.kubelet.start()
         await web.until_running("c1", attempt=1)
         await other.until_running("c1")
@@ -123,7 +123,19 @@ async def test_pod_that_nobody_knows_is_killed(node: Node) -> None:
     await node.until(lambda: not web.containers(), "its record is removed", within=80)
 
 
-@witness("WORK-14", "WORK-29", "TERM-20")
+@witness("WORK-29", "TERM-22")
+async def test_pod_sent_as_ended_is_not_started(node: Node) -> None:
+    """A pod that has ended before a kubelet hears of it is not started, and goes when it is deleted."""
+    await node.kubelet.kill()
+    job = node.want(pod(restart="Never"))
+    node.api.update_status(job.namespace, job.name, {"phase": "Succeeded"})
+    await node.kubelet.start()
+    await node.wait(20)
+    job.delete()
+    await job.until_gone()
+
+
+@witness("WORK-14", "TERM-20")
 async def test_ended_pod_is_not_started_by_a_new_kubelet(node: Node) -> None:
     """A pod that had ended before the kubelet started stays so, and goes when it is deleted."""
     job = await node.run(container("c1", "exit 0 2"), restart="Never")
@@ -138,7 +150,8 @@ async def test_ended_pod_is_not_started_by_a_new_kubelet(node: Node) -> None:
 async def test_pod_ended_by_another_is_stopped(node: Node) -> None:
     """A running pod whose phase somebody else made terminal is stopped."""
     web = await node.run()
-    node.api.update_status(web.namespace, web.name, {"phase": "Failed", "reason": "NodeLost"})
+    node.api.update_status(web.namespace, web.name, {"phase": "Failed"})
+    web.annotate({"colour": "green"})
     await web.until_stopped()
 
 
@@ -164,7 +177,9 @@ async def test_removed_manifest_leaves_the_grace(node: Node) -> None:
 @witness("WORK-22")
 async def test_static_pod_comes_back_after_its_end(node: Node) -> None:
     """A static pod whose manifest comes back while it ends is run afresh when it has ended."""
-    manifest = pod(container("c1", "run stopdelay=8"), metadata={"uid": "11111111-2222-3333-4444-555555555555"})
+    manifest = pod(
+        container("c1", "run stopdelay=8"), metadata={"uid": "11111111-2222-3333-4444-555555555555"}
+    )
     web = node.want_static(manifest)
     await web.until_running("c1")
     node.manifests.remove("web.yaml")

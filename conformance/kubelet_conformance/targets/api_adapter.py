@@ -22,6 +22,7 @@ T = TypeVar("T")
 M = TypeVar("M", Pod, Node, ConfigMap, Secret)
 _KUBELET = "kubelet"
 _WRITES = frozenset({"create", "update", "patch", "delete"})
+_ENDED = frozenset({"Succeeded", "Failed"})
 _RESOURCES = {"ConfigMap": "configmaps", "Secret": "secrets", "Node": "nodes"}
 
 
@@ -43,8 +44,7 @@ def _record(recorder: Recorder, change: Change) -> None:
             recorder.record("pod", op="remove", source="api", uid=metadata["uid"], **whom)
         recorder.record("deleted", uid=metadata["uid"])
     elif change.by != _KUBELET:
-        wanted = {name: value for name, value in change.object.items() if name != "status"}
-        recorder.record("pod", op="set", source="api", pod=wanted)
+        recorder.record("pod", op="set", source="api", pod=_wanted(change.object))
     elif change.subresource == "status":
         recorder.record(
             "status",
@@ -53,6 +53,12 @@ def _record(recorder: Recorder, change: Change) -> None:
             status=change.object.get("status", {}),
             deletion=metadata.get("deletionTimestamp"),
         )
+
+
+def _wanted(stored: FrozenDict) -> Json:
+    """A pod as it is sent; its status is told where it makes a difference: where the pod has ended."""
+    ended = stored.get("status", {}).get("phase") in _ENDED
+    return {name: value for name, value in stored.items() if name != "status" or ended}
 
 
 class KubeletApi:
@@ -187,6 +193,16 @@ class _Outage:
         self._connection.come_up()
 
 
+class _Tolerance:
+    def __init__(self, core: ApiCore) -> None:
+        self._core = core
+        core.tolerant = True
+
+    def heal(self) -> None:
+        """What is invalid is refused again."""
+        self._core.tolerant = False
+
+
 class WorldApi:
     """The API server as users and controllers use it; pods are bound to the node as they are created."""
 
@@ -236,10 +252,17 @@ class WorldApi:
                 _RESOURCES[kind], {**manifest, "metadata": {**metadata, "namespace": namespace}}
             )
 
-    def remove(self, kind: Literal["ConfigMap", "Secret", "Node"], namespace: str, name: str) -> None:
-        """Remove an object."""
-        self._core.delete(_RESOURCES[kind], name, "" if kind == "Node" else namespace)
+    def remove(self, kind: Literal["ConfigMap", "Secret", "Node"], namespace: str, name: str) -> Json:
+        """Remove an object; what was stored comes back."""
+        namespace = "" if kind == "Node" else namespace
+        stored = dict(self._core.get(_RESOURCES[kind], name, namespace))
+        self._core.delete(_RESOURCES[kind], name, namespace)
+        return stored
 
     def outage(self) -> _Outage:
         """Nothing is answered to the kubelet until healed."""
         return _Outage(self._kubelet)
+
+    def tolerate(self) -> _Tolerance:
+        """What would be invalid is stored all the same until healed."""
+        return _Tolerance(self._core)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubelet_bugs import find_bug
 from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
+from kubelet_conformance.targets.host_files import HostFiles
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
 from kubelet_conformance.targets.protocols import StoryError
@@ -90,16 +91,18 @@ class _Life:
         changes: dict[str, Any] = dict(settings)
         self._settings = replace(Settings(node_name=_NODE, static_pod_path=FOLDER), **changes)
         self._clock = LoopClock(EPOCH_NS)
-        self._ended_at = 0.0
+        self._ended_at: float | None = None
         self.recorder = Recorder(self.now)
         self._disk = MemoryDisk()
         self._url = MemoryUrl(FetchError)
-        self.manifests = WrittenManifests(self._disk, self._url, self.recorder)
+        self.manifests = WrittenManifests(
+            self._disk, self._url, self.recorder, self._settings.static_pod_path
+        )
         self._lives = 0
 
     def now(self) -> float:
         """Seconds since the start."""
-        return self._ended_at or round(self._clock.monotonic(), 6)
+        return round(self._clock.monotonic(), 6) if self._ended_at is None else self._ended_at
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
@@ -109,6 +112,7 @@ class _Life:
         """The whole life."""
         runtime = FakeRuntime(RuntimeCore(epoch_ns=EPOCH_NS), self._clock)
         runtime.core.store.logs.files = self._disk
+        runtime.core.store.logs.files = HostFiles(self._disk)
         self.runtime = FakeRuntimeControl(runtime, self.recorder)
         api_core = ApiCore(self._clock.wall_ns)
         record_pods(api_core, self.recorder, _NODE)

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
+from kubelet_conformance.targets.protocols import MANIFEST_FOLDER as FOLDER
+from kubelet_conformance.targets.protocols import MANIFEST_URL as URL
+
 if TYPE_CHECKING:
     from kubelet_conformance.trace.recorder import Recorder
     from kubelet_fakes.disk import MemoryDisk
@@ -14,21 +17,21 @@ if TYPE_CHECKING:
 __all__ = ("FOLDER", "URL", "WrittenManifests")
 
 Json = dict[str, Any]
-FOLDER = "/etc/kubernetes/manifests"
-URL = "http://127.0.0.1/manifests"
 
 
 class WrittenManifests:
     """Writes manifests where the kubelet reads them.
 
     A file or body that holds pods is recorded as pods wanted, and as pods removed when it goes or no longer
-    holds them; anything else is recorded as what it is, a change on disk or at the URL.
+    holds them; anything else is recorded as what it is, a change on disk or at the URL. `path` is what the
+    kubelet reads: the folder, or one file, whose pod stays wanted when it cannot be read (STATIC-07).
     """
 
-    def __init__(self, disk: MemoryDisk, url: MemoryUrl, recorder: Recorder) -> None:
+    def __init__(self, disk: MemoryDisk, url: MemoryUrl, recorder: Recorder, path: str = FOLDER) -> None:
         self._disk = disk
         self._url = url
         self._recorder = recorder
+        self._path = path
         self._wanted: dict[str, dict[str, Json]] = {}
         disk.make_folder(FOLDER)
 
@@ -36,7 +39,9 @@ class WrittenManifests:
         """Write a file into the folder."""
         self._disk.write(f"{FOLDER}/{file}", text.encode())
         self._recorder.record("disk", op="written", path=f"{FOLDER}/{file}")
-        self._tell(f"file {file}", "file", [] if file.startswith(".") else _pods(text))
+        pods = [] if file.startswith(".") else _pods(text)
+        if pods or self._path != f"{FOLDER}/{file}":
+            self._tell(f"file {file}", "file", pods)
 
     def remove(self, file: str) -> None:
         """Remove a file from the folder."""

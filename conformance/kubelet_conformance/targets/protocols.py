@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.recorder import Recorder
 
 __all__ = (
+    "MANIFEST_FOLDER",
+    "MANIFEST_URL",
     "ApiControl",
     "Effect",
     "Fault",
@@ -25,7 +27,11 @@ __all__ = (
 )
 
 Json = dict[str, Any]
-Effect = Literal["before", "after", "hang", "lost-reply"]
+MANIFEST_FOLDER = "/etc/kubernetes/manifests"
+"""The folder that the kubelet reads unless a scenario sets `static_pod_path`."""
+MANIFEST_URL = "http://127.0.0.1/manifests"
+"""The URL that a scenario sets as `static_pod_url` to have the kubelet read it."""
+Effect = Literal["none", "before", "after", "hang", "lost-reply"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,8 @@ class FaultPlan:
     """A fault on calls of one rpc.
 
     `effect` is when it strikes: `before` the call takes place, `after` it did ("timed out but done"), `hang`
-    until the caller's deadline, `lost-reply` done but never answered. `times` is how often, None for always.
+    until the caller's deadline, `lost-reply` done but never answered; `none` where the call is only late, by
+    `delay_seconds`, as it may be besides. `times` is how often, None for always.
     """
 
     rpc: str
@@ -176,12 +183,16 @@ class ApiControl(Protocol):
         """Create or replace another object."""
         ...
 
-    def remove(self, kind: Literal["ConfigMap", "Secret", "Node"], namespace: str, name: str) -> None:
-        """Remove another object."""
+    def remove(self, kind: Literal["ConfigMap", "Secret", "Node"], namespace: str, name: str) -> Json:
+        """Remove another object; what was stored comes back."""
         ...
 
     def outage(self) -> Fault:
         """Nothing is answered until healed."""
+        ...
+
+    def tolerate(self) -> Fault:
+        """What would be invalid is stored all the same until healed."""
         ...
 
 

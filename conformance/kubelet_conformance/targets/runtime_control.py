@@ -98,15 +98,12 @@ class FakeRuntimeControl:
 
     def inject(self, plan: FaultPlan) -> Fault:
         """Let calls fail or be late from now on."""
-        if plan.delay_seconds:
-            return self._runtime.faults.delay(
-                plan.rpc, plan.delay_seconds, times=plan.times, where=lambda about: _is_about(about, plan)
-            )
         return self._runtime.faults.add(
             plan.rpc,
             Effect(plan.effect),
             code=plan.code,
             message=plan.message,
+            delay=plan.delay_seconds,
             times=plan.times,
             where=lambda about: _is_about(about, plan),
         )

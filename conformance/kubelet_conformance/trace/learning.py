@@ -29,6 +29,7 @@ from kubelet_conformance.trace.under_way import (
     execution_ends,
     listing_ends,
     nothing_is_under_way,
+    status_is_told,
 )
 from kubelet_conformance.trace.views import Exit, Stop, Termination
 
@@ -80,11 +81,12 @@ def _sandbox_stop_begins(moment: Moment) -> None:
 
 
 def _sandbox_runs(moment: Moment) -> None:
-    world, config = moment.world, moment.request(RunPodSandboxRequest).config
-    sandbox_id = moment.response(RunPodSandboxReply).pod_sandbox_id
-    if moment.sandbox is not None:
+    sandbox, config = moment.sandbox, moment.request(RunPodSandboxRequest).config
+    if sandbox is None:
+        sandbox_id = moment.response(RunPodSandboxReply).pod_sandbox_id
+        sandbox = moment.world.add_sandbox(sandbox_id, moment.pod, born=True)
+    elif sandbox.run is not moment.call:
         return
-    sandbox = world.add_sandbox(sandbox_id, moment.pod, born=True)
     sandbox.attempt = config.metadata.attempt
     sandbox.config = config
     sandbox.run = moment.call
@@ -93,12 +95,12 @@ def _sandbox_runs(moment: Moment) -> None:
 
 
 def _container_created(moment: Moment) -> None:
-    if moment.container is not None:
+    container, config = moment.container, moment.request(CreateContainerRequest).config
+    if container is None:
+        name, container_id = config.metadata.name, moment.response(CreateContainerReply).container_id
+        container = moment.world.add_container(container_id, name, moment.sandbox, moment.pod, born=True)
+    elif container.create is not moment.call:
         return
-    config = moment.request(CreateContainerRequest).config
-    name = config.metadata.name
-    container_id = moment.response(CreateContainerReply).container_id
-    container = moment.world.add_container(container_id, name, moment.sandbox, moment.pod, born=True)
     container.attempt = config.metadata.attempt
     container.config = config
     container.create = moment.call
@@ -272,7 +274,7 @@ def _pod_removed(moment: Moment) -> None:
 
 def _pod_set(moment: Moment) -> None:
     record, manifest = moment.record, moment.manifest
-    if manifest is None or not isinstance(record, PodChange):
+    if manifest is None or not isinstance(record, PodChange) or manifest.metadata.is_mirror:
         return
     if moment.replaced is not None:
         _remove(moment.replaced, moment, "removed")
@@ -363,6 +365,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "done:RemoveContainer": (call_ends, _container_removed),
     "done:ContainerStatus": (_container_status,),
     "done:ExecSync": (call_ends, execution_ends),
+    "done:Status": (status_is_told,),
     "done:ListContainers": (listing_ends, _containers_listed),
     "done:ListPodSandbox": (listing_ends, _sandboxes_listed),
     "done:ImageStatus": (image_asked,),

@@ -241,7 +241,10 @@ def _look_at_pod(moment: Moment, record: PodChange) -> None:
     world = moment.world
     if record.op == "remove":
         name = full_name(world, record.source, record.name)
-        moment.pod = world.pods.get(record.uid) or world.names.get((record.namespace or "default", name))
+        named = world.names.get((record.namespace or "default", name))
+        # What goes at the API server is no static pod, whose mirror it may be.
+        named = None if named is not None and named.static and record.source == "api" else named
+        moment.pod = world.pods.get(record.uid) or named
         return
     manifest = moment.manifest = Body(record.pod).view(Manifest)
     meta = manifest.metadata

@@ -42,6 +42,11 @@ class Metadata(_Object, frozen=True):
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
 
+    @property
+    def is_mirror(self) -> bool:
+        """It is of a mirror pod, which stands for a static pod at the API server."""
+        return bool(self.annotations) and "kubernetes.io/config.mirror" in (self.annotations or {})
+
 
 class ExecAction(_Object, frozen=True):
     command: list[str] = []

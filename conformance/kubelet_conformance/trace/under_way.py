@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply, ExecSyncRequest, StatusReply
 from kubelet_conformance.trace.views import Execution
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ __all__ = (
     "execution_ends",
     "listing_ends",
     "nothing_is_under_way",
+    "status_is_told",
 )
 
 LISTS = frozenset({"ListContainers", "ListPodSandbox"})
@@ -60,6 +61,13 @@ def call_ends(moment: Moment) -> None:
 def listing_ends(moment: Moment) -> None:
     """A listing was answered, well or by an error."""
     moment.world.node.listing_failed = moment.reply.error is not None
+
+
+def status_is_told(moment: Moment) -> None:
+    """The runtime says how it is."""
+    told = moment.response(StatusReply).status
+    conditions = told.conditions if told is not None else ()
+    moment.world.node.runtime_ready = any(one.type == "RuntimeReady" and one.status for one in conditions)
 
 
 def execution_begins(moment: Moment) -> None:

@@ -359,7 +359,10 @@ class Pod(Entity):
 class Node(Entity):
     """The node as a whole: the kubelet's lives and what belongs to no pod."""
 
-    __slots__ = ("down_t", "kubelet_up", "listed", "listing_failed", "lives", "relisted_t", "started_t")
+    __slots__ = (
+        *("down_t", "kubelet_up", "listed", "listing_failed", "lives", "relisted_t", "runtime_ready"),
+        "started_t",
+    )
 
     def __init__(self, *, born: bool) -> None:
         super().__init__(born=born)
@@ -374,3 +377,5 @@ class Node(Entity):
         """The last listing of pods or containers was answered by an error: the kubelet sees nothing new."""
         self.relisted_t: float | None = None
         """When the current kubelet's first full listing of containers was answered."""
+        self.runtime_ready = True
+        """The runtime has not said otherwise in its last Status: else the kubelet does nothing."""

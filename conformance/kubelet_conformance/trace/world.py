@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.trace.bodies import Label, PodSandboxMetadata
+from kubelet_conformance.trace.bodies import (
+    CreateContainerRequest,
+    Label,
+    PodSandboxMetadata,
+    RunPodSandboxRequest,
+)
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.readings import Readings
 from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.images import ImageKnown
+    from kubelet_conformance.trace.records import Call
 
 __all__ = ("CONTAINERS_MAX", "PODS_MAX", "RECORDS_OF_POD_MAX", "World")
 
@@ -129,7 +135,14 @@ class World:
         """The sandbox of a runtime's record; one that nobody ran in the trace has an unknown past."""
         sandbox = self.sandboxes.get(record.id)
         if sandbox is None:
-            sandbox = self._stray_sandbox(record.id, self.pod_of(record.metadata))
+            pod = self.pod_of(record.metadata)
+            running = _running(pod, record)
+            if running is None:
+                sandbox = self._stray_sandbox(record.id, pod)
+            else:
+                sandbox = self.add_sandbox(record.id, pod, born=True)
+                sandbox.run, sandbox.config = running, running.request.view(RunPodSandboxRequest).config
+                sandbox.attempt = record.metadata.attempt
         if not sandbox.born and sandbox.state == "unseen":
             sandbox.attempt = record.metadata.attempt
             if sandbox.pod is not None:
@@ -146,9 +159,14 @@ class World:
             sandbox = self.sandboxes.get(record.pod_sandbox_id)
             if sandbox is None and record.pod_sandbox_id:
                 sandbox = self._stray_sandbox(record.pod_sandbox_id, pod)
-            container = self.add_container(record.id, record.metadata.name, sandbox, pod, born=False)
+            making = _making(pod, record)
+            container = self.add_container(
+                record.id, record.metadata.name, sandbox, pod, born=making is not None
+            )
             container.attempt = record.metadata.attempt
-            if pod is not None:
+            if making is not None:
+                container.create, container.config = making, making.request.view(CreateContainerRequest).config
+            if pod is not None and making is None:
                 pod.born = False
                 pod.containers[container.name].sort(key=lambda c: (c.born, c.attempt))
         return container
@@ -209,6 +227,25 @@ class World:
 
 def _too_many(problem: str) -> BodyError:
     return BodyError(problem, "cut the trace before this line, or record fewer pods")
+
+
+def _running(pod: Pod | None, record: SandboxRecord) -> Call | None:
+    """The RunPodSandbox that runs this sandbox and has not been answered yet, if there is one."""
+    for call in pod.calls_open.values() if pod is not None else ():
+        asked = call.rpc == "RunPodSandbox" and call.request.view(RunPodSandboxRequest)
+        if asked and asked.config.metadata == record.metadata:
+            return call
+    return None
+
+
+def _making(pod: Pod | None, record: ContainerRecord) -> Call | None:
+    """The CreateContainer that makes this container and has not been answered yet, if there is one."""
+    for call in pod.calls_open.values() if pod is not None else ():
+        if call.rpc == "CreateContainer":
+            asked = call.request.view(CreateContainerRequest)
+            if asked.config.metadata == record.metadata and asked.pod_sandbox_id == record.pod_sandbox_id:
+                return call
+    return None
 
 
 def _pod_in_labels(labels: dict[str, str]) -> PodSandboxMetadata:

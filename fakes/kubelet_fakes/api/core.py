@@ -63,6 +63,8 @@ class ApiCore(Client):
     ) -> None:
         self.on_change: list[Callable[[Change], None]] = []
         """Each hears of every change, after it happened and before any watch delivers it."""
+        self.tolerant = False
+        """Objects that are invalid are stored all the same, as an older server or etcd may have them."""
         self._now_ns = now_ns
         self._new_uid = new_uid or numbered_uids()
         self._pod_generations = pod_generations
@@ -253,7 +255,7 @@ class ApiCore(Client):
         return self._write(MODIFIED, kind, request, new, old)
 
     def _refuse(self, kind: Resource, name: str, errors: list[FieldError]) -> None:
-        if errors:
+        if errors and not self.tolerant:
             raise invalid(kind.kind, name, errors)
 
     def _write(

@@ -10,8 +10,8 @@ _FIRST, _LAST = 2, 0xFFFE
 class Addresses:
     """A network of some 65 000 addresses, `network` being the first two parts of each, such as `10.88`.
 
-    While `given` is set every new owner gets that text instead of an address, and nothing if it is empty: what
-    a broken network plugin does.
+    While `given` is set every new owner gets that text instead of an address, and nothing if it is empty, as
+    from a broken network plugin.
     """
 
     def __init__(self, network: str, *, dual_stack: bool = False) -> None:

@@ -1,0 +1,290 @@
+"""ADMIT: pods that the node refuses, and what must never become of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, deleted, event, kubelet, pod_set, status
+from kubelet_conformance.contracts.fresh import REJECTIONS, Fresh, can_start, fresh_pod, host_ports
+from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.situations import (
+    API_DELETE,
+    END,
+    FAULT,
+    TERMINATION_ASKED,
+    of,
+    pod_of_write,
+    starts_or_creates,
+)
+from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
+from kubelet_conformance.trace.records import Event, PodChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.manifests import PodStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+_LATER = frozenset({"DeadlineExceeded", "Preempting", "Terminated", "NodeLost", "NodeAffinity"})
+"""Reasons that may also end a pod that was admitted."""
+_STATUS_BATCH = 10.0
+"""How often the kubelet sends again what the API server has missed (status_manager.go)."""
+
+
+class _Work:
+    """What was called for a pod, and which Warning events it got, in its first life."""
+
+    def __init__(self) -> None:
+        self.call_seq = 0
+        self.warned: dict[str, int] = {}
+
+
+def _rejects(m: Moment, new: PodStatus | None) -> bool:
+    """This status refuses the pod: it is the first terminal one of a pod that was never started."""
+    pod = m.pod
+    if pod is None or new is None or new.phase != "Failed" or not new.reason or not pod.born or pod.finished:
+        return False
+    return not pod.sandboxes and pod.deleted_t is None and _is_a_refusal(new.reason)
+
+
+def _is_a_refusal(reason: str) -> bool:
+    return reason in REJECTIONS or reason.startswith("OutOf")
+
+
+@contract("ADMIT-01", on=pod_set(), needs=(CRI, PODS, STATUS))
+def update_is_not_admitted_again(m: Moment) -> Findings:
+    """A pod that has been admitted is not refused for a later change of its manifest."""
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or not pod.born or pod.termination is not None or pod.finished:
+        return None
+    if manifest.metadata.deletion_timestamp is not None or pod.manifest == manifest or not m.node.kubelet_up:
+        return None
+    if not any(c.state == "running" for c in pod.every_container()):
+        return None
+    refused = status().where(_fails_for, "it is refused")
+    return answered(
+        by=END.either(TERMINATION_ASKED.where(of(pod)), kubelet("killed", "stopped")),
+        unless=FAULT,
+        not_before=refused.where(of(pod)),
+        whole_node=True,
+        text=f"pod {pod.name}, which was changed, is not refused",
+    )
+
+
+def _fails_for(m: Moment) -> bool:
+    now = m.status
+    refusal = now is not None and now.phase == "Failed" and _is_a_refusal(now.reason)
+    return refusal and now is not None and now.reason not in _LATER | {"Evicted"}
+
+
+@contract("ADMIT-02", on=status(), needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="told")
+def refused_pod_is_told_and_left_alone(m: Moment) -> Iterator[Finding]:
+    """A pod that the node refuses gets a Warning event with the reason and a status with phase Failed, the
+    same reason and a message; nothing of it is ever started.
+    """
+    pod, now = m.pod, m.status
+    if pod is None or now is None or not _rejects(m, now):
+        return
+    warned = pod.note(_Work).warned
+    if now.reason not in warned:
+        yield broken(
+            f"pod {pod.name} is refused with {now.reason}, and no Warning event says so", pod.set_seq
+        )
+    if not now.message.startswith("Pod"):
+        yield broken(f"the message {now.message[:60]!r} does not say that the pod was rejected", pod.set_seq)
+    yield answered(
+        by=END.either(deleted().where(of(pod))),
+        not_before=starts_or_creates().where(of(pod)),
+        whole_node=True,
+        text=f"nothing of {pod.name}, which was refused, is started",
+    )
+
+
+@refused_pod_is_told_and_left_alone.clause("for-ever", on=status())
+def refused_pod_stays_refused(m: Moment) -> Findings:
+    """It stays Failed, with that reason."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or pod.status is None or pod.sandboxes or not pod.born:
+        return None
+    old = pod.status
+    if old.phase != "Failed" or not _is_a_refusal(old.reason):
+        return None
+    if (now.phase, now.reason) != (old.phase, old.reason):
+        return broken(f"{old.phase} ({old.reason}) became {now.phase} ({now.reason})", pod.status_seq)
+    return KEPT
+
+
+@refused_pod_is_told_and_left_alone.remember(on=event(*sorted(REJECTIONS)))
+def _warning_is_sent(m: Moment) -> None:
+    """Take Warning events in."""
+    if m.pod is not None and isinstance(m.record, Event) and m.record.type == "Warning":
+        m.pod.note(_Work).warned[m.record.reason] = m.seq
+
+
+@contract("ADMIT-03", on=status(), needs=(CRI, PODS, EVERY_STATUS))
+def refusals_have_known_reasons(m: Moment) -> Findings:
+    """A pod that fails without ever having been started has one of the reasons of the admission handlers."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or now.phase != "Failed" or pod.finished or not pod.born or pod.sandboxes:
+        return None
+    if pod.termination is not None or pod.static or pod.note(_Work).call_seq:
+        return None
+    if _is_a_refusal(now.reason) or now.reason in _LATER:
+        return KEPT
+    return broken(f"pod {pod.name} was never started and is Failed with reason {now.reason!r}", pod.set_seq)
+
+
+@refusals_have_known_reasons.remember(on=call("RunPodSandbox"))
+def _sandbox_is_tried(m: Moment) -> None:
+    """Take in that the pod was admitted."""
+    if m.pod is not None:
+        m.pod.note(_Work).call_seq = m.seq
+
+
+def _taken_by(m: Moment, *, leaving: bool) -> Pod | None:
+    """An API pod that holds a host port that the manifest asks for: one that runs, or one that is deleted."""
+    wanted = host_ports(m)
+    if not wanted:
+        return None
+    for pod in m.world.pods.values():
+        if pod.spec is None or not pod.wanted or pod is m.pod or (pod.termination is not None) is not leaving:
+            continue
+        if not any(c.state == "running" and c.born for c in pod.every_container()):
+            continue
+        ports = {(p.protocol, p.host_port) for one in pod.spec.containers for p in one.ports or ()}
+        if ports & wanted:
+            return pod
+    return None
+
+
+def _is_refused(pod: Fresh, holder: Pod) -> Finding:
+    def is_its_refusal(n: Moment) -> bool:
+        return n.status is not None and n.status.phase == "Failed" and pod.is_about(n)
+
+    return answered(
+        by=status().where(is_its_refusal, "it fails"),
+        within=REACTION,
+        unless=FAULT.either(TERMINATION_ASKED.where(pod.is_about)),
+        not_before=call("RunPodSandbox").where(pod.asked),
+        whole_node=True,
+        text=f"pod {pod.name}, whose host port {holder.name} has, is refused",
+    )
+
+
+def _asks_for_a_port(m: Moment) -> Fresh | None:
+    pod = fresh_pod(m)
+    if pod is None or pod.source != "api" or not can_start(m, pod) or not isinstance(m.record, PodChange):
+        return None
+    # Pods may share a port on different addresses.
+    return None if b'"hostIP"' in bytes(m.record.pod) else pod
+
+
+@contract("ADMIT-04", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.22"))
+def leaving_pod_still_counts(m: Moment) -> Findings:
+    """A pod that is being deleted holds what it has until its containers have ended."""
+    pod, holder = _asks_for_a_port(m), _taken_by(m, leaving=True)
+    if pod is None or holder is None or holder.termination is None or holder.termination.cause != "deleted":
+        return None
+    return _is_refused(pod, holder)
+
+
+@leaving_pod_still_counts.remember(on=OUTSIDE)
+def _reach_1(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("ADMIT-06", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
+def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
+    """Of two pods that want one host port the newer is refused."""
+    pod, holder = _asks_for_a_port(m), _taken_by(m, leaving=False)
+    return None if pod is None or holder is None else _is_refused(pod, holder)
+
+
+@newer_pod_does_not_get_the_port.remember(on=OUTSIDE)
+def _reach_2(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("ADMIT-10", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
+def refused_pod_can_be_deleted(m: Moment) -> Findings:
+    """A pod that was refused and is then deleted is deleted for good."""
+    return _is_finalized(m)
+
+
+@refused_pod_can_be_deleted.remember(on=OUTSIDE)
+def _reach_3(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+def _is_finalized(m: Moment) -> Findings:
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or pod.termination is not None or pod.sandboxes or not pod.born:
+        return None
+    if manifest.metadata.deletion_timestamp is None or pod.status is None or pod.status.phase != "Failed":
+        return None
+    if not _is_a_refusal(pod.status.reason) or not m.node.kubelet_up or outside(m).api_away_t is not None:
+        return None
+    return answered(
+        by=deleted().either(API_DELETE).where(lambda n: n.pod is pod or pod_of_write(n) is pod),
+        within=HOUSEKEEPING + RETRY + _STATUS_BATCH + REACTION,
+        unless=FAULT,
+        whole_node=True,
+        text=f"pod {pod.name}, which was refused, is deleted for good",
+    )
+
+
+@contract("WORK-34", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
+def refused_pod_is_finalized(m: Moment) -> Findings:
+    """A pod that was refused at admission and is deleted later is finalized, with grace 0."""
+    return _is_finalized(m)
+
+
+@refused_pod_is_finalized.clause("grace", on=API_DELETE)
+def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
+    """The kubelet's own deletion has grace 0."""
+    pod = pod_of_write(m)
+    if pod is None or pod.static or pod.sandboxes or pod.status is None or pod.status.phase != "Failed":
+        return None
+    if not _is_a_refusal(pod.status.reason):
+        return None
+    grace = getattr(m.record, "grace", None)
+    return KEPT if grace == 0 else broken(f"pod {pod.name} is deleted with grace {grace}, expected 0")
+
+
+@refused_pod_is_finalized.remember(on=OUTSIDE)
+def _reach_4(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("ADMIT-11", on=status(), needs=(CRI, PODS, STATUS))
+def admission_comes_first(m: Moment) -> Findings:
+    """Nothing is asked of the runtime for a pod before it is admitted: one that is refused left no call."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or now.phase != "Failed" or pod.finished or not pod.born:
+        return None
+    if not _is_a_refusal(now.reason) or now.reason in _LATER | {"Evicted", "NodeShutdown"}:
+        return None
+    if pod.set_t is None or m.node.started_t is None or pod.set_t < m.node.started_t:
+        return None
+    seq = pod.note(_Work).call_seq
+    return (
+        broken(f"{now.reason}: pod {pod.name} is refused after its sandbox was asked for", seq)
+        if seq
+        else KEPT
+    )
+
+
+@admission_comes_first.remember(on=call("RunPodSandbox"))
+def _sandbox_is_asked_for(m: Moment) -> None:
+    """Take in that the pod was admitted."""
+    if m.pod is not None:
+        m.pod.note(_Work).call_seq = m.seq

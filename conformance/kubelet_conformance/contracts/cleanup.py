@@ -1,0 +1,88 @@
+"""CLEANUP: what the kubelet's housekeeping may kill, when, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import call, deleted, status
+from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
+from kubelet_conformance.contracts.situations import END, known_to_kubelet, of
+from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+
+_MAKES = call("RunPodSandbox", "CreateContainer", "StartContainer")
+
+
+@contract("CLEANUP-06", on=LISTING_FAILED, needs=(CRI, PODS))
+def failed_listing_ends_housekeeping(m: Moment) -> Findings:
+    """As long as listings fail, housekeeping kills nothing that nobody wants."""
+    if not m.node.kubelet_up or not _orphans(m):
+        return None
+    return answered(
+        by=LISTED,
+        not_before=call("StopContainer").where(_kills_an_orphan),
+        whole_node=True,
+        text="a listing succeeds",
+    )
+
+
+def _orphans(m: Moment) -> bool:
+    every = m.world.containers.values()
+    return any(c.state == "running" and c.pod and not known_to_kubelet(c.pod, m.node) for c in every)
+
+
+def _kills_an_orphan(m: Moment) -> bool:
+    container, pod = m.container, m.pod
+    if container is None or pod is None or container.state != "running" or container.stops:
+        return False
+    return not known_to_kubelet(pod, m.node)
+
+
+@contract("CLEANUP-07", on=status(), needs=(CRI, PODS, STATUS))
+def finished_pod_is_not_run_again(m: Moment) -> Findings:
+    """A pod whose phase is terminal is neither synced nor started again."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or not now.terminal or pod.finished or not pod.born or pod.static:
+        return None
+    return answered(
+        by=END.either(deleted().where(of(pod))),
+        not_before=_MAKES.where(of(pod)),
+        whole_node=True,
+        text=f"nothing of {pod.name}, which is {now.phase}, is started again",
+    )
+
+
+@contract("CLEANUP-08", on=call("StopContainer"), needs=(CRI, PODS), clause="not-early")
+def orphans_are_not_killed_at_once(m: Moment) -> Findings:
+    """A kubelet that starts kills what nobody wants at its first housekeeping, 2 s after its start at the
+    earliest; the sandbox is stopped after the containers.
+    """
+    pod, container, started = m.pod, m.container, m.node.started_t
+    if pod is None or container is None or started is None or known_to_kubelet(pod, m.node):
+        return None
+    if container.state != "running" or container.stops or container.started_t is None:
+        return None
+    if m.t - started < HOUSEKEEPING - SAME_MOMENT:
+        return broken(f"{pod.name}, which nobody wants, is killed {m.t - started:.1f} s after the start")
+    return KEPT
+
+
+@orphans_are_not_killed_at_once.clause("order", on=call("StopPodSandbox"))
+def orphans_sandbox_is_stopped_last(m: Moment) -> Findings:
+    """Its containers have been stopped before."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or m.node.started_t is None or known_to_kubelet(pod, m.node):
+        return None
+    if sandbox.state != "ready" or sandbox.stops or not sandbox.born:
+        return None
+    for container in sandbox.containers.values():
+        if container.state == "running" and not container.stops:
+            return broken(
+                f"the sandbox of {pod.name} is stopped before {container.name}", container.started_seq
+            )
+    return KEPT if sandbox.containers else None

@@ -1,0 +1,364 @@
+"""CONFIG: what the kubelet makes of the pods that its sources send, one snapshot after another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import (
+    Pattern,
+    call,
+    deleted,
+    done,
+    failed,
+    pod_set,
+    pod_unset,
+)
+from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, is_mirror, starts
+from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.situations import (
+    API_DELETE,
+    END,
+    FAULT,
+    TERMINATION_ASKED,
+    about,
+    of,
+)
+from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sandbox_asked, sent_static
+from kubelet_conformance.contracts.timing import (
+    FILE_POLL,
+    REACTION,
+    RETRY,
+    RETRY_SLACK,
+    SAME_MOMENT,
+)
+from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.records import PodChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+Json = dict[str, Any]
+_HTTP_OR_FILE = {"http": FILE_POLL + REACTION, "file": REACTION}
+"""Within what a change at a source of static pods is noticed."""
+
+
+def _record(m: Moment) -> PodChange | None:
+    return m.record if isinstance(m.record, PodChange) else None
+
+
+@contract("CONFIG-01", on=pod_set(), needs=(CRI, PODS))
+def sources_do_not_displace_each_other(m: Moment) -> Findings:
+    """Pods of two sources that have the same name are two pods: both are started."""
+    pod = fresh_pod(m)
+    other = m.world.names.get((pod.namespace, pod.name)) if pod is not None else None
+    if pod is None or other is None or not other.wanted or other.uid == pod.uid or not other.uid:
+        return None
+    if (other.source == "api") is (pod.source == "api") or not can_start(m, pod) or host_ports(m):
+        return None
+    if m.pod is other:
+        return None
+    uid = other.uid
+    beside = Fresh(pod.uid, pod.namespace, pod.name, pod.source)
+    return answered(
+        by=call("RunPodSandbox").where(beside.asked).where(_has_another_uid(uid)),
+        within=_HTTP_OR_FILE.get(pod.source, REACTION),
+        unless=FAULT.either(TERMINATION_ASKED),
+        whole_node=True,
+        text=f"pod {pod.name} of source {pod.source} is started beside the other",
+    )
+
+
+def _has_another_uid(uid: str) -> Predicate:
+    return lambda m: sandbox_asked(m).metadata.uid != uid
+
+
+@sources_do_not_displace_each_other.remember(on=OUTSIDE)
+def _reach_1(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+class _Ports:
+    """Static pods that have just been removed from a source: when, from which, and their host ports."""
+
+    def __init__(self) -> None:
+        self.t = float("-inf")
+        self.source = ""
+        self.ports: frozenset[tuple[str, int]] = frozenset()
+        self.seq = 0
+
+
+@contract("CONFIG-03", on=pod_set(), needs=(CRI, PODS))
+def removals_come_before_additions(m: Moment) -> Findings:
+    """Of one snapshot removals are taken first: a new pod gets the host port of the one that it drops."""
+    pod, record, left = fresh_pod(m), _record(m), m.node.note(_Ports)
+    if pod is None or record is None or record.source not in _HTTP_OR_FILE:
+        return None
+    if left.source != record.source or m.t - left.t > SAME_MOMENT or not host_ports(m) & left.ports:
+        return None
+    if not can_start(m, pod):
+        return None
+    return starts(pod, _HTTP_OR_FILE[pod.source], f"pod {pod.name} is admitted in place of the one removed")
+
+
+@removals_come_before_additions.remember(on=pod_unset().either(OUTSIDE))
+def _removal_is_sent(m: Moment) -> None:
+    """Take removals in, and what can be reached."""
+    outside(m)
+    record, pod = _record(m), m.pod
+    if record is None or pod is None or pod.spec is None or not pod.static:
+        return
+    left = m.node.note(_Ports)
+    if m.t - left.t > SAME_MOMENT or left.source != record.source:
+        left.ports = frozenset()
+    ports = [port for one in pod.spec.containers for port in one.ports or ()]
+    left.t, left.source, left.seq = m.t, record.source, m.seq
+    left.ports |= {(port.protocol, port.host_port) for port in ports if port.host_port}
+
+
+class _Removed:
+    """The latest removal from a source of static pods."""
+
+    def __init__(self) -> None:
+        self.t = float("-inf")
+        self.seq = 0
+        self.source = ""
+
+
+@contract("CONFIG-04", on=pod_unset(), needs=(CRI, PODS), clause="killed")
+def pod_that_left_its_source_is_killed(m: Moment) -> Iterator[Finding]:
+    """A pod that is missing from its source's next snapshot is killed, and no pod of another source is."""
+    pod, known = m.pod, outside(m)
+    if sent_static(m) is None or pod is None or not pod.static or not pod.born or not kubelet_works(m):
+        return
+    if known.api_away_t is not None or known.down_since(m.t) is not None:
+        return
+    for container in pod.every_container():
+        if container.state == "running" and container.born and not container.stopping:
+            yield answered(
+                by=call("StopContainer", "ExecSync").where(about(container)).either(_sandbox_stop(pod)),
+                within=FILE_POLL + REACTION,
+                unless=FAULT.either(pod_set().where(_names(pod))),
+                whole_node=True,
+                text=f"container {container.name} of {pod.name}, which left its source, is stopped",
+            )
+
+
+def _sandbox_stop(pod: Pod) -> Pattern:
+    return call("StopPodSandbox").where(of(pod))
+
+
+def _names(pod: Pod) -> Predicate:
+    return lambda m: sent_static(m) == (pod.namespace, pod.name)
+
+
+@pod_that_left_its_source_is_killed.clause("others", on=call("StopContainer"))
+def pods_of_other_sources_stay(m: Moment) -> Findings:
+    """No pod of another source is touched."""
+    removed, pod = m.node.note(_Removed), m.pod
+    if pod is None or m.t - removed.t > FILE_POLL + REACTION or pod.source == removed.source:
+        return None
+    if explained(m):
+        return None
+    return to_be_explained(f"there is a reason to stop {pod.name}, another pod having left another source,")
+
+
+@pod_that_left_its_source_is_killed.remember(on=pod_unset().either(OUTSIDE))
+def _departure_is_sent(m: Moment) -> None:
+    """Take removals in, and what can be reached."""
+    outside(m)
+    record = _record(m)
+    if record is not None and record.source in _HTTP_OR_FILE:
+        removed = m.node.note(_Removed)
+        removed.t, removed.seq, removed.source = m.t, m.seq, record.source
+
+
+class _Sent:
+    """What of each API pod's manifest means something, by UID."""
+
+    def __init__(self) -> None:
+        self.by_uid: dict[str, Json] = {}
+        self.changed = ""
+        """What the latest record has changed: `nothing`, `something`, or empty where it is not known."""
+        self.seq = 0
+
+
+def _meaningful(pod: Json) -> Json:
+    meta: Json = pod.get("metadata") or {}
+    annotations: dict[str, str] = meta.get("annotations") or {}
+    return {
+        "spec": pod.get("spec"),
+        "labels": meta.get("labels") or {},
+        "deletion": (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")),
+        "annotations": {
+            key: v for key, v in annotations.items() if not key.startswith("kubernetes.io/config.")
+        },
+    }
+
+
+def _changed(m: Moment) -> str:
+    """Take a manifest in (call it for every moment of pod_set() and deleted()), and say what it changed."""
+    sent, record = m.node.note(_Sent), _record(m)
+    if sent.seq == m.seq:
+        return sent.changed
+    sent.seq, sent.changed = m.seq, ""
+    if record is None or m.manifest is None:
+        sent.by_uid.pop(getattr(m.record, "uid", ""), None)
+    elif record.source == "api" and m.manifest.metadata.uid:
+        uid, new = m.manifest.metadata.uid, _meaningful(msgspec.json.decode(record.pod))
+        old = sent.by_uid.get(uid)
+        sent.changed = "" if old is None else "nothing" if old == new else "something"
+        sent.by_uid[uid] = new
+    return sent.changed
+
+
+class _Failure:
+    """The latest RunPodSandbox that failed, nothing else having happened to the pod since."""
+
+    def __init__(self) -> None:
+        self.t: float | None = None
+        self.seq = 0
+
+
+_RETRY_LEAST = 10.0
+"""A failed sync is not repeated earlier of itself (kubelet.go backOffPeriod)."""
+_WHILE = 2.0
+"""A change that wakes the worker does so within this, and one that does not is told apart by it."""
+
+
+@contract("CONFIG-05", on=pod_set(), needs=(CRI, PODS), clause="nothing")
+def only_meaningful_changes_count(m: Moment) -> Findings:
+    """A manifest that differs in spec, labels, annotations or deletion is taken up at once; one that differs
+    only in its status, or in nothing, causes no sync.
+    """
+    change, pod = _changed(m), m.pod
+    if change != "nothing" or pod is None or pod.termination is not None or not m.node.kubelet_up:
+        return None
+    failure = pod.note(_Failure)
+    if failure.t is None or m.t + _WHILE > failure.t + _RETRY_LEAST or worker_waits(pod):
+        return None
+    if pod.spec is None or pod.spec.readiness_gates or outside(m).down_since(m.t) is not None:
+        return None
+    begun = m.t
+    return answered(
+        by=call("ListContainers", "Status").where(lambda n: n.t - begun > _WHILE).either(END),
+        not_before=call("RunPodSandbox").where(of(pod)),
+        unless=FAULT.either(pod_set().where(of(pod))),
+        whole_node=True,
+        text=f"{_WHILE:g} s pass without a sync of {pod.name}",
+    )
+
+
+def worker_waits(pod: Pod) -> bool:
+    """A call for the pod is under way."""
+    return bool(pod.calls_open)
+
+
+@only_meaningful_changes_count.clause("something", on=pod_set())
+def meaningful_change_is_taken_up(m: Moment) -> Findings:
+    """A change that means something wakes a worker that waits for its retry."""
+    change, pod = _changed(m), m.pod
+    if change != "something" or pod is None or pod.termination is not None or is_mirror(m):
+        return None
+    if pod.note(_Failure).t is None or worker_waits(pod) or outside(m).api_away_t is not None:
+        return None
+    if m.manifest is None or m.manifest.metadata.deletion_timestamp or not kubelet_works(m):
+        return None
+    if outside(m).down_since(m.t) is not None or outside(m).network_bad_t is not None:
+        return None
+    return answered(
+        by=call("RunPodSandbox").where(of(pod)),
+        within=REACTION,
+        unless=FAULT.either(TERMINATION_ASKED),
+        whole_node=True,
+        text=f"the sandbox of {pod.name} is tried again after the change",
+    )
+
+
+@only_meaningful_changes_count.remember(
+    on=OUTSIDE.either(
+        failed("RunPodSandbox"),
+        done("RunPodSandbox"),
+        call("RunPodSandbox", "StopPodSandbox"),
+        pod_set(),
+        deleted(),
+        pod_unset(),
+    )
+)
+def _sync_fails(m: Moment) -> None:
+    """Take manifests, failures and what can be reached in."""
+    outside(m)
+    _changed(m)
+    if m.pod is None:
+        return
+    failure, key = m.pod.note(_Failure), m.keys[0]
+    if key == "failed:RunPodSandbox" and m.pod.born and not m.pod.sandboxes:
+        failure.t, failure.seq = m.t, m.seq
+    elif not key.startswith("pod:"):
+        failure.t = None
+
+
+@contract("CONFIG-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def first_seen_stays(m: Moment) -> Findings:
+    """The time at which a kubelet first saw a pod stays the same, however often the pod is sent again."""
+    pod = m.pod
+    old = pod.sandbox if pod is not None else None
+    if pod is None or old is None or old.config is None or old.ready_t is None:
+        return None
+    if m.node.started_t is None or old.ready_t < m.node.started_t or not pod.born:
+        return None
+    before, now = old.config.annotations.get(SEEN), sandbox_asked(m).annotations.get(SEEN)
+    if before != now:
+        return broken(f"{SEEN} is {now}, and was {before}", old.run.seq if old.run else None)
+    return KEPT
+
+
+@contract("CONFIG-08", on=pod_set(), needs=(CRI, PODS), clause="gone")
+def pod_that_comes_deleted_is_not_started(m: Moment) -> Findings:
+    """A pod that is first seen on its way out is not started: its object is deleted for good."""
+    record, manifest = _record(m), m.manifest
+    if record is None or manifest is None or m.pod is not None or record.source != "api" or is_mirror(m):
+        return None
+    uid = manifest.metadata.uid
+    if manifest.metadata.deletion_timestamp is None or not kubelet_works(m) or not m.world.past_known:
+        return None
+    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+        return None
+
+    def is_gone(n: Moment) -> bool:
+        return getattr(n.record, "uid", "") == uid or (n.pod is not None and n.pod.uid == uid)
+
+    return answered(
+        by=deleted().either(API_DELETE).where(is_gone),
+        within=RETRY + RETRY_SLACK,
+        not_before=call("RunPodSandbox").where(lambda n: sandbox_asked(n).metadata.uid == uid),
+        unless=FAULT,
+        whole_node=True,
+        text=f"pod {manifest.metadata.name}, which came deleted, is deleted for good",
+    )
+
+
+@pod_that_comes_deleted_is_not_started.clause("not-run", on=call("RunPodSandbox"))
+def deleted_pod_gets_no_sandbox(m: Moment) -> Findings:
+    """It gets no sandbox, even if the kubelet was down when it came."""
+    pod = m.pod
+    if pod is None or pod.termination is None or pod.set_t is None or pod.sandboxes or not m.world.past_known:
+        return None
+    if pod.termination.seq != pod.set_seq or pod.source != "api":
+        return None
+    return broken(f"a sandbox is run for {pod.name}, which came deleted", pod.set_seq)
+
+
+@pod_that_comes_deleted_is_not_started.remember(on=OUTSIDE)
+def _reach_2(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)

@@ -1,0 +1,144 @@
+"""DEADLINE: pods that may run only so long."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import call, kubelet, status
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
+from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, ROUNDING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Answered, Finding, Findings
+    from kubelet_conformance.trace.manifests import PodStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+_EXCEEDED = "DeadlineExceeded"
+
+
+@lru_cache(maxsize=1024)
+def _seconds(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
+
+
+def _deadline(m: Moment, pod: Pod, told: PodStatus | None) -> float | None:
+    """When the pod's time is over, on the trace's clock; None where that is not known."""
+    spec, zero = pod.spec, m.header.started
+    if (
+        spec is None
+        or spec.active_deadline_seconds is None
+        or told is None
+        or not told.start_time
+        or not zero
+    ):
+        return None
+    began, origin = _seconds(told.start_time), _seconds(zero)
+    if began is None or origin is None:
+        return None
+    return began - origin + spec.active_deadline_seconds
+
+
+class _Watched:
+    """The deadline that a kubelet's life has been held to."""
+
+    def __init__(self) -> None:
+        self.deadline: float | None = None
+        self.life = -1
+
+
+def _to_watch(pod: Pod) -> bool:
+    runs = any(c.state == "running" for c in pod.every_container())
+    return pod.born and pod.wanted and pod.termination is None and not pod.finished and runs
+
+
+def _is_ended(m: Moment, pod: Pod, deadline: float, slack: float) -> Answered:
+    ends = call("StopContainer", "ExecSync", "StopPodSandbox").where(lambda n: n.t >= deadline - ROUNDING)
+    other = status().where(lambda n: n.status is not None and n.status.terminal)
+    return answered(
+        by=ends.where(of(pod)),
+        within=max(deadline + ROUNDING - m.t, 0.0) + slack,
+        unless=other.either(TERMINATION_ASKED, call("RunPodSandbox")).where(of(pod)).either(FAULT),
+        whole_node=True,
+        text=f"pod {pod.name} is ended, whose time was over at {deadline:.1f} s,",
+    )
+
+
+@contract("DEADLINE-01", on=status(), needs=(CRI, PODS, STATUS), clause="ended")
+def pod_ends_at_its_deadline(m: Moment) -> Findings:
+    """A pod is terminated as soon as activeDeadlineSeconds have passed since its startTime, and is Failed
+    with reason DeadlineExceeded then, and not earlier.
+    """
+    pod = m.pod
+    deadline = _deadline(m, pod, m.status) if pod is not None else None
+    if pod is None or deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
+        return None
+    watched = pod.note(_Watched)
+    if watched.deadline == deadline and watched.life == m.node.lives:
+        return None
+    watched.deadline, watched.life = deadline, m.node.lives
+    return _is_ended(m, pod, deadline, REACTION)
+
+
+@pod_ends_at_its_deadline.clause("not-before", on=status())
+def deadline_is_not_early(m: Moment) -> Findings:
+    """The status says so no earlier."""
+    pod, now = m.pod, m.status
+    deadline = _deadline(m, pod, now) if pod is not None else None
+    if pod is None or now is None or deadline is None or now.reason != _EXCEEDED:
+        return None
+    if m.t < deadline - ROUNDING:
+        return broken(f"the pod is {_EXCEEDED} at {m.t:.1f} s, its time is over at {deadline:.1f} s")
+    return KEPT if now.phase == "Failed" or any(c.state == "running" for c in pod.every_container()) else None
+
+
+@contract("DEADLINE-02", on=kubelet("started"), needs=(CRI, PODS, STATUS))
+def restart_does_not_move_the_deadline(m: Moment) -> Iterator[Finding]:
+    """A kubelet that starts again ends a pod when its time is over, counted from its first startTime."""
+    for pod in list(m.world.pods.values()):
+        deadline = _deadline(m, pod, pod.status)
+        if deadline is not None and _to_watch(pod):
+            yield _is_ended(m, pod, max(deadline, m.t), KUBELET_START)
+
+
+@restart_does_not_move_the_deadline.clause("same", on=status())
+def start_time_stays(m: Moment) -> Findings:
+    """The startTime stays what it was."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or pod.status is None or pod.spec is None or pod.static:
+        return None
+    if pod.spec.active_deadline_seconds is None or not pod.status.start_time or not now.start_time:
+        return None
+    if now.start_time != pod.status.start_time:
+        return broken(f"startTime is {now.start_time}, and was {pod.status.start_time}", pod.status_seq)
+    again = pod.status_t is not None and m.node.started_t is not None and pod.status_t < m.node.started_t
+    return KEPT if again else None
+
+
+@contract("INIT-19", on=status(), needs=(CRI, PODS, STATUS))
+def deadline_includes_init_containers(m: Moment) -> Findings:
+    """The time that init containers take counts: a pod whose init containers still run is ended too."""
+    pod = m.pod
+    deadline = _deadline(m, pod, m.status) if pod is not None else None
+    if pod is None or deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
+        return None
+    if not any(c.state == "running" for c in pod.of_kind("init")):
+        return None
+    watched = pod.note(_WatchedInit)
+    if watched.deadline == deadline and watched.life == m.node.lives:
+        return None
+    watched.deadline, watched.life = deadline, m.node.lives
+    return _is_ended(m, pod, deadline, REACTION)
+
+
+class _WatchedInit(_Watched):
+    """The same, as long as init containers run."""

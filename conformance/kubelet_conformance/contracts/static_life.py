@@ -1,0 +1,244 @@
+"""STATIC: when a static pod starts, what it waits for, and how it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, done, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, is_mirror, starts
+from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.situations import END, FAULT, about, of
+from kubelet_conformance.contracts.static_names import (
+    FullName,
+    is_static,
+    kubelet_works,
+    sandbox_asked,
+    sent_static,
+)
+from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
+from kubelet_conformance.trace.bodies import CreateContainerRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+
+@contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")
+def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
+    """A manifest that goes, or cannot be read any more, ends its own pod in 20 s and disturbs no other."""
+    gone = sent_static(m)
+    if gone is None or not m.node.kubelet_up:
+        return None
+    others = [pod for pod in m.world.names.values() if pod.static and pod.wanted and pod is not m.pod]
+    if not any(c.state == "running" for pod in others for c in pod.every_container()):
+        return None
+    begun = m.t
+
+    def is_disturbed(n: Moment) -> bool:
+        pod, sandbox = n.pod, n.sandbox
+        if pod is None or not pod.static or not pod.wanted or pod.termination is not None or pod.finished:
+            return False
+        return pod in others and bool(sandbox and sandbox.state == "ready") and not pod.note(_Trouble).seen
+
+    return answered(
+        by=call("Status", "ListContainers").either(END).where(lambda n: n.t - begun > FILE_POLL + REACTION),
+        not_before=call("StopPodSandbox").where(is_disturbed),
+        unless=FAULT,
+        whole_node=True,
+        text=f"{FILE_POLL + REACTION:g} s pass",
+    )
+
+
+class _Trouble:
+    """A container of the pod has ended, or failed a probe: it may come to its own end."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+
+@bad_manifest_disturbs_no_other.remember(on=done("ContainerStatus").where(lambda m: not m.reply.same))
+def _containers_are_told(m: Moment) -> None:
+    """Take in that a container has ended."""
+    if m.pod is not None and m.container is not None and m.exit is not None:
+        m.pod.note(_Trouble).seen = True
+
+
+@bad_manifest_disturbs_no_other.clause("goes", on=pod_unset())
+def pod_of_a_bad_manifest_goes(m: Moment) -> Iterator[Finding]:
+    """Its own pod is killed."""
+    yield from _is_killed(m)
+
+
+def _is_killed(m: Moment) -> Iterator[Finding]:
+    pod = m.pod
+    if sent_static(m) is None or pod is None or not pod.static or not pod.born or not kubelet_works(m):
+        return
+    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+        return
+    for container in pod.every_container():
+        if container.state == "running" and container.born and not container.stopping:
+            kills = call("StopContainer", "ExecSync").where(about(container))
+            yield answered(
+                by=kills.either(call("StopPodSandbox").where(of(pod))),
+                within=FILE_POLL + REACTION,
+                unless=FAULT.either(pod_set().where(_is_of(pod))),
+                whole_node=True,
+                text=f"container {container.name} of static pod {pod.name} is stopped",
+            )
+
+
+def _is_of(pod: Pod) -> Any:  # noqa: ANN401 - a predicate
+    return lambda m: sent_static(m) == (pod.namespace, pod.name)
+
+
+@bad_manifest_disturbs_no_other.remember(on=OUTSIDE)
+def _reach_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("STATIC-09", on=pod_set(), needs=(CRI, PODS))
+def manifest_is_noticed_at_once(m: Moment) -> Findings:
+    """A manifest that appears in the folder is noticed at once, not at the next listing of the folder."""
+    pod = fresh_pod(m)
+    if pod is None or pod.source != "file" or not can_start(m, pod) or host_ports(m):
+        return None
+    return starts(pod, REACTION, f"static pod {pod.name} is started")
+
+
+@manifest_is_noticed_at_once.remember(on=OUTSIDE)
+def _runtime_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("STATIC-10", on=pod_set(), needs=(CRI, PODS))
+def static_pod_needs_no_api_server(m: Moment) -> Findings:
+    """A static pod runs though the API server cannot be reached: its containers are created."""
+    pod = fresh_pod(m)
+    if pod is None or pod.source != "file" or outside(m).api_away_t is None or not can_start(m, pod):
+        return None
+
+    def is_made(n: Moment) -> bool:
+        meta = n.request(CreateContainerRequest).sandbox_config.metadata
+        return (meta.namespace, meta.name) == (pod.namespace, pod.name)
+
+    return answered(
+        by=call("CreateContainer").where(is_made),
+        within=2 * REACTION,
+        unless=FAULT.either(pod_unset().where(pod.is_about), call("PullImage")),
+        whole_node=True,
+        text=f"a container of static pod {pod.name} is created",
+    )
+
+
+@static_pod_needs_no_api_server.remember(on=OUTSIDE)
+def _api_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+class _Leaving:
+    """Static pods on their way out, by namespace and name; a kubelet that starts forgets them."""
+
+    def __init__(self) -> None:
+        self.pods: dict[FullName, list[Pod]] = {}
+
+
+@contract("STATIC-18", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"))
+def static_pod_waits_for_the_one_before(m: Moment) -> Findings:
+    """A static pod is not started before the one of the same name, with another UID, has ended altogether."""
+    config = sandbox_asked(m)
+    if not is_static(config):
+        return None
+    meta = config.metadata
+    leaving = m.node.note(_Leaving).pods.get((meta.namespace, meta.name))
+    if not leaving:
+        return None
+    for old in leaving:
+        if old.uid in {meta.uid, ""}:
+            continue
+        running = [c for c in old.every_container() if c.state == "running"]
+        if running:
+            seq = running[0].started_seq
+            return broken(f"{meta.name} is run, and {running[0].name} of the one before still runs", seq)
+        if any(s.state == "ready" and not s.stopped for s in old.sandboxes):
+            return broken(f"{meta.name} is run before the sandbox of the one before was stopped")
+    leaving[:] = [old for old in leaving if old.uid in {meta.uid, ""}]
+    return KEPT
+
+
+@static_pod_waits_for_the_one_before.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+def _old_ones_leave(m: Moment) -> None:
+    """Take in which static pods are to go."""
+    leaving = m.node.note(_Leaving).pods
+    if m.keys[0] == "kubelet:started":
+        leaving.clear()
+        return
+    name, old = sent_static(m), m.replaced if m.manifest is not None else m.pod
+    if name is None or old is None or not old.static or not old.sandboxes:
+        return
+    kept = [one for one in leaving.get(name, ()) if one is not old and _is_there(one)]
+    leaving[name] = [*kept, old]
+
+
+def _is_there(pod: Pod) -> bool:
+    return any(s.state == "ready" for s in pod.sandboxes) or any(
+        c.state == "running" for c in pod.every_container()
+    )
+
+
+@contract("STATIC-20", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
+def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
+    """A pod of the API server that has the name of a static pod is not held up by it."""
+    pod = fresh_pod(m)
+    if pod is None or pod.source != "api" or not can_start(m, pod) or host_ports(m):
+        return None
+    other = m.world.names.get((pod.namespace, pod.name))
+    if other is None or not other.static or not any(c.state == "running" for c in other.every_container()):
+        return None
+    return starts(pod, REACTION, f"pod {pod.name} of the API server is started beside the static one")
+
+
+@api_pod_does_not_wait_for_a_static_one.remember(on=OUTSIDE)
+def _all_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))
+def removal_is_no_failure(m: Moment) -> Findings:
+    """A static pod whose manifest is removed is not made Failed or Succeeded for that."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or not pod.static or pod.termination is None or pod.finished:
+        return None
+    if pod.restart_policy != "Always" or pod.spec is None or pod.spec.active_deadline_seconds is not None:
+        return None
+    if now.terminal and now.reason != "Evicted":
+        return broken(f"the phase is {now.phase} after the manifest was removed", pod.termination.seq)
+    return KEPT
+
+
+@contract("STATIC-25", on=pod_set(), needs=(CRI, PODS))
+def mirror_adds_no_ephemeral_container(m: Moment) -> Findings:
+    """An ephemeral container that is added to a mirror pod is not started in its static pod."""
+    if not is_mirror(m) or m.manifest is None or not m.manifest.spec.ephemeral_containers:
+        return None
+    meta, names = m.manifest.metadata, {one.name for one in m.manifest.spec.ephemeral_containers}
+
+    def is_made(n: Moment) -> bool:
+        asked = n.request(CreateContainerRequest)
+        return asked.config.metadata.name in names and asked.sandbox_config.metadata.name == meta.name
+
+    return answered(
+        by=END,
+        not_before=call("CreateContainer").where(is_made),
+        whole_node=True,
+        text="no ephemeral container is created",
+    )

@@ -1,0 +1,188 @@
+"""STATIC: what a manifest in a folder or at a URL is called, and what its sandbox says of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, pod_set, pod_unset, status
+from kubelet_conformance.contracts.situations import END, FAULT, of
+from kubelet_conformance.contracts.static_names import (
+    HASH,
+    SEEN,
+    SOURCE,
+    FullName,
+    is_static,
+    kubelet_works,
+    sandbox_asked,
+    sent_static,
+)
+from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.records import PodChange
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+
+
+@contract("STATIC-01", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def static_pod_is_named_after_its_node(m: Moment) -> Findings:
+    """A static pod is called <manifest's name>-<node's name in lower case>, in namespace default unless its
+    manifest says otherwise.
+    """
+    config, node = sandbox_asked(m), m.header.node
+    if not is_static(config) or not node:
+        return None
+    name = config.metadata.name
+    if not name.endswith(f"-{node.lower()}"):
+        return broken(f"static pod {name} is not named after its node {node}")
+    return KEPT if m.pod is not None and m.pod.static else None
+
+
+class _Version:
+    """The manifest that a static pod's name stands for now."""
+
+    def __init__(self, content: Any, before: str, t: float, seq: int) -> None:  # noqa: ANN401 - a JSON value
+        self.content = content
+        self.uid = ""
+        """What its sandbox was called."""
+        self.before = before
+        """The UID under the manifest before it."""
+        self.t = t
+        self.seq = seq
+
+
+class _Versions:
+    """By namespace and name."""
+
+    def __init__(self) -> None:
+        self.now: dict[FullName, _Version] = {}
+
+
+@contract("STATIC-02", on=call("RunPodSandbox"), needs=(CRI, PODS), clause="uid")
+def uid_follows_the_content(m: Moment) -> Findings:
+    """A static pod without a UID of its own gets one that follows from its content: another one with each
+    edit, and the same one as long as nothing is edited.
+    """
+    config = sandbox_asked(m)
+    meta = config.metadata
+    version = m.node.note(_Versions).now.get((meta.namespace, meta.name))
+    if version is None or not is_static(config):
+        return None
+    if version.uid and version.uid != meta.uid:
+        text = f"static pod {meta.name} has UID {meta.uid} now, and was {version.uid} with the same manifest"
+        return broken(text, version.seq)
+    if meta.uid == version.before:
+        # What was under way for the old version may come just after the edit.
+        edited = m.t - version.t >= REACTION
+        return broken(f"{meta.name} keeps its UID {meta.uid} though edited", version.seq) if edited else None
+    again, version.uid = bool(version.uid), meta.uid
+    return KEPT if again or version.before else None
+
+
+@uid_follows_the_content.remember(on=pod_set().either(pod_unset()))
+def _manifest_is_sent(m: Moment) -> None:
+    """Take manifests in."""
+    name = sent_static(m)
+    if name is None or not isinstance(m.record, PodChange):
+        return
+    versions = m.node.note(_Versions).now
+    if m.manifest is None or m.manifest.metadata.uid:
+        versions.pop(name, None)
+        return
+    content, old = msgspec.json.decode(m.record.pod), versions.get(name)
+    if old is None or old.content != content:
+        versions[name] = _Version(content, (old.uid or old.before) if old is not None else "", m.t, m.seq)
+
+
+@uid_follows_the_content.clause("edit", on=pod_set())
+def edited_pod_is_another_pod(m: Moment) -> Findings:
+    """An edit ends the old pod and starts another one."""
+    old, name = m.replaced, sent_static(m)
+    if old is None or name is None or m.manifest is None or m.manifest.metadata.uid or old.spec is None:
+        return None
+    if not any(c.state == "running" for c in old.every_container()) or not kubelet_works(m):
+        return None
+    uid = old.uid
+
+    def is_new(n: Moment) -> bool:
+        meta = sandbox_asked(n).metadata
+        return (meta.namespace, meta.name) == name and meta.uid != uid
+
+    def is_sent_again(n: Moment) -> bool:
+        return sent_static(n) == name
+
+    return answered(
+        by=call("RunPodSandbox").where(is_new, "it has another UID"),
+        within=FILE_POLL + old.spec.grace_seconds + 2 * (RETRY + RETRY_SLACK),
+        unless=FAULT.either(pod_set().where(is_sent_again), pod_unset().where(is_sent_again)),
+        not_before=call("CreateContainer").where(of(old)).where(lambda n: n.t - m.t > REACTION),
+        whole_node=True,
+        text=f"another sandbox is run for the edited pod {name[1]}",
+    )
+
+
+@contract("STATIC-03", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def sandbox_tells_where_its_pod_came_from(m: Moment) -> Findings:
+    """A pod's sandbox is annotated with the pod's source and the time it was first seen; a static pod's also
+    with the hash of its manifest, which is its UID where the manifest has none.
+    """
+    config, pod = sandbox_asked(m), m.pod
+    if pod is None or not pod.source or pod.manifest is None:
+        return None
+    found = config.annotations
+    wrong = ""
+    if found.get(SOURCE) != pod.source:
+        wrong = f"{SOURCE} is {found.get(SOURCE)!r}, expected {pod.source}"
+    elif not found.get(SEEN):
+        wrong = f"there is no {SEEN}"
+    elif bool(found.get(HASH)) is not pod.static:
+        wrong = f"{HASH} is {found.get(HASH)!r}"
+    elif pod.static and not pod.manifest.metadata.uid and found[HASH] != config.metadata.uid:
+        wrong = f"{HASH} is {found[HASH]}, the UID {config.metadata.uid}"
+    return broken(wrong, pod.set_seq) if wrong else KEPT
+
+
+@contract("STATIC-05", on=status(), needs=(CRI, PODS, STATUS))
+def static_pod_is_pending_at_first(m: Moment) -> Findings:
+    """The first status of a static pod whose containers have not been started yet has phase Pending."""
+    pod = m.pod
+    if pod is None or not pod.static or not pod.born or pod.status is not None or m.status is None:
+        return None
+    if any(c.started_t is not None for c in pod.every_container()):
+        return None
+    return KEPT if m.status.phase == "Pending" else broken(f"the first phase is {m.status.phase!r}")
+
+
+@contract("STATIC-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def only_manifests_make_static_pods(m: Moment) -> Findings:
+    """A static pod is run only where a manifest wants it: no hidden file and no subfolder does."""
+    config, pod = sandbox_asked(m), m.pod
+    if not is_static(config) or not m.header.from_start:
+        return None
+    if pod is None or pod.set_t is None:
+        return broken(f"static pod {config.metadata.name} is run, and no manifest that counts holds it")
+    return KEPT
+
+
+@contract("STATIC-22", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))
+def manifest_with_claims_is_refused(m: Moment) -> Findings:
+    """A manifest with resource claims is refused: a static pod may not have any."""
+    name = sent_static(m)
+    if name is None or not isinstance(m.record, PodChange) or b'"resourceClaims"' not in bytes(m.record.pod):
+        return None
+
+    def is_run(n: Moment) -> bool:
+        meta = sandbox_asked(n).metadata
+        return (meta.namespace, meta.name) == name
+
+    return answered(
+        by=END.either(pod_unset().where(lambda n: sent_static(n) == name)),
+        not_before=call("RunPodSandbox").where(is_run),
+        whole_node=True,
+        text=f"pod {name[1]} is not run",
+    )

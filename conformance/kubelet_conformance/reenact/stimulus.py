@@ -1,0 +1,245 @@
+"""What was done to a kubelet from outside, read out of the trace of what it did.
+
+Pods wanted and removed, kubelet restarts and what the runtime did by itself stand in the trace. Faults on
+calls show in their replies: as many calls in a row as failed are to fail again. What a scripted container
+does needs no deed: its script is in its command.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kubelet_conformance.reenact.deeds import (
+    AddEphemeral,
+    CreatePod,
+    Deed,
+    DeletePod,
+    EndContainer,
+    EndKubelet,
+    FailCalls,
+    Json,
+    KillSandbox,
+    LoseSandbox,
+    RemoveManifest,
+    SetFile,
+    StartKubelet,
+    UpdatePod,
+    WriteManifest,
+)
+from kubelet_conformance.reports.steps import MUTATING
+from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest, ImageStatusReply, ImageStatusRequest
+from kubelet_conformance.trace.learning import learn
+from kubelet_conformance.trace.looking import keys_of, look
+from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.records import Deleted, Fault, Kubelet, PodChange, Reply, RuntimeEvent, Unknown
+from kubelet_conformance.trace.world import World
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.records import Record
+
+__all__ = ("Stimulus", "read_stimulus")
+
+_SCRIPTS = frozenset({"run", "exit", "seq"})
+_STORED = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}
+)
+"""Metadata that the API server gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stimulus:
+    """What was done, and when.
+
+    Attributes:
+        kubernetes: the version of the kubelet it was done to, such as "1.32".
+        images: what the node had from the start.
+        deeds: with the seconds since the kubelet's first start, in order.
+        ends: when observation ended, in the same seconds.
+    """
+
+    kubernetes: str
+    images: tuple[str, ...]
+    deeds: tuple[tuple[float, Deed], ...]
+    ends: float
+
+
+def read_stimulus(path: str) -> Stimulus:
+    """The stimulus of a trace; raises TraceError where the file is none."""
+    reading = _Reading()
+    with Reader(path) as reader:
+        world = World(reader.header)
+        last: Record | None = None
+        for record in reader:
+            last = record
+            if isinstance(record, Unknown):
+                continue
+            moment = look(world, record, keys_of(record))
+            reading.take(moment)
+            learn(moment)
+    return reading.stimulus(reader.header.kubernetes or "", last.t if last is not None else 0.0)
+
+
+@dataclass(slots=True)
+class _Pod:
+    """A pod at the API server as it was last sent."""
+
+    namespace: str
+    name: str
+    spec: Json
+    debug: list[Json]
+    asked_to_go: bool = False
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been found out so far."""
+
+    begun: float | None = None
+    deeds: list[tuple[float, Deed]] = field(default_factory=list[tuple[float, Deed]])
+    pods: dict[str, _Pod] = field(default_factory=dict[str, _Pod])
+    images: dict[str, bool] = field(default_factory=dict[str, bool])
+    files: dict[str, bool] = field(default_factory=dict[str, bool])
+    fault_t: float = 0.0
+    healthy_t: dict[str, float] = field(default_factory=dict[str, float])
+    """When a call of an rpc last succeeded, or the first of those that fail now began to."""
+    failing: dict[str, FailCalls] = field(default_factory=dict[str, FailCalls])
+
+    def stimulus(self, kubernetes: str, ends: float) -> Stimulus:
+        for rpc in list(self.failing):
+            self._no_longer_fails(rpc)
+        begun = self.begun or 0.0
+        deeds = sorted(self.deeds, key=lambda each: each[0])
+        images = tuple(name for name, there in self.images.items() if there)
+        return Stimulus(kubernetes, images, tuple((t - begun, deed) for t, deed in deeds), ends - begun)
+
+    def take(self, moment: Moment) -> None:
+        """Take in the next record."""
+        match moment.record:
+            case Kubelet() as record:
+                self._kubelet(record)
+            case PodChange(source="api") as record:
+                self._api(record)
+            case PodChange() as record:
+                self._file(record)
+            case Deleted() as record:
+                self._deleted(record)
+            case RuntimeEvent() as record:
+                self._by_itself(moment, record)
+            case Fault() as record:
+                self._fault(moment, record)
+            case Reply() as record:
+                self._reply(moment, record)
+            case _:
+                pass
+
+    def _do(self, t: float, deed: Deed) -> None:
+        self.deeds.append((t, deed))
+
+    def _kubelet(self, record: Kubelet) -> None:
+        if record.op != "started":
+            self._do(record.t, EndKubelet(kill=record.op == "killed"))
+        elif self.begun is None:
+            self.begun = record.t
+        else:
+            self._do(record.t, StartKubelet())
+
+    # Pods.
+
+    def _api(self, record: PodChange) -> None:
+        if record.op == "remove":
+            return
+        manifest: Json = msgspec.json.decode(record.pod)
+        metadata: Json = manifest["metadata"]
+        spec = {name: value for name, value in manifest["spec"].items() if name != "ephemeralContainers"}
+        debug: list[Json] = manifest["spec"].get("ephemeralContainers", [])
+        known = self.pods.get(metadata["uid"])
+        if known is None:
+            kept = {name: value for name, value in metadata.items() if name not in _STORED}
+            self.pods[metadata["uid"]] = known = _Pod(metadata.get("namespace", "default"), metadata["name"], spec, [])
+            self._do(record.t, CreatePod({**manifest, "metadata": kept, "spec": spec}))
+        self._changed(record.t, known, spec, debug)
+        grace = metadata.get("deletionGracePeriodSeconds")
+        # Grace 0 may be the kubelet's own final deletion, which somebody who polls happens to see.
+        if metadata.get("deletionTimestamp") and grace and not known.asked_to_go:
+            known.asked_to_go = True
+            self._do(record.t, DeletePod(known.namespace, known.name, grace))
+
+    def _changed(self, t: float, pod: _Pod, spec: Json, debug: list[Json]) -> None:
+        if spec != pod.spec:
+            self._do(t, UpdatePod(pod.namespace, pod.name, {"spec": spec}))
+        for container in debug:
+            if container not in pod.debug:
+                self._do(t, AddEphemeral(pod.namespace, pod.name, container))
+        pod.spec, pod.debug = spec, debug
+
+    def _deleted(self, record: Deleted) -> None:
+        """An object that nobody had asked to go was deleted by force."""
+        pod = self.pods.pop(record.uid, None)
+        if pod is not None and not pod.asked_to_go:
+            self._do(record.t, DeletePod(pod.namespace, pod.name, 0))
+
+    def _file(self, record: PodChange) -> None:
+        if record.op == "set":
+            self._do(record.t, WriteManifest(msgspec.json.decode(record.pod)))
+        else:
+            self._do(record.t, RemoveManifest(record.name))
+
+    # The runtime.
+
+    def _by_itself(self, moment: Moment, record: RuntimeEvent) -> None:
+        pod = moment.pod.name if moment.pod is not None else ""
+        if record.op == "sandbox-died" and moment.sandbox is not None:
+            self._do(record.t, KillSandbox(pod, moment.sandbox.attempt))
+        container, end = moment.container, moment.exit
+        if container is None or end is None or end.commanded:
+            return
+        command = container.spec.command if container.spec is not None else None
+        if not command or command[0] not in _SCRIPTS:
+            self._do(record.t, EndContainer(pod, container.name, container.attempt, end.code or 0))
+
+    def _fault(self, moment: Moment, record: Fault) -> None:
+        self.fault_t = record.t
+        if record.what == "sandbox+containers vanish":
+            self._do(record.t, LoseSandbox(next(iter(moment.world.pods.values())).name))
+
+    def _reply(self, moment: Moment, reply: Reply) -> None:
+        rpc = reply.call.rpc
+        if rpc == "ExecSync" and reply.error is None:
+            self._executed(moment)
+        elif rpc == "ImageStatus" and reply.error is None:
+            name = moment.request(ImageStatusRequest).image.image
+            self.images.setdefault(name, moment.response(ImageStatusReply).image is not None)
+        if rpc in MUTATING:
+            self._ended(reply)
+
+    def _executed(self, moment: Moment) -> None:
+        """`xf FILE` tells whether the file is there; it came or went with the latest fault."""
+        match moment.request(ExecSyncRequest).cmd:
+            case ["xf", file]:
+                there = moment.response(ExecSyncReply).exit_code == 0
+                if there != self.files.get(file, False):
+                    before = min(self.fault_t if file in self.files else 0.0, moment.t)
+                    self._do(before, SetFile(file, there))
+                self.files[file] = there
+            case _:
+                pass
+
+    def _ended(self, reply: Reply) -> None:
+        """Count the calls in a row that fail without the runtime's own reason."""
+        rpc, error = reply.call.rpc, reply.error
+        if error is None:
+            self._no_longer_fails(rpc)
+            self.healthy_t[rpc] = reply.t
+        elif error.code != "NOT_FOUND":
+            run = self.failing.get(rpc)
+            times = run.times if run is not None else 0
+            self.failing[rpc] = FailCalls(rpc, error.code, error.message, times + 1)
+
+    def _no_longer_fails(self, rpc: str) -> None:
+        run = self.failing.pop(rpc, None)
+        if run is not None:
+            self._do(self.healthy_t.get(rpc, 0.0), run)

@@ -1,0 +1,149 @@
+"""What the records of a trace that are no calls tell, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.trace.records import (
+    ApiWrite,
+    Deleted,
+    Event,
+    Expect,
+    Fault,
+    Kubelet,
+    PodChange,
+    RuntimeEvent,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.trace.manifests import ContainerStatus, Manifest, PodStatus
+    from kubelet_conformance.trace.moment import Moment
+
+__all__ = ("told",)
+
+_OK = range(200, 300)
+
+
+def told(moment: Moment, shown: dict[str, str]) -> tuple[str, str, str] | None:
+    """The kind of a record, whom it is about, and what it says; None where it says nothing new.
+
+    `shown` holds what was said of each status, to say what is new in the next.
+    """
+    record = moment.record
+    match record:
+        case Status():
+            return _status(moment, record, shown)
+        case ApiWrite():
+            return _write(moment, record)
+        case _:
+            return _words(moment)
+
+
+def _words(moment: Moment) -> tuple[str, str, str] | None:
+    words: tuple[str, str, str] | None
+    match moment.record:
+        case PodChange() as record:
+            words = "pod", *_change(moment, record)
+        case Event() as record:
+            container = (record.container or "").rpartition("{")[2].rstrip("}")
+            whom = _pod(moment, record.uid) + (f"/{safe(container)}" if container else "")
+            words = "event", whom, safe(record.reason if record.type == "Normal" else f"{record.type} {record.reason}")
+        case Deleted() as record:
+            words = "deleted", _pod(moment, record.uid), ""
+        case RuntimeEvent() as record:
+            words = "runtime", *_by_itself(moment, record)
+        case Fault() as record:
+            words = "fault", safe(record.what), ""
+        case Kubelet() as record:
+            words = "kubelet", safe(record.op), ""
+        case Expect() as record:
+            words = "awaited", safe(record.awaited), "came" if record.met else "in vain"
+        case _:
+            words = None
+    return words
+
+
+def _pod(moment: Moment, uid: str = "") -> str:
+    pod = moment.pod or moment.world.pod_of_object(uid)
+    return safe(pod.name) if pod is not None else "?"
+
+
+def _write(moment: Moment, record: ApiWrite) -> tuple[str, str, str] | None:
+    """A write to the API server; of statuses only what was refused, for what was stored is told anyway."""
+    refused = record.code is not None and record.code not in _OK
+    if record.subresource == "status" and not refused:
+        return None
+    grace = "" if record.grace is None else f"grace {record.grace}"
+    outcome = f"-> {record.code}" if refused else ""
+    what = "/".join(filter(None, (record.resource, record.subresource)))
+    return "api", safe(f"{record.verb} {what} {_pod(moment, record.uid)}"), " ".join(filter(None, (grace, outcome)))
+
+
+def _change(moment: Moment, record: PodChange) -> tuple[str, str]:
+    if moment.manifest is None:
+        return safe(record.name or _pod(moment)), f"removed from {record.source}"
+    manifest = moment.manifest
+    metadata = manifest.metadata
+    if metadata.deletion_timestamp:
+        return safe(metadata.name), f"to be deleted, grace {metadata.deletion_grace_period_seconds}"
+    before = moment.pod.manifest if moment.pod is not None else None
+    if before is None:
+        return safe(metadata.name), safe(f"wanted from {record.source}: {', '.join(_containers(manifest))}")
+    new = [each for each in _containers(manifest) if each not in list(_containers(before))]
+    return safe(metadata.name), safe(f"changed{': ' if new else ''}{', '.join(new)}")
+
+
+def _containers(manifest: Manifest) -> Iterator[str]:
+    """Its containers in a few words each: all that is usual goes without saying."""
+    for name, (kind, spec) in manifest.spec.entries.items():
+        of_kind = "" if kind == "app" else f" ({kind})"
+        yield f"{name}{of_kind} {spec.image} `{' '.join(spec.command or ())}`"
+    if manifest.spec.restart_policy != "Always":
+        yield f"restart {manifest.spec.restart_policy}"
+
+
+def _by_itself(moment: Moment, record: RuntimeEvent) -> tuple[str, str]:
+    code = "" if record.exit_code is None else f" with {record.exit_code}"
+    said = safe(f"{record.op}{code}")
+    if moment.container is not None:
+        return safe(f"{_pod(moment)}/{moment.container.name}#{moment.container.attempt}"), said
+    if moment.sandbox is not None:
+        return f"{_pod(moment)}#{moment.sandbox.attempt}", said
+    return safe(record.name), said
+
+
+def _status(moment: Moment, record: Status, shown: dict[str, str]) -> tuple[str, str, str] | None:
+    """A status without times; its conditions as what became true (+) and what no longer is (-)."""
+    status = moment.status
+    if status is None:
+        return None
+    true = " ".join(sorted(one.type for one in status.conditions or () if one.status == "True"))
+    text = _states(status)
+    before = shown.get(record.uid)
+    if before == f"{text}|{true}":
+        return None
+    shown[record.uid] = f"{text}|{true}"
+    old, new = (before or "|").rpartition("|")[2].split(), true.split()
+    changes = [f"+{each}" for each in new if each not in old] + [f"-{each}" for each in old if each not in new]
+    return "status", safe(record.name) or _pod(moment, record.uid), "; ".join(filter(None, (text, " ".join(changes))))
+
+
+def _states(status: PodStatus) -> str:
+    why = f" {status.reason}" if status.reason else ""
+    states = ", ".join(_state(one) for one in status.every_container)
+    return "; ".join(filter(None, (safe(f"{status.phase}{why}"), states)))
+
+
+def _state(status: ContainerStatus) -> str:
+    state = status.state
+    if state.terminated is not None:
+        now = f"terminated {state.terminated.exit_code} {state.terminated.reason}"
+    elif state.running is not None:
+        now = "ready" if status.ready else "running"
+    else:
+        now = f"waiting {state.waiting.reason if state.waiting else ''}".rstrip()
+    return safe(f"{status.name}#{status.restart_count} {now}", 200)

@@ -1,0 +1,136 @@
+"""Admission: which pods the node takes, and what becomes of those it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubelet_conformance.node import Node, container, pod, witness
+
+
+def asking(cpu: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of the Container type
+    """A container that asks for that much CPU."""
+    return container(resources={"requests": {"cpu": cpu}}, **fields)
+
+
+@witness("ADMIT-01", cpu_millicores=1000)
+async def test_admitted_pod_is_not_asked_again(node: Node) -> None:
+    """A pod that was admitted runs on when it is changed, though it would not be admitted now."""
+    web = await node.run(asking("600m"))
+    other = node.want(pod(asking("300m"), name="other", nodeSelector={}))
+    await other.until_running("c1")
+    node.api.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name}})
+    web.annotate({"a": "b"})
+    await node.wait(10)
+
+
+@witness("ADMIT-02", "ADMIT-03", "ADMIT-11", cpu_millicores=1000)
+async def test_pod_that_does_not_fit_fails_for_good(node: Node) -> None:
+    """A pod that asks for more than the node has left is Failed at once and for good, nothing is made of it."""
+    await node.run(asking("700m"), name="first")
+    big = node.want(pod(asking("400m"), name="big"))
+    await big.until_phase("Failed")
+    small = node.want(pod(asking("300m"), name="small"))
+    await small.until_running("c1")
+    await node.wait(70)
+
+
+@witness("ADMIT-03", "ADMIT-02", memory_bytes=1 << 30)
+async def test_memory_counts(node: Node) -> None:
+    """A pod that asks for more memory than there is fails with OutOfmemory."""
+    greedy = container(resources={"requests": {"memory": "2Gi"}})
+    big = node.want(pod(greedy, name="big"))
+    await big.until_phase("Failed")
+    await node.wait(3)
+
+
+@witness("ADMIT-03", max_pods=2)
+async def test_number_of_pods_counts(node: Node) -> None:
+    """A node that has as many pods as it takes refuses the next, and takes one when another is gone."""
+    first = await node.run(name="first")
+    await node.run(name="second")
+    third = node.want(pod(name="third"))
+    await third.until_phase("Failed")
+    first.delete()
+    await first.until_gone()
+    await node.run(name="fourth")
+
+
+@witness("ADMIT-03")
+async def test_node_must_be_the_one_selected(node: Node) -> None:
+    """A pod that selects another kind of node, or another operating system, is refused."""
+    ssd = node.want(pod(name="ssd", nodeSelector={"disk": "ssd"}))
+    windows = node.want(pod(name="windows", os={"name": "windows"}))
+    selects = node.want(pod(name="selects", nodeSelector={"kubernetes.io/os": "windows"}))
+    for each in (ssd, windows, selects):
+        await each.until_phase("Failed")
+    await node.run(name="fits", nodeSelector={"kubernetes.io/os": "linux"})
+
+
+@witness("ADMIT-04", cpu_millicores=1000)
+async def test_terminating_pod_still_counts(node: Node) -> None:
+    """What a deleted pod took is free when its containers have stopped, not before."""
+    old = await node.run(
+        container(command="run stopdelay=10", resources={"requests": {"cpu": "800m"}}), name="old"
+    )
+    old.delete()
+    await node.wait(2)
+    early = node.want(pod(asking("500m"), name="early"))
+    await early.until_phase("Failed")
+    await old.until_gone()
+    await node.run(asking("500m"), name="late")
+
+
+@witness("ADMIT-05", "RESTARTKUBELET-02", "RESTARTKUBELET-05", cpu_millicores=1000)
+async def test_every_pod_is_admitted_again_after_a_restart(node: Node) -> None:
+    """A kubelet that starts again admits the pods it finds, but for those that have ended."""
+    done = node.want(pod(asking("900m", command="exit 0 2"), name="done", restart="Never"))
+    await done.until_phase("Succeeded")
+    await node.run(asking("900m"), name="runs")
+    await node.restart_kubelet()
+    await node.wait(8)
+    late = node.want(pod(asking("900m"), name="late"))
+    await late.until_phase("Failed")
+
+
+@witness("ADMIT-06", "ADMIT-02")
+async def test_host_port_is_given_once(node: Node) -> None:
+    """Of two pods that want the same port of the node the later fails; another protocol or address is free."""
+    port = {"containerPort": 80, "hostPort": 8080}
+    await node.run(container(ports=[port]), name="first")
+    second = node.want(pod(container(ports=[port]), name="second"))
+    await second.until_phase("Failed")
+    await node.run(container(ports=[{**port, "protocol": "UDP"}]), name="third")
+    await node.run(container(ports=[{**port, "hostPort": 8081}]), name="fourth")
+
+
+@witness("ADMIT-07")
+async def test_unknown_resources_are_no_hindrance(node: Node) -> None:
+    """A resource that the node knows nothing of is left out of account."""
+    asks = {"requests": {"example.com/gadget": "1"}, "limits": {"example.com/gadget": "1"}}
+    await node.run(container(resources=asks))
+
+
+@witness("ADMIT-10", "WORK-34", cpu_millicores=1000)
+async def test_refused_pod_can_be_deleted(node: Node) -> None:
+    """A pod that was refused goes when it is deleted, with nothing to stop."""
+    big = node.want(pod(asking("2"), name="big"))
+    await big.until_phase("Failed")
+    await node.wait(3)
+    big.delete()
+    await big.until_gone()
+
+
+@witness("ADMIT-02", "ADMIT-11", cpu_millicores=1000)
+async def test_refused_static_pod_has_no_mirror(node: Node) -> None:
+    """A static pod that does not fit is not run and has no mirror."""
+    node.want_static(pod(asking("2"), name="big"))
+    await node.until(lambda: bool(node.events("OutOfcpu")), "event OutOfcpu", within=10)
+    await node.wait(10)
+
+
+@witness("ADMIT-03")
+async def test_sidecars_are_refused_without_their_feature(node: Node) -> None:
+    """A kubelet without the sidecar feature refuses a pod that needs it, and says why."""
+    sidecar = container("s1", restartPolicy="Always")
+    web = node.want(pod(init=(sidecar,)))
+    await web.until_phase("Failed")

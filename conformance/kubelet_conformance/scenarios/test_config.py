@@ -1,0 +1,246 @@
+"""Sources of pods: what becomes of what they say, and of what they say wrongly."""
+
+from __future__ import annotations
+
+import json
+
+from kubelet_conformance.node import MANIFEST_URL, Node, container, pod, witness
+
+WEB_PORT = {"containerPort": 80, "hostPort": 8080}
+
+
+@witness("CONFIG-01", "CONFIG-04", static_pod_url=MANIFEST_URL)
+async def test_three_sources_are_merged(node: Node) -> None:
+    """Pods from the API server, the folder and the URL run together; what goes from one source ends just that."""
+    own = node.want_static(pod(name="own"))
+    (served,) = node.serve(pod(name="served"))
+    await node.run(name="bound")
+    await own.until_running("c1")
+    await served.until_running("c1")
+    node.manifests.remove("own.yaml")
+    await own.until_stopped()
+    await node.wait(5)
+
+
+@witness("CONFIG-02", "CONFIG-06")
+async def test_only_what_changed_is_touched(node: Node) -> None:
+    """A list that brings one new pod and one changed pod leaves the others alone."""
+    await node.run(name="first")
+    changed = await node.run(name="changed")
+    await node.wait(3)
+    await node.run(name="new")
+    changed.annotate({"a": "b"})
+    await node.wait(5)
+
+
+@witness("CONFIG-03", static_pod_url=MANIFEST_URL)
+async def test_what_goes_makes_room_for_what_comes(node: Node) -> None:
+    """When one list drops a pod and brings another that takes its port, the first is gone from the account."""
+    (old,) = node.serve(pod(container(command="run stopdelay=2", ports=[WEB_PORT]), name="old"))
+    await old.until_running("c1")
+    (new,) = node.serve(pod(container(ports=[WEB_PORT]), name="new"))
+    await new.until_running("c1")
+    await old.until_stopped()
+
+
+@witness("CONFIG-05", "SYNC-13", "RESTART-08")
+async def test_changes_that_mean_something(node: Node) -> None:
+    """A status that somebody else writes wakes no worker, an annotation does, an image replaces its container."""
+    web = await node.run()
+    await node.wait(5)
+    foreign = {"type": "example.com/checked", "status": "True"}
+    node.api.update_status("default", "web", {"conditions": [foreign]})
+    await node.wait(5)
+    web.annotate({"a": "b"})
+    await node.wait(5)
+    web.set_image("c1", "img:2")
+    await web.until_running("c1", attempt=1)
+
+
+@witness("CONFIG-07", "LOOP-15")
+async def test_deletion_and_change_at_once(node: Node) -> None:
+    """A pod that is deleted and changed at once is terminated once, with its grace."""
+    web = await node.run(container(command="run stopdelay=3"), grace=8)
+    web.delete()
+    web.update(metadata={"labels": {"late": "yes"}})
+    await web.until_gone()
+
+
+@witness("CONFIG-08", "WORK-05", "TERM-24")
+async def test_pod_first_seen_in_its_deletion(node: Node) -> None:
+    """A pod that is being deleted when it is first heard of is never started, and goes."""
+    await node.kubelet.kill()
+    web = node.want(pod())
+    web.delete()
+    await node.wait(1)
+    await node.kubelet.start()
+    await web.until_gone()
+
+
+@witness("CONFIG-09")
+async def test_second_pod_of_a_name_is_refused(node: Node) -> None:
+    """Of two manifests with one name the first file's runs, the other is refused with an event."""
+    await node.kubelet.kill()
+    node.want_static(pod(container(image="img:2")), file="b.yaml")
+    web = node.want_static(pod(container(image="img:1")), file="a.yaml")
+    await node.kubelet.start()
+    await web.until_running("c1")
+    await _until_refused(node, 1)
+    await node.wait(5)
+
+
+@witness("CONFIG-11", "LOOP-08")
+async def test_pods_are_asked_for_once_the_node_is_there(node: Node) -> None:
+    """Pods are asked for when the node's own object is there, and not before."""
+    await node.kubelet.kill()
+    with node.without_node_object():
+        web = node.want(pod())
+        await node.kubelet.start()
+        await node.wait(8)
+    await web.until_running("c1", within=8)
+
+
+@witness("CONFIG-12", "LOOP-01", "LOOP-20")
+async def test_outage_of_the_api_server_costs_no_pod(node: Node) -> None:
+    """While the API server is away its pods are kept and looked after, and manifests go on being read."""
+    web = await node.run(container("c1"), container("c2"))
+    with node.outage():
+        web.exit("c1", 1)
+        own = node.want_static(pod(name="own"))
+        await own.until_started("c1")
+        await node.wait(100)
+    await web.until_running("c1", "c2")
+    await own.until_phase("Running")
+
+
+@witness("CONFIG-13", static_pod_url=MANIFEST_URL)
+async def test_bad_answers_of_the_url_change_nothing(node: Node) -> None:
+    """An error, silence or nonsense at the URL keeps the pods as they are; an empty body wants none."""
+    (web,) = node.serve(pod())
+    await web.until_running("c1")
+    for status, body in ((500, "oops"), (0, ""), (404, ""), (200, "{not yaml"), (200, "kind: Service\n")):
+        node.manifests.serve(status, body)
+        await node.wait(25)
+    node.serve(pod())
+    await node.wait(25)
+    node.manifests.serve(200, "")
+    await web.until_stopped()
+
+
+@witness("CONFIG-14", static_pod_url=MANIFEST_URL)
+async def test_url_may_hold_one_pod_or_many(node: Node) -> None:
+    """The URL may answer with one pod or a list of them."""
+    node.manifests.serve(200, json.dumps(pod(name="one")))
+    one = node.static("one", source="http")
+    await one.until_running("c1")
+    for each in node.serve(pod(name="one"), pod(name="two"), pod(name="three")):
+        await each.until_running("c1")
+
+
+@witness("CONFIG-15", "STATIC-25")
+async def test_changes_of_a_mirror_do_not_reach_the_pod(node: Node) -> None:
+    """Whatever is changed in a mirror pod, nothing is started for it and its static pod stays as it is."""
+    web = node.want_static(pod())
+    await web.until_phase("Running")
+    mirror = web.name
+    node.api.update("default", mirror, {"metadata": {"labels": {"edited": "yes"}}})
+    node.api.update("default", mirror, {"spec": {"containers": [{"name": "c1", "image": "img:2"}]}})
+    await node.wait(5)
+    web.debug(container("debugger"))
+    await node.wait(15)
+
+
+@witness("CONFIG-16")
+async def test_gate_opened_by_another_is_noticed(node: Node) -> None:
+    """When another controller opens a pod's gate it becomes ready soon, and nothing is restarted."""
+    web = await node.run(readinessGates=[{"conditionType": "example.com/gate"}])
+    await web.until_condition("ContainersReady")
+    await node.wait(5)
+    gate = {"type": "example.com/gate", "status": "True"}
+    node.api.update_status("default", "web", {"conditions": [gate]})
+    await web.until_condition("Ready", within=8)
+
+
+@witness("CONFIG-17", "LOOP-08")
+async def test_removal_waits_for_every_source(node: Node) -> None:
+    """A pod whose manifest goes while another source is still silent is stopped once that one is heard."""
+    web = node.want_static(pod())
+    await web.until_running("c1")
+    await node.kubelet.kill()
+    with node.outage():
+        await node.kubelet.start()
+        await node.wait(5)
+        node.manifests.remove("web.yaml")
+        await node.wait(15)
+    await web.until_stopped()
+
+
+@witness("CONFIG-18", "WORK-22")
+async def test_pod_that_comes_back_while_it_ends(node: Node) -> None:
+    """A static pod with a UID of its own that goes and comes back at once ends first and then runs anew."""
+    manifest = pod(
+        container(command="run stopdelay=4"), metadata={"uid": "11111111-2222-4333-8444-555555555555"}
+    )
+    web = node.want_static(manifest)
+    await web.until_running("c1")
+    node.manifests.remove("web.yaml")
+    await web.until_called("StopContainer", done=False)
+    node.want_static(manifest)
+    await web.until_stopped()
+    await web.until_called("RunPodSandbox", count=2)
+    await web.until(lambda: any(c.state == "RUNNING" for c in web.containers()), "running again")
+
+
+@witness("CONFIG-09", "STATIC-07", "EVENTS-01")
+async def test_files_that_hold_no_pod_are_refused(node: Node) -> None:
+    """A file that is not YAML, empty, a list, or something other than a pod is left out; the others run."""
+    node.manifests.write("a-not-yaml.yaml", "kind: Pod\n  metadata: [")
+    node.manifests.write("b-empty.yaml", "")
+    node.manifests.write("c-list.yaml", "- 1\n- 2\n")
+    node.manifests.write(
+        "d-service.yaml", json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}})
+    )
+    node.manifests.write("e-binary.yaml", "\x00\x01")
+    good = node.want_static(pod(), file="z-good.yaml")
+    await good.until_running("c1")
+    await node.wait(25)
+
+
+@witness("CONFIG-09", "STATIC-07", "STATIC-22", "EVENTS-01")
+async def test_fields_that_are_wrong_are_refused(node: Node) -> None:
+    """A pod with a field that is unknown, of another type or out of range is refused with an event; others run."""
+    bad = {
+        "unknown-field": pod(name="unknown-field", colour="blue"),
+        "wrong-type": pod(name="wrong-type", hostNetwork="maybe"),
+        "two-of-a-name": pod(container("c1"), container("c1"), name="two-of-a-name"),
+        "same-as-init": pod(container("c1"), init=(container("c1", "exit 0 1"),), name="same-as-init"),
+        "no-container": {**pod(name="no-container"), "spec": {"containers": []}},
+        "unknown-policy": pod(name="unknown-policy", restart="Sometimes"),
+        "unknown-pull-policy": pod(container(imagePullPolicy="Maybe"), name="unknown-pull-policy"),
+        "negative-period": pod(
+            container(livenessProbe={"exec": {"command": ["x"]}, "periodSeconds": -1}), name="negative-period"
+        ),
+        "negative-grace": pod(name="negative-grace", grace=-5),
+        "claims": pod(name="claims", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}]),
+        "name": pod(name="Not A Name"),
+    }
+    for file, manifest in bad.items():
+        node.want_static(manifest, file=f"{file}.yaml")
+    good = node.want_static(pod(name="good"), file="z-good.yaml")
+    await good.until_running("c1")
+    await _until_refused(node, len(bad))
+    await node.wait(25)
+
+
+@witness("CONFIG-13", "CONFIG-14", static_pod_url=MANIFEST_URL)
+async def test_bad_pod_in_a_list_does_not_keep_the_others(node: Node) -> None:
+    """A pod at the URL that is refused keeps none of the others from running."""
+    _, good = node.serve(pod(name="bad", restart="Sometimes"), pod(name="good"))
+    await good.until_running("c1")
+    await _until_refused(node, 1)
+
+
+async def _until_refused(node: Node, count: int) -> None:
+    await node.until(
+        lambda: len(node.events("FailedValidation")) >= count, f"FailedValidation x{count}", within=30
+    )

@@ -1,0 +1,81 @@
+"""Starts: how a container is made and started, and what it is given."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, exec_hook, pod, witness
+
+
+@witness("START-01", "START-05", "START-07", "START-08", "START-12", "START-14")
+async def test_instances_follow_each_other(node: Node) -> None:
+    """Each instance has its own number, log and message file, and what a later kubelet needs to know of it."""
+    hooks = {"postStart": exec_hook("x 0 0.5"), "preStop": exec_hook("x 0 1")}
+    told = {"terminationMessagePath": "/last-words", "terminationMessagePolicy": "FallbackToLogsOnError"}
+    busy = container("c1", "seq 1@2 2@2 run", ports=[{"containerPort": 80}], lifecycle=hooks, **told)
+    web = node.want(pod(busy, container("c2"), grace=12))
+    await web.until_running("c1", attempt=2)
+    web.delete()
+    await web.until_gone()
+
+
+@witness("START-04", "START-02", "START-14", "CSTAT-15")
+async def test_container_that_could_not_be_started_is_not_used(node: Node) -> None:
+    """A container that could not be started is left as it is, and another instance is made."""
+    with node.fault("StartContainer", code="UNKNOWN", message="no such command", times=2):
+        web = node.want(pod())
+        await web.until_waiting("c1", "RunContainerError")
+        await web.until_running("c1", attempt=2)
+
+
+@witness("START-02", "START-03")
+async def test_waiting_names_the_step_that_failed(node: Node) -> None:
+    """A container waits for what failed: its settings, its making, its start, or its postStart hook."""
+    settings = [{"configMapRef": {"name": "absent"}}]
+    hook = {"postStart": exec_hook("x 1 0")}
+    web = node.want(
+        pod(
+            container("set", envFrom=settings),
+            container("made"),
+            container("run"),
+            container("hook", lifecycle=hook),
+        )
+    )
+    with (
+        node.fault("CreateContainer", code="UNKNOWN", message="no such device", container="made"),
+        node.fault("StartContainer", code="UNKNOWN", message="no such command", container="run"),
+    ):
+        await web.until_waiting("set", "CreateContainerConfigError")
+        await web.until_waiting("made", "CreateContainerError")
+        await web.until_waiting("run", "RunContainerError")
+        await web.until_event("FailedPostStartHook")
+    await web.until_running("made", "run")
+
+
+@witness("START-09", "START-02")
+async def test_environment_has_to_be_complete(node: Node) -> None:
+    """A container whose environment names an absent key waits until that is there."""
+    key = {"name": "settings", "key": "colour"}
+    env = [{"name": "COLOUR", "valueFrom": {"configMapKeyRef": key}}, {"name": "TOLD", "value": "$(COLOUR)"}]
+    web = node.want(pod(container(env=env)))
+    await web.until_waiting("c1", "CreateContainerConfigError")
+    metadata = {"namespace": "default", "name": "settings"}
+    node.api.put("ConfigMap", {"metadata": metadata, "data": {"colour": "red"}})
+    await web.until_running("c1")
+
+
+@witness("START-11", "START-08", "START-12")
+async def test_last_words_are_told(node: Node) -> None:
+    """What a container wrote into its message file is told with its end, or the end of its log where it asks for it."""
+    falls_back = container("c2", "exit 1 2 say=out-of-luck", terminationMessagePolicy="FallbackToLogsOnError")
+    job = node.want(pod(container("c1", "exit 1 2 message=goodbye"), falls_back, name="job", restart="Never"))
+    await job.until_phase("Failed")
+
+
+@witness("START-06", "RESTARTKUBELET-03")
+async def test_what_is_needed_is_kept_at_the_runtime(node: Node) -> None:
+    """A kubelet that never saw a pod stops it with its grace and its hook, which its containers remember."""
+    hook = {"preStop": exec_hook("x 0 1")}
+    web = await node.run(container("c1", "run stopdelay=3", lifecycle=hook), grace=9)
+    await node.kubelet.kill()
+    web.delete(0)
+    await node.kubelet.start()
+    await web.until_stopped()

@@ -1,0 +1,138 @@
+"""Syncs: what is done for a pod, in which order, and what keeps the rest from being done."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, exec_probe, pod, witness
+
+
+@witness("SYNC-01", "SYNC-03", "SYNC-04", "SYNC-07")
+async def test_new_pod_goes_step_by_step(node: Node) -> None:
+    """A new pod is told to be waiting, gets its sandbox, and then its containers one after another."""
+    web = node.want(pod(container("c2"), container("c1"), container("c3")))
+    await web.until_running("c1", "c2", "c3")
+
+
+@witness("SYNC-03")
+async def test_each_step_waits_for_the_one_before(node: Node) -> None:
+    """However long one step takes, the next begins when it was answered."""
+    with node.slow("RunPodSandbox", 3), node.slow("PullImage", 2), node.slow("StartContainer", 2):
+        init = container("i1", "exit 0 2", image="registry/init:1")
+        web = node.want(pod(container("c1", image="registry/app:1"), container("c2"), init=(init,)))
+        await web.until_running("c1", "c2")
+        web.debug(container("debugger"))
+        await web.until_running("debugger")
+
+
+@witness("SYNC-04", "START-02")
+async def test_failed_start_does_not_stop_the_others(node: Node) -> None:
+    """A container that cannot be made does not keep those after it from running."""
+    with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=2, container="c1"):
+        web = node.want(pod(container("c1"), container("c2"), container("c3")))
+        await web.until_running("c2", "c3")
+        await web.until_waiting("c1", "CreateContainerError")
+        await web.until_running("c1")
+
+
+@witness("SYNC-05", "INIT-01")
+async def test_init_that_cannot_be_made_holds_the_rest(node: Node) -> None:
+    """While an init container cannot be made nothing after it is, and it is tried again."""
+    with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=2, container="i1"):
+        web = node.want(pod(init=(container("i1", "exit 0 1"), container("i2", "exit 0 1"))))
+        await web.until_waiting("i1", "CreateContainerError")
+        await web.until_running("c1")
+
+
+@witness("SYNC-06", "SYNC-24")
+async def test_container_that_cannot_be_killed_is_not_doubled(node: Node) -> None:
+    """A container whose kill failed is killed again before another instance is made."""
+    node.runtime.set_file("alive", there=True)
+    probe = exec_probe("xf alive", periodSeconds=2, failureThreshold=1)
+    web = await node.run(container("c1", livenessProbe=probe), container("c2"), grace=3)
+    with node.fault("StopContainer", code="UNKNOWN", times=2, container="c1"):
+        node.runtime.set_file("alive", there=False)
+        await web.until_called("StopContainer", "c1", count=2)
+        node.runtime.set_file("alive", there=True)
+        await web.until_running("c1", attempt=1)
+
+
+@witness("SYNC-24", "SYNC-06")
+async def test_failed_kill_ends_the_sync(node: Node) -> None:
+    """While a container with an old image cannot be killed, not even another one that died is made again."""
+    web = await node.run(container("c1"), container("c2"))
+    with node.fault("StopContainer", code="UNKNOWN", times=2, container="c1"):
+        web.set_image("c1", "img:2")
+        await web.until_called("StopContainer", "c1")
+        web.exit("c2", 1)
+        await web.until_running("c1", "c2", attempt=1)
+
+
+@witness("SYNC-07", "SYNC-20")
+async def test_new_sandbox_has_to_be_read(node: Node) -> None:
+    """A sandbox that could not be read after it was run is read again, and no other is run meanwhile."""
+    with node.fault("PodSandboxStatus", code="UNKNOWN", times=1):
+        web = node.want(pod())
+        await web.until_running("c1")
+
+
+@witness("SYNC-08")
+async def test_ended_pod_is_only_terminated(node: Node) -> None:
+    """For a pod that has come to its end nothing is made any more, though one of its images is absent."""
+    failing = container("c1", "exit 1 2")
+    job = node.want(pod(failing, container("c2", "exit 0 2"), name="job", restart="Never"))
+    await job.until_phase("Failed")
+    await node.wait(30)
+
+
+@witness("SYNC-09", "LOOP-04")
+async def test_pod_waits_for_the_network(node: Node) -> None:
+    """While the pod network is not ready a new pod gets no sandbox, but for one on the node's network."""
+    with node.not_ready(network=False):
+        await node.wait(6)
+        web = node.want(pod(name="web"))
+        await node.run(name="host", hostNetwork=True)
+        await web.until_event("NetworkNotReady", count=3)
+    await web.until_running("c1", within=20)
+
+
+@witness("SYNC-13")
+async def test_nothing_is_done_where_nothing_is_to_do(node: Node) -> None:
+    """Pods that are well are left alone, when they are synced and when their labels change."""
+    web = await node.run(container("c1"), container("c2"), init=(container("i1", "exit 0 1"),))
+    await node.wait(60)
+    web.update(metadata={"labels": {"tier": "front"}})
+    await node.wait(60)
+
+
+@witness("SYNC-10", "SYNC-02")
+async def test_pod_waits_for_its_volumes(node: Node) -> None:
+    """A pod gets no sandbox before what it mounts is there."""
+    volume = {"name": "settings", "configMap": {"name": "settings"}}
+    mount = {"name": "settings", "mountPath": "/etc/settings"}
+    web = node.want(pod(container(volumeMounts=[mount]), volumes=[volume]))
+    await web.until_event("FailedMount")
+    node.api.put("ConfigMap", {"metadata": {"namespace": "default", "name": "settings"}, "data": {"k": "v"}})
+    await web.until_running("c1")
+
+
+@witness("SYNC-14", "SYNC-19")
+async def test_sandbox_that_fails_for_a_deleted_pod(node: Node) -> None:
+    """A sandbox that fails after its pod was deleted is nothing to tell of."""
+    with node.fault("RunPodSandbox", code="UNKNOWN", message="no network plugin", delay=5):
+        web = node.want(pod())
+        await web.until_called("RunPodSandbox", done=False)
+        web.delete()
+        await web.until_gone()
+
+
+@witness("SYNC-15", "SYNC-16")
+async def test_reason_of_a_failed_start_is_forgotten_with_its_success(node: Node) -> None:
+    """A container waits with the reason of its last failed start until it could be started."""
+    web = None
+    with node.fault("CreateContainer", code="UNKNOWN", message="no such device"):
+        web = node.want(pod())
+        await web.until_waiting("c1", "CreateContainerError")
+        await node.restart_kubelet()
+        await web.until_waiting("c1", "CreateContainerError")
+    await web.until_running("c1")
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
