@@ -37,7 +37,6 @@ class Deadlines:
         self._clock = clock
         self._recorder = recorder
         self._watched: dict[str, Pod] = {}
-        self._told: dict[str, None] = {}
 
     def watch(self, pod: Pod) -> None:
         """Take the pod's newest version."""
@@ -49,7 +48,6 @@ class Deadlines:
     def forget(self, pod: Pod) -> None:
         """The pod is not wanted any more."""
         self._watched.pop(pods.uid(pod), None)
-        self._told.pop(pods.uid(pod), None)
 
     def due(self) -> list[str]:
         """The UIDs of the pods whose time is over."""
@@ -61,10 +59,8 @@ class Deadlines:
         return is_past_deadline(pod, status, self._clock.wall_ns())
 
     def ending(self, pod: Pod) -> Ending | None:
-        """Why the pod has to end, None if it may go on; the first time it is an event."""
+        """Why the pod has to end, None if it may go on; an event each time it is asked (EVENTS-08)."""
         if not self.is_past(pod):
             return None
-        if pods.uid(pod) not in self._told:
-            self._told[pods.uid(pod)] = None
-            self._recorder.normal(pod, Reason.DEADLINE_EXCEEDED, MESSAGE)
+        self._recorder.normal(pod, Reason.DEADLINE_EXCEEDED, MESSAGE)
         return Ending(Reason.DEADLINE_EXCEEDED, MESSAGE)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, deleted, event, kubelet, pod_set, status
+from kubelet_conformance.contract.words import call, deleted, event, pod_set, status
 from kubelet_conformance.contracts.fresh import REJECTIONS, Fresh, can_start, fresh_pod, host_ports
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
-    END,
     FAULT,
     TERMINATION_ASKED,
     of,
@@ -68,7 +68,7 @@ def update_is_not_admitted_again(m: Moment) -> Findings:
         return None
     refused = status().where(_fails_for, "it is refused")
     return answered(
-        by=END.either(TERMINATION_ASKED.where(of(pod)), kubelet("killed", "stopped")),
+        by=LIFE_ENDS.either(TERMINATION_ASKED.where(of(pod))),
         unless=FAULT,
         not_before=refused.where(of(pod)),
         whole_node=True,
@@ -98,7 +98,7 @@ def refused_pod_is_told_and_left_alone(m: Moment) -> Iterator[Finding]:
     if not now.message.startswith("Pod"):
         yield broken(f"the message {now.message[:60]!r} does not say that the pod was rejected", pod.set_seq)
     yield answered(
-        by=END.either(deleted().where(of(pod))),
+        by=LIFE_ENDS.either(deleted().where(of(pod))),
         not_before=starts_or_creates().where(of(pod)),
         whole_node=True,
         text=f"nothing of {pod.name}, which was refused, is started",
@@ -168,7 +168,8 @@ def _is_refused(pod: Fresh, holder: Pod) -> Finding:
 
     return answered(
         by=status().where(is_its_refusal, "it fails"),
-        within=REACTION,
+        # What was withheld at first comes with the next batch.
+        within=_STATUS_BATCH + REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(pod.is_about)),
         not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,

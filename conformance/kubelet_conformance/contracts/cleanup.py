@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, deleted, status
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
-from kubelet_conformance.contracts.situations import END, known_to_kubelet, of
+from kubelet_conformance.contracts.situations import known_to_kubelet, of
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def finished_pod_is_not_run_again(m: Moment) -> Findings:
     if pod is None or now is None or not now.terminal or pod.finished or not pod.born or pod.static:
         return None
     return answered(
-        by=END.either(deleted().where(of(pod))),
+        by=LIFE_ENDS.either(deleted().where(of(pod))),
         not_before=_MAKES.where(of(pod)),
         whole_node=True,
         text=f"nothing of {pod.name}, which is {now.phase}, is started again",

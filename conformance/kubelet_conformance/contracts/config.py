@@ -14,14 +14,15 @@ from kubelet_conformance.contract.words import (
     deleted,
     done,
     failed,
+    kubelet,
     pod_set,
     pod_unset,
 )
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, is_mirror, starts
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
-    END,
     FAULT,
     TERMINATION_ASKED,
     about,
@@ -250,7 +251,7 @@ def only_meaningful_changes_count(m: Moment) -> Findings:
         return None
     begun = m.t
     return answered(
-        by=call("ListContainers", "Status").where(lambda n: n.t - begun > _WHILE).either(END),
+        by=call("ListContainers", "Status").where(lambda n: n.t - begun > _WHILE).either(LIFE_ENDS),
         not_before=call("RunPodSandbox").where(of(pod)),
         unless=FAULT.either(pod_set().where(of(pod))),
         whole_node=True,
@@ -322,18 +323,33 @@ def first_seen_stays(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("CONFIG-08", on=pod_set(), needs=(CRI, PODS), clause="gone")
-def pod_that_comes_deleted_is_not_started(m: Moment) -> Findings:
-    """A pod that is first seen on its way out is not started: its object is deleted for good."""
-    record, manifest = _record(m), m.manifest
-    if record is None or manifest is None or m.pod is not None or record.source != "api" or is_mirror(m):
-        return None
-    uid = manifest.metadata.uid
-    if manifest.metadata.deletion_timestamp is None or not kubelet_works(m) or not m.world.past_known:
-        return None
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
-        return None
+@contract("CONFIG-08", on=pod_set().either(kubelet("started")), needs=(CRI, PODS), clause="gone")
+def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
+    """A pod that is on its way out when a kubelet first sees it is not started: its object is deleted for
+    good.
+    """
+    if outside(m).api_away_t is not None or outside(m).node_gone or not m.world.past_known:
+        return
+    manifest, record = m.manifest, _record(m)
+    if manifest is not None and record is not None:
+        came = manifest.metadata.deletion_timestamp is not None and m.pod is None and kubelet_works(m)
+        if came and record.source == "api" and not is_mirror(m) and outside(m).down_since(m.t) is None:
+            yield _is_finalized(manifest.metadata.uid, manifest.metadata.name)
+        return
+    for pod in m.world.pods.values():
+        if pod.source == "api" and pod.wanted and pod.born and not pod.sandboxes and _came_deleted(m, pod):
+            yield _is_finalized(pod.uid, pod.name)
 
+
+def _came_deleted(m: Moment, pod: Pod) -> bool:
+    """It came, and was deleted, while no kubelet was up."""
+    end, down = pod.termination, m.node.down_t
+    if end is None or end.cause != "deleted" or pod.set_t is None or m.node.kubelet_up or down is None:
+        return False
+    return pod.set_t >= down
+
+
+def _is_finalized(uid: str, name: str) -> Finding:
     def is_gone(n: Moment) -> bool:
         return getattr(n.record, "uid", "") == uid or (n.pod is not None and n.pod.uid == uid)
 
@@ -343,7 +359,7 @@ def pod_that_comes_deleted_is_not_started(m: Moment) -> Findings:
         not_before=call("RunPodSandbox").where(lambda n: sandbox_asked(n).metadata.uid == uid),
         unless=FAULT,
         whole_node=True,
-        text=f"pod {manifest.metadata.name}, which came deleted, is deleted for good",
+        text=f"pod {name}, which came deleted, is deleted for good",
     )
 
 

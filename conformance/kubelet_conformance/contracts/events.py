@@ -13,7 +13,6 @@ from kubelet_conformance.contract.words import call, done, event, failed
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, runs_post_start, runs_pre_stop
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import ExecSyncReply
-from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.manifests import Kind
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.records import Event
 
 _NORMAL = frozenset(
     {"Created", "DeadlineExceeded", "Killing", "Pulled", "Pulling", "SandboxChanged", "Started"},
@@ -115,9 +115,13 @@ def container_events_name_their_container(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("EVENTS-03", on=event("Failed", "Killing", "FailedPostStartHook", "FailedPreStopHook"), needs=(CRI, EVENTS))
+@contract(
+    "EVENTS-03",
+    on=event("Failed", "Killing", "FailedPostStartHook", "FailedPreStopHook"),
+    needs=(CRI, EVENTS),
+)
 def messages_name_no_container_id(m: Moment) -> Findings:
-    """The message of a container's event holds no container id, so that like events can be counted together."""
+    """The message of a container's event holds no container id, so that like events count as one."""
     record, pod = _event(m), m.pod
     if pod is None or not record.container:
         return None
@@ -139,7 +143,12 @@ _SHORTEST = 3
 """A shorter output may be part of any text."""
 
 
-@contract("EVENTS-04", on=event("FailedPostStartHook", "FailedPreStopHook"), needs=(CRI, PODS, EVENTS), versions=since("1.26"))
+@contract(
+    "EVENTS-04",
+    on=event("FailedPostStartHook", "FailedPreStopHook"),
+    needs=(CRI, PODS, EVENTS),
+    versions=since("1.26"),
+)
 def hook_events_hold_no_output(m: Moment) -> Iterator[Finding]:
     """The event of a failed hook does not hold what the hook has printed."""
     record, pod = _event(m), m.pod
@@ -179,7 +188,7 @@ class _Told:
         self.failing: set[str] = set()
 
 
-@contract("EVENTS-06", on=event("Created", "Started", "Unhealthy", "Killing"), needs=(CRI, PODS, EVERY_EVENT))
+@contract("EVENTS-06", on=event("Started"), needs=(CRI, PODS, EVERY_EVENT), clause="start")
 def events_come_in_order(m: Moment) -> Findings:
     """Each Started of a container comes after its Created, and the Killing of one whose liveness probe failed
     after an Unhealthy.
@@ -188,20 +197,34 @@ def events_come_in_order(m: Moment) -> Findings:
     if pod is None or not pod.born or not record.container or not m.header.from_start:
         return None
     told, path = pod.note(_Told), record.container
-    if record.reason == "Created":
-        told.created[path] = told.created.get(path, 0) + record.count
-        return None
-    if record.reason == "Unhealthy":
-        told.failing.add(path)
-        return None
-    if record.reason == "Killing":
-        if "liveness" not in record.message:
-            return None
-        return KEPT if path in told.failing else broken(f"Killing for a failed probe of {path} without Unhealthy")
     told.started[path] = told.started.get(path, 0) + record.count
     if told.started[path] > told.created.get(path, 0):
         return broken(f"Started of {path} before its Created")
     return KEPT
+
+
+@events_come_in_order.clause("kill", on=event("Killing"))
+def unhealthy_comes_before_killing(m: Moment) -> Findings:
+    """What is killed for its liveness probe was unhealthy before."""
+    record, pod = _event(m), m.pod
+    if pod is None or not pod.born or "liveness" not in record.message or not m.header.from_start:
+        return None
+    if record.container in pod.note(_Told).failing:
+        return KEPT
+    return broken(f"Killing of {record.container} for its liveness probe without an Unhealthy")
+
+
+@events_come_in_order.remember(on=event("Created", "Unhealthy"))
+def _event_is_sent(m: Moment) -> None:
+    """Take events in."""
+    record, pod = _event(m), m.pod
+    if pod is None or not record.container:
+        return
+    told = pod.note(_Told)
+    if record.reason == "Created":
+        told.created[record.container] = told.created.get(record.container, 0) + record.count
+    else:
+        told.failing.add(record.container)
 
 
 @events_come_in_order.clause("told", on=done("StartContainer"))

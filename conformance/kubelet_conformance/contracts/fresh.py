@@ -122,7 +122,7 @@ def can_start(m: Moment, pod: Fresh) -> bool:
         return False
     if known.network_bad_t is not None and not manifest.spec.host_network:
         return False
-    if known.api_away_t is not None and pod.source == "api":
+    if pod.source == "api" and (known.api_away_t is not None or known.node_gone):
         return False
     return not manifest.spec.volumes and manifest.spec.runtime_class_name is None and not _waits(m, pod)
 

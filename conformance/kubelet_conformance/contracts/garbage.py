@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, deleted, exited, pod_unset
+from kubelet_conformance.contract.words import call, deleted, done, exited, pod_unset
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION
+from kubelet_conformance.trace.bodies import ContainerStatusReply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,9 +111,23 @@ def unknown_container_is_stopped_before_it_goes(m: Moment) -> Findings:
     return KEPT
 
 
+class _Told:
+    """Whether the runtime has ever said that the state of a container is unknown."""
+
+    def __init__(self) -> None:
+        self.unknown = False
+
+
+@unknown_container_is_stopped_before_it_goes.remember(on=done("ContainerStatus"))
+def _unknown_states_are_remembered(m: Moment) -> None:
+    """Remember it: once stopped, the container is told as exited."""
+    record = m.response(ContainerStatusReply).status
+    if m.container is not None and record is not None and record.state == "CONTAINER_UNKNOWN":
+        m.container.note(_Told).unknown = True
+
+
 def _was_unknown(container: Container) -> bool:
-    record = container.record
-    return container.state == "unknown" or (record is not None and record.state == "CONTAINER_UNKNOWN")
+    return container.state == "unknown" or container.note(_Told).unknown
 
 
 @contract("GC-05", on=call("RemovePodSandbox"), needs=(CRI, PODS))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import call, done, exited, failed, sandbox_died, status
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
+from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerRequest,
@@ -40,6 +41,7 @@ __all__ = (
     "made_in",
     "newly_imaged",
     "of_container",
+    "put_off",
     "recorded",
     "regular_inits",
     "removal_of",
@@ -98,6 +100,12 @@ def awake(m: Moment) -> bool:
 def to_watch(m: Moment) -> bool:
     """A pod to run, on a node whose kubelet is there to notice and has its hands free."""
     return to_run(m) and awake(m) and m.pod is not None and _worker_free(m, m.pod)
+
+
+def put_off(m: Moment) -> bool:
+    """The container is made in a later sync than the one that ran its sandbox, for all one can tell."""
+    sandbox = m.sandbox
+    return sandbox is None or sandbox.ready_t is None or m.t - sandbox.ready_t > REACTION
 
 
 def asked(m: Moment) -> ContainerConfig:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import call, event, exited
+from kubelet_conformance.contract.words import exited
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, restart_at
-from kubelet_conformance.contracts.instances import CALLED_OFF, HELD_UP, asked
+from kubelet_conformance.contracts.instances import HELD_UP, asked, in_place, start_of, to_watch
+from kubelet_conformance.contracts.situations import will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import Annotation, Label
 
@@ -20,3 +21,73 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.bodies import ContainerConfig
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
+
+_MESSAGE = (Annotation.TERMINATION_MESSAGE_PATH, Annotation.TERMINATION_MESSAGE_POLICY)
+
+
+@contract("START-06", on=ATTEMPTS, needs=(CRI, PODS))
+def container_carries_its_state(m: Moment) -> Findings:
+    """What a kubelet must know of a container after a restart stands in its labels and annotations: whose it
+    is, hash, restart count, termination message, grace, and its preStop hook.
+    """
+    pod = m.pod
+    if m.keys[0] != "call:CreateContainer" or pod is None or pod.spec is None:
+        return None
+    wrong = next(_lacking(asked(m), pod), None)
+    return KEPT if wrong is None else broken(wrong, pod.set_seq)
+
+
+def _lacking(config: ContainerConfig, pod: Pod) -> Iterator[str]:
+    """What the container's labels and annotations lack."""
+    name, labels, found = config.metadata.name, config.labels, config.annotations
+    whose = {
+        Label.POD_NAME: pod.name,
+        Label.POD_NAMESPACE: pod.namespace,
+        Label.POD_UID: pod.uid,
+        Label.CONTAINER_NAME: name,
+    }
+    for key, value in whose.items():
+        if labels.get(key) != value:
+            yield f"label {key} of {name} is {labels.get(key)!r}, expected {value!r}"
+    for key in (Annotation.HASH, *_MESSAGE):
+        if not found.get(key):
+            yield f"{name} has no annotation {key}"
+    if found.get(Annotation.RESTART_COUNT) != str(config.metadata.attempt):
+        counted = found.get(Annotation.RESTART_COUNT)
+        yield f"{Annotation.RESTART_COUNT} of {name} is {counted}, its attempt {config.metadata.attempt}"
+    grace = pod.spec.termination_grace_period_seconds if pod.spec is not None else None
+    if grace is not None and found.get(Annotation.POD_GRACE) != str(grace):
+        yield f"{Annotation.POD_GRACE} of {name} is {found.get(Annotation.POD_GRACE)}, expected {grace}"
+    spec = pod.container_spec(name)
+    hook = spec.lifecycle.pre_stop if spec is not None else None
+    if hook is not None and not found.get(Annotation.PRE_STOP_HANDLER):
+        yield f"{name} has a preStop hook and no annotation {Annotation.PRE_STOP_HANDLER}"
+
+
+_LATE = ByVersion({"<=1.34": RETRY + RETRY_SLACK, ">=1.35": REACTION})
+"""How long after the end of its back-off a container is made again at the latest."""
+
+
+@contract("WORK-16", on=exited().either(ATTEMPTS), needs=(CRI, PODS), versions=_LATE)
+def crash_loop_is_looked_at_again(m: Moment) -> Findings:
+    """A pod whose container sits out its restart back-off is looked at again every 10 to 15 s, so that the
+    container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over.
+    """
+    restart_at(m)
+    container, pod = m.container, m.pod
+    if container is None or pod is None or m.exit is None or m.exit.commanded or m.exit.code is None:
+        return None
+    if not to_watch(m) or not in_place(container) or container.kind != "app":
+        return None
+    delay = most_delay(m, container.name)
+    if not delay or will_not_run_again(pod, container.name, m.exit.code):
+        return None
+    spec = container.spec
+    if spec is None or spec.restart_policy is not None or pod.restart_policy == "Never":
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=delay + _LATE.at(m.kubernetes),
+        unless=HELD_UP,
+        text=f"{container.name} is made again after a back-off of {delay:g} s",
+    )

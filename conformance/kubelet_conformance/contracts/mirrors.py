@@ -11,8 +11,9 @@ from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import MIRROR, is_mirror
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside
-from kubelet_conformance.contracts.situations import API_DELETE, END, FAULT
+from kubelet_conformance.contracts.situations import API_DELETE, FAULT
 from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained
@@ -29,11 +30,13 @@ _CREATED = 201
 
 
 class _Mirrors:
-    """Mirror pods by UID, and the hash of each static pod by name."""
+    """Mirror pods by UID, the hash that the latest of each name has, and the hash of static pods by UID."""
 
     def __init__(self) -> None:
         self.names: dict[str, FullName] = {}
-        self.hashes: dict[FullName, str] = {}
+        self.latest: dict[FullName, tuple[str, int]] = {}
+        """Mirrors that were created since the last sandbox of that name: hash and seq."""
+        self.hashes: dict[str, str] = {}
 
 
 def _creates_a_mirror(m: Moment) -> bool:
@@ -68,12 +71,13 @@ def _learn(m: Moment) -> _Mirrors:
     known, record = m.node.note(_Mirrors), m.record
     if isinstance(record, ApiWrite):
         if record.code == _CREATED and record.uid and _creates_a_mirror(m):
-            known.names[record.uid] = _name_of(_body(record))
+            body = _body(record)
+            known.names[record.uid] = _name_of(body)
+            known.latest[_name_of(body)] = _metadata(body)["annotations"][MIRROR], m.seq
     elif m.keys[0] == "call:RunPodSandbox":
         config = sandbox_asked(m)
         if is_static(config):
-            meta = config.metadata
-            known.hashes[meta.namespace, meta.name] = config.annotations.get(HASH, "")
+            known.hashes[config.metadata.uid] = config.annotations.get(HASH, "")
     return known
 
 
@@ -114,7 +118,8 @@ def mirror_names_hash_and_node(m: Moment) -> Findings:
     if not isinstance(m.record, ApiWrite):
         return None
     body = _body(m.record)
-    expected, got = known.hashes.get(_name_of(body)), _metadata(body)["annotations"][MIRROR]
+    pod, got = m.world.names.get(_name_of(body)), _metadata(body)["annotations"][MIRROR]
+    expected = known.hashes.get(pod.uid) if pod is not None and pod.uid else None
     if expected is not None and got != expected:
         return broken(f"the mirror has hash {got}, its static pod {expected}")
     owners: list[Json] = _metadata(body).get("ownerReferences") or []
@@ -130,7 +135,13 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
     if not is_static(config) or m.pod is None or not m.pod.born or m.pod.mirror_uid or m.pod.sandboxes:
         return None
     name = config.metadata.namespace, config.metadata.name
-    if name in known.names.values() or outside(m).api_away_t is not None:
+    made = known.latest.pop(name, None)
+    if made is not None:
+        hash_ = config.annotations.get(HASH, "")
+        return (
+            KEPT if made[0] == hash_ else broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
+        )
+    if name in known.names.values() or outside(m).api_away_t is not None or outside(m).node_gone:
         return None
 
     def is_its_mirror(n: Moment) -> bool:
@@ -150,6 +161,27 @@ def _reach_is_told(m: Moment) -> None:
     """Take in what can be reached, and what there is."""
     outside(m)
     _learn(m)
+
+
+@contract("STATIC-12", on=call("RunPodSandbox"), needs=(CRI, PODS, EVERY_STATUS))
+def no_mirror_without_a_node(m: Moment) -> Findings:
+    """While the node has no object of its own at the API server, no mirror pod is created."""
+    config = sandbox_asked(m)
+    if not is_static(config) or not outside(m).node_gone:
+        return None
+    return answered(
+        by=FAULT.either(LIFE_ENDS),
+        unless=pod_unset(),
+        not_before=_CREATE,
+        whole_node=True,
+        text="the node's object is there again",
+    )
+
+
+@no_mirror_without_a_node.remember(on=OUTSIDE)
+def _node_is_told(m: Moment) -> None:
+    """Take in whether the node's object is there."""
+    outside(m)
 
 
 @contract("STATIC-13", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), clause="request")
@@ -232,6 +264,8 @@ def mirror_outlives_its_containers(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not pod.static or pod.termination is None or pod.wanted or not pod.born:
         return None
+    if m.node.started_t is not None and pod.termination.t < m.node.started_t:
+        return None
     running = [c for c in pod.every_container() if c.state == "running"]
     if running:
         text = f"the mirror of {pod.name} is gone while {running[0].name} runs"
@@ -303,7 +337,7 @@ def finished_static_pod_keeps_its_mirror(m: Moment) -> Findings:
         return (isinstance(n.record, PodChange) and n.record.source == pod.source) or is_mirror(n)
 
     return answered(
-        by=END,
+        by=LIFE_ENDS,
         unless=pod_unset().either(pod_set()).where(is_its_manifest),
         not_before=API_DELETE.where(is_its_mirror),
         whole_node=True,

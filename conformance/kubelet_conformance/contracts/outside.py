@@ -20,6 +20,7 @@ OUTSIDE: Pattern = FAULT.either(done("Status"), failed("Status"), kubelet("start
 STATUS_STALE = 30.0
 """A runtime that gave no good Status for this long counts as down (runtime.go)."""
 _AWAY = "the API server is away"
+_NODE_GONE = "the node's object is missing"
 _HEALED = "healed:"
 
 
@@ -37,6 +38,8 @@ class Outside:
         self.seq = 0
         self.api_away_t: float | None = None
         """Since when the API server cannot be reached; None while it can."""
+        self.node_gone = False
+        """The node's own object is not there."""
         self.good_t: float | None = None
         """When the runtime last said that it is ready, in this life of the kubelet."""
         self.bad_t: float | None = None
@@ -65,6 +68,8 @@ def outside(m: Moment) -> Outside:
             known.api_away_t = None
         elif m.record.what == _AWAY:
             known.api_away_t = m.t
+        elif "node's object" in m.record.what:
+            known.node_gone = m.record.what == _NODE_GONE
     elif m.keys[0] == "kubelet:started":
         known.good_t = known.bad_t = known.network_bad_t = None
     elif m.keys[0] == "done:Status":

@@ -274,7 +274,7 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
         if was is None or "readiness" not in exec_probes(container):
             continue
         started = container.started_t
-        if started is None or started > node.started_t - _LONG_BEFORE:
+        if started is None or started > node.started_t - (_LONG_BEFORE if kept else 0.0):
             continue
         runs = runs_of(container, "readiness", m)
         if kept and was and runs.published is not False:

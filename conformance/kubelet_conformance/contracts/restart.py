@@ -155,9 +155,7 @@ def _(m: Moment) -> Findings:
     container, told = m.container, m.response(ContainerStatusReply).status
     if container is None or told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
-    if container.state == "unknown" or not to_watch(m) or not in_place(container):
-        return None
-    if container is not _newest(m.pod, container):
+    if _was_unknown(container) or not to_watch(m) or not in_place(container):
         return None
     return answered(
         by=stop_of(container),
@@ -167,6 +165,10 @@ def _(m: Moment) -> Findings:
         not_before=creation_of(container.name),
         text=f"{container.name}, whose state is unknown, is stopped",
     )
+
+
+def _was_unknown(container: Container) -> bool:
+    return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
 
 
 def _replaced(container: Container) -> Pattern:

@@ -8,13 +8,13 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed
-from kubelet_conformance.contracts.instances import asked, recorded, regular_inits
+from kubelet_conformance.contracts.instances import asked, put_off, recorded, regular_inits
 from kubelet_conformance.trace.bodies import Annotation
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+    from kubelet_conformance.trace.views import Container, Pod
 
 
 def _attempt_is(m: Moment, expected: int, because: str, earlier: Container | None = None) -> Findings:
@@ -61,11 +61,16 @@ def number_from_the_logs(m: Moment) -> Findings:
     return None
 
 
+def _later_inits(pod: Pod) -> list[str]:
+    return [spec.name for spec in regular_inits(pod)][1:]
+
+
 @contract("RESTART-16", on=call("CreateContainer"))
 def new_sandbox_goes_on_counting(m: Moment) -> Findings:
     """In a new sandbox each container goes on counting from its newest instance.
 
-    An init container after the first begins anew: its records and logs went with the old sandbox.
+    An init container whose start comes in a later sync than the replacement begins anew: its records and logs
+    went with the old sandbox. That is every one but the first, and the first whose image did not come.
     """
     pod, sandbox, name = m.pod, m.sandbox, asked(m).metadata.name
     newest = pod.newest(name) if pod else None
@@ -73,7 +78,7 @@ def new_sandbox_goes_on_counting(m: Moment) -> Findings:
         return None
     if pod is None or (newest.state == "removed" and not pod.born):
         return None  # A static pod that came back under its UID: its past was removed with it.
-    if newest.state == "removed" and name in [spec.name for spec in regular_inits(pod)][1:]:
+    if newest.state == "removed" and (name in _later_inits(pod) or put_off(m)):
         return None
     if not sandbox.attempt or (newest.sandbox is not None and newest.sandbox.attempt >= sandbox.attempt):
         return None

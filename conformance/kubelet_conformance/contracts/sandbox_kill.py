@@ -58,6 +58,9 @@ def _kills_the_pod(m: Moment) -> Sandbox | None:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.stopped:
         return None
+    told = m.container.record if m.container else None
+    if told is not None and told.state == "CONTAINER_UNKNOWN":
+        return None  # A kill leaves it to the sandbox's stop; a stop of its own is another matter (GC-04).
     end, record = pod.termination, sandbox.record
     going = end is not None and m.call.t > end.t
     dead = record is not None and record.state == "SANDBOX_NOTREADY"
@@ -99,6 +102,8 @@ def records_outlast_the_kill(m: Moment) -> Findings:
         return None
     if pod.termination is None or sandbox is not pod.sandbox or not sandbox.born:
         return None
+    if sandbox.state != "ready" and not known_to_kubelet(pod, m.node):
+        return None  # A pod that no source knows, and of which nothing runs, is killed by nobody.
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
         return broken(f"the record of {container.name} is removed before the kill is over")
     return KEPT

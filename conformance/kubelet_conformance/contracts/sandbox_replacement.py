@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, failed, sandbox_died
-from kubelet_conformance.contracts.instances import asked, recorded
+from kubelet_conformance.contracts.instances import asked, put_off, recorded
 from kubelet_conformance.contracts.sandboxes import BLIND, GONE, runs_containers, standing
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
@@ -78,7 +78,7 @@ def first_init_comes_first(m: Moment) -> Findings:
     if meta.name != first:
         return broken(f"{meta.name} is the first container of the new sandbox, expected {first}")
     old = pod.newest(first)
-    if old is not None and meta.attempt != old.attempt + 1:
+    if old is not None and meta.attempt != old.attempt + 1 and not put_off(m):
         return broken(f"{first} is attempt {meta.attempt} in the new sandbox, expected {old.attempt + 1}")
     return KEPT
 

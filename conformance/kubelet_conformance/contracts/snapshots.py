@@ -9,8 +9,9 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, is_mirror, starts
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside
-from kubelet_conformance.contracts.situations import END, FAULT, about, of
+from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import sandbox_asked, sent_static
 from kubelet_conformance.contracts.timing import (
     FILE_POLL,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
+_READING = 1.0
+"""What reading it takes."""
 _NOTICED = FILE_POLL + REACTION
 """The kubelet has read the URL again after this."""
 
@@ -56,11 +59,11 @@ def bad_answer_of_the_url_changes_nothing(m: Moment) -> Findings:
     return to_be_explained(f"there is a reason to stop {pod.name} beside an answer that wants nothing else")
 
 
-@bad_answer_of_the_url_changes_nothing.clause("runs-on", on=_ANSWER.either(END))
+@bad_answer_of_the_url_changes_nothing.clause("runs-on", on=_ANSWER.either(LIFE_ENDS))
 def pods_of_the_url_run_on(m: Moment) -> Findings:
     """They have run on for longer than it takes to read it."""
     url = m.node.note(_Url)
-    long = url.t is not None and m.t - url.t > _NOTICED and m.node.kubelet_up
+    long = url.t is not None and m.t - url.t > FILE_POLL + _READING
     if m.keys[0] == "http":
         url.t, url.seq = m.t, m.seq
     if not long:
@@ -99,7 +102,7 @@ def mirror_is_not_run(m: Moment) -> Findings:
         return None
     uid = m.manifest.metadata.uid
     return answered(
-        by=END,
+        by=LIFE_ENDS,
         unless=pod_set().where(lambda n: n.manifest is not None and n.manifest.metadata.uid == uid),
         not_before=call("RunPodSandbox").where(lambda n: sandbox_asked(n).metadata.uid == uid),
         whole_node=True,

@@ -9,8 +9,9 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, is_mirror, starts
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside
-from kubelet_conformance.contracts.situations import END, FAULT, about, of
+from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import (
     FullName,
     is_static,
@@ -47,7 +48,9 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
         return pod in others and bool(sandbox and sandbox.state == "ready") and not pod.note(_Trouble).seen
 
     return answered(
-        by=call("Status", "ListContainers").either(END).where(lambda n: n.t - begun > FILE_POLL + REACTION),
+        by=call("Status", "ListContainers")
+        .either(LIFE_ENDS)
+        .where(lambda n: n.t - begun > FILE_POLL + REACTION),
         not_before=call("StopPodSandbox").where(is_disturbed),
         unless=FAULT,
         whole_node=True,
@@ -237,7 +240,7 @@ def mirror_adds_no_ephemeral_container(m: Moment) -> Findings:
         return asked.config.metadata.name in names and asked.sandbox_config.metadata.name == meta.name
 
     return answered(
-        by=END,
+        by=LIFE_ENDS,
         not_before=call("CreateContainer").where(is_made),
         whole_node=True,
         text="no ephemeral container is created",

@@ -10,7 +10,8 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, pod_unset, status
-from kubelet_conformance.contracts.situations import END, FAULT, of
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.situations import FAULT, of
 from kubelet_conformance.contracts.static_names import (
     HASH,
     SEEN,
@@ -149,11 +150,11 @@ def sandbox_tells_where_its_pod_came_from(m: Moment) -> Findings:
 
 @contract("STATIC-05", on=status(), needs=(CRI, PODS, STATUS))
 def static_pod_is_pending_at_first(m: Moment) -> Findings:
-    """The first status of a static pod whose containers have not been started yet has phase Pending."""
+    """The first status of a static pod none of whose app containers was started has phase Pending."""
     pod = m.pod
     if pod is None or not pod.static or not pod.born or pod.status is not None or m.status is None:
         return None
-    if any(c.started_t is not None for c in pod.every_container()):
+    if any(c.started_t is not None for c in pod.of_kind("app")):
         return None
     return KEPT if m.status.phase == "Pending" else broken(f"the first phase is {m.status.phase!r}")
 
@@ -181,7 +182,7 @@ def manifest_with_claims_is_refused(m: Moment) -> Findings:
         return (meta.namespace, meta.name) == name
 
     return answered(
-        by=END.either(pod_unset().where(lambda n: sent_static(n) == name)),
+        by=LIFE_ENDS.either(pod_unset().where(lambda n: sent_static(n) == name)),
         not_before=call("RunPodSandbox").where(is_run),
         whole_node=True,
         text=f"pod {name[1]} is not run",

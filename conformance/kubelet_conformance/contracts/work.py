@@ -21,7 +21,7 @@ from kubelet_conformance.contracts.situations import (
     told_exited,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerRequest,
@@ -153,16 +153,21 @@ def pod_that_is_to_go_is_stopped(m: Moment) -> Iterator[Finding]:
     asked = not m.keys[0].startswith(("done:", "failed:"))
     if not asked and (pod.termination is None or m.call.rpc == "StopContainer"):
         return
+    if m.keys[0] == "deleted" and pod.static:
+        return  # Only its mirror has gone.
     since_t = pod.termination.t if pod.termination else m.t
     if not known_to_kubelet(pod, m.node) or _is_busy_beyond(m, pod):
         return
     for container in pod.of_kind("app", "init"):
         if not believed_running(container) or stop_asked(container, since_t) or container.stopping:
             continue
+        called_off = told_exited(container).either(starts_or_creates().where(of(pod)))
         yield answered(
             by=call("StopContainer", "ExecSync").where(about(container)),
-            within=REACTION,
-            unless=told_exited(container).either(starts_or_creates()),
+            # A folder or a URL may be read only then; a kubelet that has just started waits for all sources.
+            within=REACTION + (FILE_POLL if pod.static else 0.0),
+            unless=called_off.either(FAULT) if pod.static else called_off,
+            whole_node=pod.static,
             text=f"container {container.name} is stopped",
         )
 
@@ -244,6 +249,8 @@ def records_stay_until_the_pod_is_stopped(m: Moment) -> Findings:
         return None
     if container.sandbox is None or not container.sandbox.born:
         return None
+    if container.sandbox.state != "ready" and not known_to_kubelet(pod, m.node):
+        return None  # Nothing of it runs and no source knows it: nobody kills it.
     if not any(stop.succeeded or stop.not_found for stop in container.sandbox.stops):
         return broken(
             f"the record of {container.name} is removed before the pod was stopped", pod.termination.seq

@@ -209,7 +209,7 @@ class PodHandle:
         )
 
     async def until_ended(self, name: str = "c1", *, within: float = LONG, contract: str = "") -> None:
-        """Wait until the newest instance of a container has ended in the runtime, whatever the status says."""
+        """Wait until the newest instance of a container has ended, whatever the status says."""
         await self.until(
             lambda: self.container(name).state == "EXITED", f"{name} ended", within=within, contract=contract
         )

@@ -30,25 +30,31 @@ if TYPE_CHECKING:
 
 __all__ = ("NothingToDoItToError", "reenact")
 
+_CALL_SECONDS = 0.01
+"""How long a real kubelet and its runtime take to make something. Where it took no time at all, a container
+of one second would begin with one relist and be gone by the next."""
+
 
 class NothingToDoItToError(LookupError):
     """A deed needs a container or sandbox that this kubelet has not made: it went another way before."""
 
 
-def reenact(stimulus: Stimulus, *, kubelet: str = "reference") -> bytes:
-    """Do it to that kubelet in process; the trace of what it did.
+def reenact(stimulus: Stimulus, *, longer_seconds: float = 0.0, kubelet: str = "reference") -> bytes:
+    """Do it to that kubelet in process; the trace of what it did until that much later than in the record.
 
     Raises UnknownTargetError for a kubelet or version that cannot be chosen, StoryError with the trace where
     a deed was not possible.
     """
 
     async def story(target: Target) -> None:
-        for image in stimulus.images:
-            target.runtime.add_image(image)
+        for rpc in ("RunPodSandbox", "CreateContainer", "StartContainer"):
+            target.runtime.inject(FaultPlan(rpc, "none", delay_seconds=_CALL_SECONDS))
+        for image, there in stimulus.images:
+            (target.runtime.add_image if there else target.runtime.remove_image)(image)
         for t, deed in stimulus.deeds:
             await target.sleep(max(t - target.now(), 0.0))
             await _do(target, deed)
-        await target.sleep(max(stimulus.ends - target.now(), 0.0))
+        await target.sleep(max(stimulus.ends + longer_seconds - target.now(), 0.0))
 
     stage = open_stage(Choice(kubelet=kubelet, kubernetes=stimulus.kubernetes))
     return stage.play(story, "reenacted", {})

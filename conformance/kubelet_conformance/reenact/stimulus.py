@@ -30,7 +30,12 @@ from kubelet_conformance.reenact.deeds import (
     WriteManifest,
 )
 from kubelet_conformance.reports.steps import MUTATING
-from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest, ImageStatusReply, ImageStatusRequest
+from kubelet_conformance.trace.bodies import (
+    ExecSyncReply,
+    ExecSyncRequest,
+    ImageStatusReply,
+    ImageStatusRequest,
+)
 from kubelet_conformance.trace.learning import learn
 from kubelet_conformance.trace.looking import keys_of, look
 from kubelet_conformance.trace.reader import Reader
@@ -56,13 +61,13 @@ class Stimulus:
 
     Attributes:
         kubernetes: the version of the kubelet it was done to, such as "1.32".
-        images: what the node had from the start.
+        images: by name, whether the node had it from the start.
         deeds: with the seconds since the kubelet's first start, in order.
         ends: when observation ended, in the same seconds.
     """
 
     kubernetes: str
-    images: tuple[str, ...]
+    images: tuple[tuple[str, bool], ...]
     deeds: tuple[tuple[float, Deed], ...]
     ends: float
 
@@ -113,7 +118,7 @@ class _Reading:
             self._no_longer_fails(rpc)
         begun = self.begun or 0.0
         deeds = sorted(self.deeds, key=lambda each: each[0])
-        images = tuple(name for name, there in self.images.items() if there)
+        images = tuple(self.images.items())
         return Stimulus(kubernetes, images, tuple((t - begun, deed) for t, deed in deeds), ends - begun)
 
     def take(self, moment: Moment) -> None:
@@ -159,7 +164,9 @@ class _Reading:
         known = self.pods.get(metadata["uid"])
         if known is None:
             kept = {name: value for name, value in metadata.items() if name not in _STORED}
-            self.pods[metadata["uid"]] = known = _Pod(metadata.get("namespace", "default"), metadata["name"], spec, [])
+            self.pods[metadata["uid"]] = known = _Pod(
+                metadata.get("namespace", "default"), metadata["name"], spec, []
+            )
             self._do(record.t, CreatePod({**manifest, "metadata": kept, "spec": spec}))
         self._changed(record.t, known, spec, debug)
         grace = metadata.get("deletionGracePeriodSeconds")

@@ -6,7 +6,8 @@ it wrote. Times are the pauses, in round numbers; what repeats is counted where 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.reports.steps import STIMULI, Step, steps
@@ -54,13 +55,18 @@ class _Scene:
         """The kubelet did something in it."""
         return bool(self.calls or self.events or self.written)
 
-    def lane(self, step: Step) -> list[_Line]:
-        """Where a step of it belongs."""
+    def add(self, line: _Line) -> None:
+        """Put a line where it belongs; a deletion before what it led to, though it is answered after that."""
+        lane, step = self._lane(line.step), line.step
+        caused = step.what == "api" and lane and lane[-1].step.what == "deleted" and lane[-1].step.t == step.t
+        lane.insert(len(lane) - 1 if caused else len(lane), line)
+
+    def _lane(self, step: Step) -> list[_Line]:
         if step.what == "event":
             return self.events
         if step.what in {"api", "awaited", "deleted", "status"}:
             return self.written
-        if step.what in STIMULI and not self.calls:
+        if step.what == "end" or (step.what in STIMULI and not self.calls):
             return self.happened
         return self.calls
 
@@ -76,7 +82,8 @@ def behaviour(path: str) -> str:
 def _scenes(every: Iterable[Step]) -> Iterator[_Scene]:
     scene = _Scene()
     latest: dict[tuple[str, str, str], _Line] = {}
-    stopping: dict[str, int] = {}
+    stopping: dict[str, None] = {}
+    conditions: dict[str, list[str]] = {}
     before = 0.0
     for step in every:
         again = _again(latest, step)
@@ -89,19 +96,21 @@ def _scenes(every: Iterable[Step]) -> Iterator[_Scene]:
             if scene.happened or scene.has_answer:
                 yield scene
             scene = _Scene(pause)
-        line = _Line(step)
-        scene.lane(step).append(line)
+        line = _Line(_short(step, conditions) if step.what == "status" else step)
+        scene.add(line)
         if step.what in _REPEATING:
             latest[_kind(step)] = line
     yield scene
 
 
-def _begins(step: Step, stopping: dict[str, int]) -> bool:
+def _begins(step: Step, stopping: dict[str, None]) -> bool:
     """Whether it begins a scene: the end of a container that the kubelet is stopping is part of the stop."""
     if step.what == "StopContainer":
-        stopping[step.whom] = 1
+        stopping[step.whom] = None
     elif step.what == "StopPodSandbox":
-        stopping[step.whom.partition("#")[0]] = 1
+        stopping[step.whom.partition("#")[0]] = None
+    elif step.what == "RunPodSandbox":
+        stopping.pop(step.whom.partition("#")[0], None)
     if step.what == "runtime":
         return not (step.whom in stopping or step.whom.partition("/")[0] in stopping)
     return step.what in STIMULI
@@ -120,6 +129,21 @@ def _again(latest: dict[tuple[str, str, str], _Line], step: Step) -> _Line | Non
         return None
     line = latest.get(_kind(step))
     return line if line is not None and line.step.detail == step.detail else None
+
+
+def _short(step: Step, known: dict[str, list[str]]) -> Step:
+    """A status with the news of its conditions: `+` what became true, `-` what is not, the reason behind."""
+    text, _, conditions = step.detail.partition(" | ")
+    first, before, now = step.whom not in known, known.get(step.whom, []), conditions.split()
+    known[step.whom] = now
+    by_reason: dict[str, list[str]] = {}
+    for each in now:
+        name, _, value = each.partition("=")
+        value, _, reason = value.partition(":")
+        if each not in before and not (first and value != "True"):
+            by_reason.setdefault(reason, []).append(("+" if value == "True" else "-") + name)
+    news = [" ".join(names) + (f" ({reason})" if reason else "") for reason, names in by_reason.items()]
+    return replace(step, detail="; ".join([text, *news]))
 
 
 def _folded(seconds: float) -> int:
@@ -144,19 +168,19 @@ def _scene_lines(scene: _Scene) -> Iterator[str]:
 
 
 def _call_lines(calls: list[_Line]) -> Iterator[str]:
-    """A line a call; creating and starting one container is one."""
-    skip = False
-    for line, following in zip(calls, [*calls[1:], None], strict=True):
-        if skip:
-            skip = False
-            continue
-        both = (line.step.what, following.step.what) if following is not None else ()
-        same = following is not None and line.step.whom == following.step.whom
-        if both == _BEGUN_TOGETHER and same and following is not None and not line.step.detail:
-            skip = True
+    """A line a call; creating a container and starting it at once is one."""
+    rest = iter(zip_longest(calls, calls[1:]))
+    for line, following in rest:
+        if following is not None and _is_begun(line.step, following.step):
+            next(rest)
             yield " ".join(filter(None, (", ".join(_BEGUN_TOGETHER), line.step.whom, following.step.detail)))
         else:
             yield line.text
+
+
+def _is_begun(made: Step, started: Step) -> bool:
+    """Whether both together begin a container, the first without an error."""
+    return (made.what, started.what) == _BEGUN_TOGETHER and made.whom == started.whom and not made.detail
 
 
 def _event_lines(events: list[_Line]) -> Iterator[str]:

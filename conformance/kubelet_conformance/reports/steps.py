@@ -156,8 +156,8 @@ class _Reading:
                 return safe(f"{metadata.name}#{metadata.attempt}"), ""
             case "CreateContainer":
                 asked = moment.request(CreateContainerRequest)
-                metadata = asked.config.metadata
-                return safe(f"{asked.sandbox_config.metadata.name}/{metadata.name}#{metadata.attempt}"), ""
+                made = asked.config.metadata
+                return safe(f"{asked.sandbox_config.metadata.name}/{made.name}#{made.attempt}"), ""
             case "PullImage":
                 return safe(moment.request(PullImageRequest).image.image), ""
             case "StopContainer":

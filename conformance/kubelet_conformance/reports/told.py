@@ -20,18 +20,20 @@ from kubelet_conformance.trace.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubelet_conformance.trace.manifests import ContainerStatus, Manifest, PodStatus
+    from kubelet_conformance.trace.manifests import Condition, ContainerStatus, Manifest, PodStatus
     from kubelet_conformance.trace.moment import Moment
 
 __all__ = ("told",)
 
 _OK = range(200, 300)
+_STATUS_CHARS = 2000
+_ORDER = "init", "sidecar", "app", "ephemeral", "unknown"
 
 
 def told(moment: Moment, shown: dict[str, str]) -> tuple[str, str, str] | None:
     """The kind of a record, whom it is about, and what it says; None where it says nothing new.
 
-    `shown` holds what was said of each status, to say what is new in the next.
+    `shown` holds what was last said of each pod's status.
     """
     record = moment.record
     match record:
@@ -51,7 +53,11 @@ def _words(moment: Moment) -> tuple[str, str, str] | None:
         case Event() as record:
             container = (record.container or "").rpartition("{")[2].rstrip("}")
             whom = _pod(moment, record.uid) + (f"/{safe(container)}" if container else "")
-            words = "event", whom, safe(record.reason if record.type == "Normal" else f"{record.type} {record.reason}")
+            words = (
+                "event",
+                whom,
+                safe(record.reason if record.type == "Normal" else f"{record.type} {record.reason}"),
+            )
         case Deleted() as record:
             words = "deleted", _pod(moment, record.uid), ""
         case RuntimeEvent() as record:
@@ -80,7 +86,11 @@ def _write(moment: Moment, record: ApiWrite) -> tuple[str, str, str] | None:
     grace = "" if record.grace is None else f"grace {record.grace}"
     outcome = f"-> {record.code}" if refused else ""
     what = "/".join(filter(None, (record.resource, record.subresource)))
-    return "api", safe(f"{record.verb} {what} {_pod(moment, record.uid)}"), " ".join(filter(None, (grace, outcome)))
+    return (
+        "api",
+        safe(f"{record.verb} {what} {_pod(moment, record.uid)}"),
+        " ".join(filter(None, (grace, outcome))),
+    )
 
 
 def _change(moment: Moment, record: PodChange) -> tuple[str, str]:
@@ -99,7 +109,8 @@ def _change(moment: Moment, record: PodChange) -> tuple[str, str]:
 
 def _containers(manifest: Manifest) -> Iterator[str]:
     """Its containers in a few words each: all that is usual goes without saying."""
-    for name, (kind, spec) in manifest.spec.entries.items():
+    entries = manifest.spec.entries.items()
+    for name, (kind, spec) in sorted(entries, key=lambda entry: _ORDER.index(entry[1][0])):
         of_kind = "" if kind == "app" else f" ({kind})"
         yield f"{name}{of_kind} {spec.image} `{' '.join(spec.command or ())}`"
     if manifest.spec.restart_policy != "Always":
@@ -117,19 +128,21 @@ def _by_itself(moment: Moment, record: RuntimeEvent) -> tuple[str, str]:
 
 
 def _status(moment: Moment, record: Status, shown: dict[str, str]) -> tuple[str, str, str] | None:
-    """A status without times; its conditions as what became true (+) and what no longer is (-)."""
+    """A status without times: phase, containers, and all conditions behind a bar."""
     status = moment.status
     if status is None:
         return None
-    true = " ".join(sorted(one.type for one in status.conditions or () if one.status == "True"))
-    text = _states(status)
-    before = shown.get(record.uid)
-    if before == f"{text}|{true}":
+    conditions = " ".join(sorted(_condition(each) for each in status.conditions or ()))
+    text = f"{_states(status)} | {safe(conditions, _STATUS_CHARS)}"
+    if shown.get(record.uid) == text:
         return None
-    shown[record.uid] = f"{text}|{true}"
-    old, new = (before or "|").rpartition("|")[2].split(), true.split()
-    changes = [f"+{each}" for each in new if each not in old] + [f"-{each}" for each in old if each not in new]
-    return "status", safe(record.name) or _pod(moment, record.uid), "; ".join(filter(None, (text, " ".join(changes))))
+    shown[record.uid] = text
+    return "status", safe(record.name) or _pod(moment, record.uid), text
+
+
+def _condition(condition: Condition) -> str:
+    reason = f":{condition.reason}" if condition.reason else ""
+    return f"{condition.type}={condition.status}{reason}"
 
 
 def _states(status: PodStatus) -> str:

@@ -74,7 +74,7 @@ async def test_init_container_is_held_up_alike(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("BACKOFF-05")
+@witness("BACKOFF-01")
 async def test_pod_of_the_same_name_begins_anew(node: Node) -> None:
     """A back-off is that of one pod: another pod of the same name does not inherit it."""
     web = node.want(pod(container("c1", "exit 1 1"), grace=1))

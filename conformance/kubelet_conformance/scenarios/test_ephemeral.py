@@ -106,5 +106,5 @@ async def test_changed_debugger_runs_on(node: Node) -> None:
     with node.tolerant_api():
         web.update(spec={"ephemeralContainers": [{"name": "debugger", "image": "img:2"}]})
     await node.wait(10)
-    web.exit("c1", 1)
-    await web.until_running("c1", attempt=1)
+    web.delete()
+    await web.until_gone()

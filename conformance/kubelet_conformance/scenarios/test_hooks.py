@@ -33,7 +33,7 @@ async def test_failed_pre_stop_keeps_nobody(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("HOOK-05", "HOOK-14", "TERM-02", "TERM-05", "TERM-11")
+@witness("HOOK-05", "HOOK-14", "TERM-05", "TERM-11")
 async def test_pre_stop_hooks_run_side_by_side(node: Node) -> None:
     """The preStop hooks of a deleted pod begin together, and each stop follows its own hook."""
     web = await node.run(
@@ -46,7 +46,7 @@ async def test_pre_stop_hooks_run_side_by_side(node: Node) -> None:
 
 @witness("HOOK-05")
 async def test_pre_stop_goes_before_every_kill(node: Node) -> None:
-    """The preStop hook runs before the stop, whether for a probe, a new image, a dead sandbox or a deletion."""
+    """The preStop hook runs before each stop: for a probe, a new image, a dead sandbox, a deletion."""
     node.runtime.set_file("alive", there=True)
     web = await node.run(
         container(
@@ -89,7 +89,7 @@ async def test_sleep_hook_is_part_of_the_grace(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("HOOK-12", "HOOK-03")
+@witness("HOOK-12")
 async def test_tcp_hook_is_a_failure(node: Node) -> None:
     """A tcpSocket hook is none that a kubelet can run: it fails."""
     web = node.want(pod(container("c1", lifecycle={"postStart": {"tcpSocket": {"port": 80}}})))

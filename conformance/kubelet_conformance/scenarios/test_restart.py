@@ -28,24 +28,27 @@ async def test_never_leaves_what_failed(node: Node) -> None:
     await job.until_phase("Failed")
 
 
-@witness("RESTART-02")
-async def test_running_container_is_left_alone(node: Node) -> None:
-    """Neither time nor another label touches a container that runs."""
+@witness("RESTART-02", "RESTART-07")
+async def test_running_container_is_replaced_for_a_reason_only(node: Node) -> None:
+    """Neither time nor an annotation touches a container that runs; another image does."""
     web = await node.run()
     web.annotate({"colour": "green"})
     await node.wait(200)
     await web.until_running("c1", attempt=0)
+    node.runtime.publish_image("img:2")
+    web.set_image("c1", "img:2")
+    await web.until_running("c1", attempt=1)
 
 
 @witness("RESTART-01", "RESTART-14")
 async def test_container_without_a_record_is_made_again(node: Node) -> None:
-    """A container whose record was lost is made again even under Never, with the number after its last log."""
+    """A container whose record was lost is made again, even under Never, numbered after its last log."""
     job = await node.run(container("c1"), container("c2"), restart="Never")
     node.runtime.remove_container(job.container("c1").id)
     await job.until_running("c1", attempt=1)
 
 
-@witness("RESTART-03", "RESTART-24", "GC-01")
+@witness("RESTART-03", "RESTART-24")
 async def test_container_that_could_not_be_started_is_made_anew(node: Node) -> None:
     """A container whose start failed gets a new instance with the next number, even under Never."""
     with node.fault("StartContainer", times=2, container="c1"):

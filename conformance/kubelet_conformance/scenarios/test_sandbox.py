@@ -141,7 +141,7 @@ async def test_failed_sandbox_is_tried_again(node: Node) -> None:
 
 @witness("SANDBOX-02", "SANDBOX-04", "SANDBOX-09")
 async def test_sandbox_without_address_is_replaced(node: Node) -> None:
-    """A sandbox that should have an address and has none is replaced; one on the node's network needs none."""
+    """A sandbox that should have an address and has none is replaced; the host's network gives none."""
     with node.addresses(""):
         web = node.want(pod())
         await node.run(name="host", hostNetwork=True)

@@ -7,7 +7,7 @@ from kubelet_conformance.node import Node, container, exec_hook, pod, witness
 
 @witness("START-01", "START-05", "START-07", "START-08", "START-12", "START-14")
 async def test_instances_follow_each_other(node: Node) -> None:
-    """Each instance has its own number, log and message file, and what a later kubelet needs to know of it."""
+    """Each instance has its own number, log and message file, and what a later kubelet needs to know."""
     hooks = {"postStart": exec_hook("x 0 0.5"), "preStop": exec_hook("x 0 1")}
     told = {"terminationMessagePath": "/last-words", "terminationMessagePolicy": "FallbackToLogsOnError"}
     busy = container("c1", "seq 1@2 2@2 run", ports=[{"containerPort": 80}], lifecycle=hooks, **told)
@@ -64,8 +64,8 @@ async def test_environment_has_to_be_complete(node: Node) -> None:
 
 @witness("START-11", "START-08", "START-12")
 async def test_last_words_are_told(node: Node) -> None:
-    """What a container wrote into its message file is told with its end, or the end of its log where it asks for it."""
-    falls_back = container("c2", "exit 1 2 say=out-of-luck", terminationMessagePolicy="FallbackToLogsOnError")
+    """What a container wrote into its message file is told with its end, or the end of its log."""
+    falls_back = container("c2", "exit 1 2 say=sorry", terminationMessagePolicy="FallbackToLogsOnError")
     job = node.want(pod(container("c1", "exit 1 2 message=goodbye"), falls_back, name="job", restart="Never"))
     await job.until_phase("Failed")
 

@@ -100,7 +100,7 @@ async def test_forgotten_sandbox_counts_as_stopped(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("TERM-15", "TERM-20", "TERM-21", "TERM-31", "TERM-32", "WORK-14", "CLEANUP-07")
+@witness("TERM-15", "TERM-20", "TERM-21", "TERM-31", "TERM-32", "WORK-14")
 async def test_finished_pod_keeps_its_object(node: Node) -> None:
     """A pod that finished by itself gives its sandbox up and keeps its object, whatever is sent about it."""
     job = await node.run(container("c1", "exit 0 5"), container("c2", "exit 4 9"), restart="Never")
@@ -109,7 +109,7 @@ async def test_finished_pod_keeps_its_object(node: Node) -> None:
     await node.wait(100)
 
 
-@witness("TERM-22")
+@witness("TERM-22", "CLEANUP-07")
 async def test_finished_pod_goes_without_another_stop(node: Node) -> None:
     """A pod that finished by itself goes soon when it is deleted, and nothing is stopped for it."""
     job = await node.run(container("c1", "exit 0 5"), restart="Never")
@@ -156,7 +156,7 @@ async def test_new_kubelet_goes_on_with_a_termination(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("TERM-14", "TERM-04")
+@witness("TERM-14")
 async def test_readiness_is_probed_to_the_end(node: Node) -> None:
     """A container can become unready in its grace period, and no liveness probe kills it then."""
     node.runtime.set_file("fine", there=True)

@@ -39,13 +39,13 @@ async def test_grace_only_shrinks(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("WORK-07", "WORK-09")
+@witness("WORK-07", "WORK-09", "WORK-10")
 async def test_next_stop_has_the_shorter_grace(node: Node) -> None:
-    """A grace that is shortened while a stop is under way holds for the next one."""
+    """A grace that is shortened after a stop has failed holds for the next one."""
     web = await node.run(container("c1", "run stopdelay=40"))
-    with node.fault("StopContainer", effect="hang", times=1, pod=web):
+    with node.fault("StopContainer", times=1), node.fault("StopPodSandbox", times=1):
         web.delete(grace=20)
-        await web.until_called("StopContainer", done=False)
+        await web.until_called("StopContainer")
         web.delete(grace=5)
         await web.until_gone()
 
@@ -58,7 +58,7 @@ async def test_forced_deletion_has_a_grace_of_its_own(node: Node) -> None:
     await web.until_stopped()
 
 
-@witness("WORK-10", "TERM-25")
+@witness("SANDBOX-26")
 async def test_failed_stop_is_tried_again(node: Node) -> None:
     """A container that could not be stopped is stopped again, and its pod stays until then."""
     web = await node.run()
@@ -67,7 +67,7 @@ async def test_failed_stop_is_tried_again(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("WORK-13", "GC-02", "GC-05", "GC-09", "GC-10")
+@witness("WORK-13", "GC-02", "GC-05", "GC-09")
 async def test_records_go_with_their_pod(node: Node) -> None:
     """The records of a deleted pod stay until its last status was written, and all go soon after it."""
     web = await node.run(init=(container("i1", "exit 0 1"),))
@@ -89,7 +89,7 @@ async def test_slow_listing_makes_nothing_twice(node: Node) -> None:
         await node.wait(20)
 
 
-@witness("WORK-19", "BACKOFF-08")
+@witness("WORK-19")
 async def test_new_kubelet_looks_before_it_acts(node: Node) -> None:
     """A kubelet that starts waits for its first listing before it makes or stops anything."""
     web = await node.run()
@@ -112,7 +112,7 @@ async def test_unreadable_pod_is_left_alone(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("WORK-24", "CLEANUP-08", "GC-02")
+@witness("WORK-24", "CLEANUP-08")
 async def test_pod_that_nobody_knows_is_killed(node: Node) -> None:
     """A pod deleted by force while the kubelet was away is stopped by the next one, without its hooks."""
     web = await node.run(container("c1", lifecycle={"preStop": exec_hook("x 0 1")}))
@@ -123,19 +123,20 @@ async def test_pod_that_nobody_knows_is_killed(node: Node) -> None:
     await node.until(lambda: not web.containers(), "its record is removed", within=80)
 
 
-@witness("WORK-29", "TERM-22")
+@witness("WORK-29")
 async def test_pod_sent_as_ended_is_not_started(node: Node) -> None:
     """A pod that has ended before a kubelet hears of it is not started, and goes when it is deleted."""
     await node.kubelet.kill()
-    job = node.want(pod(restart="Never"))
-    node.api.update_status(job.namespace, job.name, {"phase": "Succeeded"})
+    jobs = [node.want(pod(name=name, restart="Never")) for name in ("kept", "deleted")]
+    for job in jobs:
+        node.api.update_status(job.namespace, job.name, {"phase": "Succeeded"})
     await node.kubelet.start()
     await node.wait(20)
-    job.delete()
-    await job.until_gone()
+    jobs[1].delete()
+    await jobs[1].until_gone()
 
 
-@witness("WORK-14", "TERM-20")
+@witness("WORK-14")
 async def test_ended_pod_is_not_started_by_a_new_kubelet(node: Node) -> None:
     """A pod that had ended before the kubelet started stays so, and goes when it is deleted."""
     job = await node.run(container("c1", "exit 0 2"), restart="Never")
@@ -163,6 +164,16 @@ async def test_leftovers_of_an_ended_pod_are_stopped(node: Node) -> None:
     node.api.update_status(web.namespace, web.name, {"phase": "Failed"})
     await node.kubelet.start()
     await web.until_stopped()
+
+
+@witness("WORK-34")
+async def test_refused_pod_is_finalized(node: Node) -> None:
+    """A pod that was refused at admission goes when it is deleted."""
+    web = node.want(pod(nodeSelector={"disk": "fast"}))
+    await web.until_phase("Failed")
+    await node.wait(5)
+    web.delete()
+    await web.until_gone()
 
 
 @witness("WORK-05", "WORK-33")

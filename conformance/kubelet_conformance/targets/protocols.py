@@ -143,6 +143,10 @@ class RuntimeControl(Protocol):
         """Put an image onto the node."""
         ...
 
+    def remove_image(self, name: str) -> None:
+        """Take an image off the node."""
+        ...
+
     def publish_image(self, name: str, *, there: bool = True) -> None:
         """Whether the registry has it."""
         ...

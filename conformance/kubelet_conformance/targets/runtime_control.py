@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cri_api.v1 import api_pb2 as cri
+
 from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
 from kubelet_fakes.runtime.faults import Effect
 
@@ -91,6 +93,10 @@ class FakeRuntimeControl:
     def add_image(self, name: str, *, user: str = "") -> None:
         """Put an image onto the node."""
         self._core.images.add(name, user=user)
+
+    def remove_image(self, name: str) -> None:
+        """Take an image off the node."""
+        self._core.images.remove_image(cri.RemoveImageRequest(image=cri.ImageSpec(image=name)))
 
     def publish_image(self, name: str, *, there: bool = True) -> None:
         """Whether the registry has it."""

@@ -8,16 +8,13 @@ from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerReply,
     CreateContainerRequest,
-    ListContainersReply,
-    ListContainersRequest,
-    ListPodSandboxReply,
-    ListPodSandboxRequest,
     PodSandboxStatusReply,
     RunPodSandboxReply,
     RunPodSandboxRequest,
     StopContainerRequest,
 )
 from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed
+from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
 from kubelet_conformance.trace.looking import commanded, full_name
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
 from kubelet_conformance.trace.under_way import (
@@ -44,13 +41,6 @@ if TYPE_CHECKING:
     Lesson = Callable[[Moment], None]
 
 __all__ = ("TEACHING", "learn")
-
-_CONTAINER_STATES = {
-    "CONTAINER_CREATED": "created",
-    "CONTAINER_RUNNING": "running",
-    "CONTAINER_EXITED": "exited",
-    "CONTAINER_UNKNOWN": "unknown",
-}
 
 
 def learn(moment: Moment) -> None:
@@ -204,46 +194,7 @@ def _container_status(moment: Moment) -> None:
     if record.state == "CONTAINER_RUNNING":
         container.seen_running = True
     if container.state == "unseen" or record.state == "CONTAINER_UNKNOWN":
-        container.state = _CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
-
-
-def _containers_listed(moment: Moment) -> None:
-    world, node = moment.world, moment.world.node
-    if node.relisted_t is None and moment.request(ListContainersRequest).everything:
-        node.relisted_t = moment.t
-    if moment.reply.same:
-        return  # A listing that is like the last one teaches nothing else.
-    records = moment.response(ListContainersReply).containers
-    for record in records:
-        container = world.found_container(record)
-        if container.state == "unseen":
-            container.state = _CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
-    if not moment.request(ListContainersRequest).everything:
-        return
-    node.listed = True
-    listed = {record.id for record in records}
-    began = moment.call.t
-    for container in [c for c in world.containers.values() if c.id not in listed]:
-        if container.created_t is None or container.created_t < began:
-            world.drop_container(container, moment.t, vanished=True)
-
-
-def _sandboxes_listed(moment: Moment) -> None:
-    if moment.reply.same:
-        return
-    world = moment.world
-    records = moment.response(ListPodSandboxReply).items
-    for record in records:
-        sandbox = world.found_sandbox(record)
-        if sandbox.state == "unseen":
-            sandbox.state = "notready" if record.state == "SANDBOX_NOTREADY" else "ready"
-    if not moment.request(ListPodSandboxRequest).everything:
-        return
-    listed = {record.id for record in records}
-    began = moment.call.t
-    for sandbox in [s for s in world.sandboxes.values() if s.id not in listed]:
-        if sandbox.ready_t is None or sandbox.ready_t < began:
-            world.drop_sandbox(sandbox, moment.t, vanished=True)
+        container.state = CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
 
 
 def _container_exited(moment: Moment) -> None:
@@ -252,6 +203,11 @@ def _container_exited(moment: Moment) -> None:
         by_stop = commanded(container, moment.t)
         ended = moment.exit or Exit(moment.t, moment.seq, code=record.exit_code, commanded=by_stop)
         _exit(container, ended)
+
+
+def _lost_track(moment: Moment) -> None:
+    if moment.container is not None and moment.container.state == "running":
+        moment.container.state = "unknown"
 
 
 def _sandbox_died(moment: Moment) -> None:
@@ -366,8 +322,8 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "done:ContainerStatus": (_container_status,),
     "done:ExecSync": (call_ends, execution_ends),
     "done:Status": (status_is_told,),
-    "done:ListContainers": (listing_ends, _containers_listed),
-    "done:ListPodSandbox": (listing_ends, _sandboxes_listed),
+    "done:ListContainers": (listing_ends, containers_listed),
+    "done:ListPodSandbox": (listing_ends, sandboxes_listed),
     "done:ImageStatus": (image_asked,),
     "done:PullImage": (call_ends, image_pulled),
     "failed:StartContainer": (call_ends, _start_failed),
@@ -378,6 +334,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "failed:PullImage": (call_ends, pull_failed),
     "runtime:exited": (_container_exited,),
     "runtime:oom": (_container_exited,),
+    "runtime:unknown": (_lost_track,),
     "runtime:sandbox-died": (_sandbox_died,),
     "runtime:removed": (_vanished,),
     "pod:set": (_pod_set,),
@@ -392,7 +349,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
 TEACHING = frozenset(_LESSONS)
 """The records that the views learn from, as keys."""
 _CHANGES = frozenset(
-    {"call:StartContainer", "runtime:removed", "runtime:exited", "runtime:oom", "runtime:sandbox-died"}
+    {"call:StartContainer", *(key for key in _LESSONS if key.startswith("runtime:"))}
     | {f"done:{rpc}" for rpc in WORK},
 )
 """The records that always change what is known of sandboxes and containers."""

@@ -110,7 +110,9 @@ def _look_at_other(moment: Moment, record: Record) -> None:
 def _about_container(moment: Moment, request: Body) -> None:
     # Each request is read as one type only, so that it is parsed once.
     kind = _REQUESTS.get(moment.call.rpc, ContainerRequest)
-    container = moment.world.containers.get(request.view(kind).container_id)
+    world = moment.world
+    # One that went while the call was under way is still what the answer is about.
+    container = world.containers.get(request.view(kind).container_id) or world.called.get(moment.call.id)
     if container is not None:
         moment.container, moment.sandbox, moment.pod = container, container.sandbox, container.pod
 

@@ -45,12 +45,15 @@ def call_begins(moment: Moment) -> None:
     """A call to the runtime begins."""
     if moment.pod is not None and moment.call.rpc in WORK:
         moment.pod.calls_open[moment.call.id] = moment.call
+        if moment.container is not None:
+            moment.world.called[moment.call.id] = moment.container
         if moment.call.rpc == "CreateContainer":
             moment.pod.create = moment.call
 
 
 def call_ends(moment: Moment) -> None:
     """A call to the runtime was answered, well or by an error."""
+    moment.world.called.pop(moment.call.id, None)
     if moment.pod is not None:
         moment.pod.calls_open.pop(moment.call.id, None)
         if moment.call.rpc == "CreateContainer" and moment.reply.error is not None:
@@ -100,6 +103,7 @@ def execution_ends(moment: Moment) -> None:
 
 def nothing_is_under_way(world: World) -> None:
     """The kubelet is down: nobody waits for what it has called."""
+    world.called.clear()
     for container in world.containers.values():
         container.hooks_open.clear()
         for hook in container.hooks:

@@ -51,6 +51,8 @@ class World:
         """Static pods by the UID of their mirror."""
         self.sandboxes: dict[str, Sandbox] = {}
         self.containers: dict[str, Container] = {}
+        self.called: dict[str, Container] = {}
+        """What calls that have no answer yet are about, by their ids."""
         self.changed_seq = 0
         """The latest record, other than a reading, that changed what is known of sandboxes and containers."""
         self.readings = Readings()
@@ -165,7 +167,10 @@ class World:
             )
             container.attempt = record.metadata.attempt
             if making is not None:
-                container.create, container.config = making, making.request.view(CreateContainerRequest).config
+                container.create, container.config = (
+                    making,
+                    making.request.view(CreateContainerRequest).config,
+                )
             if pod is not None and making is None:
                 pod.born = False
                 pod.containers[container.name].sort(key=lambda c: (c.born, c.attempt))

@@ -44,10 +44,10 @@ class Mishaps:
         self._store.finish(container, code, reason=reason, op=op)
 
     def lose_track(self, container_id: str) -> None:
-        """The runtime no longer knows what the container does or did: it is UNKNOWN until it is stopped."""
+        """The runtime no longer knows what the container does: it is UNKNOWN until it is stopped."""
         container = self._core.container(container_id)
-        if container.state not in {cri.CONTAINER_RUNNING, cri.CONTAINER_EXITED}:
-            raise ValueError(f"container {container_id} is {container.state_name}, not RUNNING or EXITED")
+        if not container.is_running:
+            raise ValueError(f"container {container_id} is {container.state_name}, not RUNNING")
         self._store.forget_state(container)
         self._store.on_runtime("unknown", container_id, container.sandbox.id, container.name, None)
 

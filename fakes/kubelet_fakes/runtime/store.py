@@ -194,7 +194,7 @@ class Store:
         self.on_exit(container.id)
 
     def forget_state(self, container: Container) -> None:
-        """RUNNING or EXITED becomes UNKNOWN: the runtime no longer knows what its process does or did."""
+        """RUNNING becomes UNKNOWN: the runtime no longer knows what its process does."""
         container.state = cri.CONTAINER_UNKNOWN
         container.own_end = container.kill_at = None
         self._container_changed(container)
