@@ -68,6 +68,7 @@ def test_unknown_container_is_stopped_first(*, stopped: bool, verdict: Verdict) 
     s.container_status(c1, state="CONTAINER_UNKNOWN")
     if stopped:
         s.stop(c1)
+        s.container_status(c1, state="CONTAINER_EXITED", exit_code=137)
     s.remove(c1)
 
     assert s.judge("GC-04").verdict is verdict

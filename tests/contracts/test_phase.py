@@ -55,6 +55,19 @@ def test_phase_follows_the_containers(case: Case) -> None:
     assert_bites(contract_id, tell)
 
 
+def test_phase_that_was_sent_stays() -> None:
+    """PHASE-02: a pod that was sent as ended stays so, though a container of it still runs (PHASE-11)."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(**spec("Always", [], [runs()]))
+        if right:
+            web.manifest["status"] = {"phase": "Failed"}
+            s.set(web)
+        tell_status(s, web, "Failed", [runs()])
+
+    assert_bites("PHASE-02", tell)
+
+
 def test_ephemeral_containers_do_not_count() -> None:
     """PHASE-01: a debug container that runs keeps no pod from being Succeeded."""
 

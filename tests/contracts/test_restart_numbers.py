@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from story import Story
 from twice import assert_bites
 
-if TYPE_CHECKING:
-    from story import Story
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 @pytest.mark.parametrize("attempt", [0, 2])
@@ -64,6 +62,39 @@ def test_new_sandbox_goes_on_counting() -> None:
         s.run_container(web, s.run_sandbox(web, attempt=1), attempt=1 if right else 0)
 
     assert_bites("RESTART-16", tell)
+
+
+@pytest.mark.parametrize("name", ["i1", "i2"])
+def test_only_the_first_init_container_counts_on(name: str) -> None:
+    """RESTART-16 says nothing of later init containers, whose records and logs went with the old sandbox."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": one, "image": "img:1"} for one in ("i1", "i2")])
+    sandbox = s.run_sandbox(web)
+    old = s.run_container(web, sandbox, name)
+    s.wait(1).exited(old)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    s.remove(old)
+    s.run_container(web, s.run_sandbox(web, attempt=1), name, attempt=0)
+
+    expected = {"i1": Verdict.BROKEN, "i2": Verdict.NOT_EXERCISED}
+    assert s.judge("RESTART-16").verdict is expected[name]
+
+
+def test_pod_that_came_back_may_begin_anew() -> None:
+    """RESTART-16 says nothing of a static pod that came back when its records had been removed."""
+    s = Story()
+    web = s.pod(source="file")
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.unset(web)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    s.set(web)
+    s.remove(c1)
+    s.run_container(web, s.run_sandbox(web, attempt=1), attempt=0)
+
+    assert s.judge("RESTART-16").verdict is Verdict.NOT_EXERCISED
 
 
 @pytest.mark.parametrize("step", ["create", "start", "sandbox"])

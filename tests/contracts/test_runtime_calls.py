@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from running import running
-from runtime_reads import list_containers, refuse
-from story import Story
+from runtime_reads import container_record, list_containers, list_sandboxes, refuse, sandbox_record
+from story import ContainerHandle, SandboxHandle, Story
 from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
 
 VERSION = {
     "version": "0.1.0",
@@ -54,6 +56,21 @@ def test_sandbox_id_is_new(wrong: str) -> None:
         s.call("RunPodSandbox", {"config": config}, {"pod_sandbox_id": "new" if right else taken})
 
     assert_bites("CRI-03", tell)
+
+
+def test_sandbox_is_listed_before_its_run_is_answered() -> None:
+    """CRI-03, SANDBOX-01: a sandbox that is listed while it is being run is no other one."""
+    s = Story()
+    pod = s.pod()
+    config = s.sandbox_config(pod)
+    run = s.begin("RunPodSandbox", {"config": config})
+    sandbox = SandboxHandle(s.new_id("sandbox"), config, 1)
+    list_sandboxes(s.wait(2), sandbox_record(sandbox))
+    s.wait(2).end("RunPodSandbox", run, {"pod_sandbox_id": sandbox.id})
+    s.sandbox_status(sandbox)
+
+    assert [s.judge(one).verdict for one in ("CRI-03", "SANDBOX-01")] == [Verdict.KEPT, Verdict.KEPT]
+    assert s.judge("CRI-04").verdict is Verdict.NOT_EXERCISED
 
 
 def test_new_sandbox_is_ready() -> None:
@@ -159,6 +176,24 @@ def test_container_is_created_in_a_ready_sandbox(wrong: str) -> None:
             s.exited(c1, seen=False)
 
     assert_bites("CRI-11", tell)
+
+
+def test_container_is_listed_before_its_creation_is_answered() -> None:
+    """CRI-11, START-01: a container that is listed while it is being made is no other one."""
+    s = Story()
+    pod = s.pod()
+    sandbox = s.run_sandbox(pod)
+    config = s.container_config(pod, "c1")
+    making = s.begin(
+        "CreateContainer",
+        {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": sandbox.config},
+    )
+    c1 = ContainerHandle(s.new_id("container"), "c1", sandbox, config, 1)
+    list_containers(s, container_record(c1, "CONTAINER_CREATED"))
+    s.wait(20).end("CreateContainer", making, {"container_id": c1.id})
+    s.start(c1)
+
+    assert [s.judge(one).verdict for one in ("CRI-11", "START-01")] == [Verdict.KEPT, Verdict.KEPT]
 
 
 def test_container_is_started_once() -> None:

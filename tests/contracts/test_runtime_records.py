@@ -10,6 +10,8 @@ from runtime_reads import ALL, container_record, list_containers, list_sandboxes
 from story import SandboxHandle, Story
 from twice import assert_bites
 
+from kubelet_conformance.contract.verdicts import Verdict
+
 
 def assert_reading(contract_id: str, right: dict[str, Any], wrong: dict[str, Any]) -> None:
     """A status of a running container: the right fields keep the contract, the wrong ones break it."""
@@ -279,6 +281,20 @@ def test_notready_is_final() -> None:
 def test_ready_sandbox_has_its_address() -> None:
     """CRI-21: a READY sandbox has an IP, unless it is on the host's network."""
     assert_sandbox("CRI-21", {}, {"network": {}})
+
+
+def test_address_that_is_wrong_on_purpose() -> None:
+    """CRI-21: sandboxes that were run while addresses were wrong on purpose are not the runtime's fault."""
+    s = Story()
+    s.record("fault", what="addresses: ''")
+    odd = s.run_sandbox(s.pod(), read=False)
+    s.record("fault", what="healed: addresses")
+    s.wait(1).sandbox_status(odd, network={})
+
+    assert s.judge("CRI-21").verdict is Verdict.NOT_EXERCISED
+    later = s.run_sandbox(s.pod("later"), read=False)
+    s.sandbox_status(later, network={})
+    assert s.judge("CRI-21").verdict is Verdict.BROKEN
 
 
 def test_address_of_a_sandbox_stays() -> None:

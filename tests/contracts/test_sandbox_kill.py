@@ -43,6 +43,17 @@ def test_containers_are_stopped_first(wrong: str) -> None:
     assert_bites("SANDBOX-18", tell)
 
 
+def test_unknown_sandbox_is_as_good_as_stopped() -> None:
+    """SANDBOX-18: a kill is over when the runtime says that it does not know the sandbox (TERM-10)."""
+    s = Story()
+    _, sandbox, c1 = dying(s)
+    s.stop(c1)
+    s.stop_sandbox(sandbox, error="NOT_FOUND")
+    s.remove(c1)
+
+    assert s.judge("SANDBOX-18").verdict is Verdict.KEPT
+
+
 @pytest.mark.parametrize("wrong", ["never", "late", "after the record", "after the phase"])
 def test_sandbox_follows_its_last_container(wrong: str) -> None:
     """SANDBOX-18 breaks when the sandbox is not stopped at once, before anything is removed or reported."""

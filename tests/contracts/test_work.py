@@ -76,7 +76,7 @@ def test_sync_under_way_may_end() -> None:
     assert s.judge("WORK-04").verdict is KEPT
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (20, BROKEN)])
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
 @pytest.mark.parametrize("cause", ["deleted", "removed", "ended"])
 def test_every_cause_stops_the_pod(cause: str, waits: float, verdict: Verdict) -> None:
     """WORK-05: a deletion, a removal and a terminal phase in the API each lead to a stop."""

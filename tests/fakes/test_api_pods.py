@@ -302,6 +302,19 @@ def test_status_is_not_changed_by_an_update_of_the_pod() -> None:
     assert core.get("pods", "web")["spec"] is made["spec"]
 
 
+def test_tolerant_server_stores_what_is_invalid() -> None:
+    """What would be refused is stored for as long as the server is told to be tolerant."""
+    core = ApiWorld()
+    core.create("pods", pod())
+    changed = {"spec": {"hostNetwork": True}}
+    core.tolerant = True
+    made = core.patch("pods", "web", changed)
+    core.tolerant = False
+
+    assert made["spec"]["hostNetwork"] is True
+    assert "Forbidden" in str(refused(core.patch, "pods", "web", {"spec": {"hostNetwork": False}}))
+
+
 def test_ephemeral_containers_are_added_and_stay() -> None:
     """Kubectl debug adds one with defaults; it cannot be changed, removed or given to a mirror pod."""
     core = ApiWorld()

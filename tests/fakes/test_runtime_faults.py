@@ -237,13 +237,31 @@ def test_exits_come_in_order_whenever_they_were_asked_for() -> None:
     assert [what[3] for what in node.happened] == ["early", "mid", "late"]
 
 
+def test_addresses_may_be_wrong() -> None:
+    """While it is told so every new sandbox gets that text as its address, or none."""
+
+    async def story(node: Node) -> None:
+        addresses = node.runtime.core.store.addresses
+        addresses.given = "pending"
+        odd = await node.sandbox()
+        addresses.given = ""
+        none = await node.sandbox("other")
+        addresses.given = None
+        right = await node.sandbox("third")
+        told = [(await node.sandbox_status(one)).network.ip for one in (odd, none, right)]
+
+        assert told == ["pending", "", "10.88.0.2"]
+
+    on_node(story)
+
+
 def test_exit_and_oom_from_outside() -> None:
     """A test may end a process; what does not run, or is not there, cannot end."""
 
     async def story(node: Node) -> None:
         container, other = await node.running(), await node.running(pod="other")
         node.runtime.exit(container, 9)
-        node.runtime.oom(other)
+        node.runtime.oom(other, code=1)
 
         assert (await node.status(container)).exit_code == 9
         with pytest.raises(ValueError, match="EXITED: nothing runs in it"):
@@ -252,7 +270,7 @@ def test_exit_and_oom_from_outside() -> None:
             node.runtime.oom("unknown")
 
     node = on_node(story)
-    assert [(what[0], what[4]) for what in node.happened] == [("exited", 9), ("oom", 137)]
+    assert [(what[0], what[4]) for what in node.happened] == [("exited", 9), ("oom", 1)]
 
 
 def test_sandbox_dies_alone() -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import TYPE_CHECKING
 
 import click
 
 from kubelet_conformance.cli.check import check
 from kubelet_conformance.cli.explain import explain
+from kubelet_conformance.cli.failing import tell_internal_error
 from kubelet_conformance.cli.list import list_contracts
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.cli.run import run as run_command
 from kubelet_conformance.cli.serve_fake import serve_fake
+from kubelet_conformance.cli.snapshot import snapshot
 from kubelet_conformance.cli.zoo import zoo
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.run import Exit
@@ -31,6 +32,7 @@ def group() -> None:
 
 group.add_command(run_command, "run")
 group.add_command(check)
+group.add_command(snapshot)
 group.add_command(zoo)
 group.add_command(list_contracts)
 group.add_command(explain)
@@ -52,17 +54,5 @@ def run(arguments: Sequence[str] | None) -> int:
         complain("interrupted")
         return Exit.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last resort
-        return _failed(error, debug=settings.debug)
+        return tell_internal_error(error, debug=settings.debug)
     return code if isinstance(code, int) else Exit.OK
-
-
-def _failed(error: Exception, *, debug: bool) -> int:
-    if debug:
-        complain("".join(traceback.format_exception(error)), plain=True)
-    notes = "; ".join(getattr(error, "__notes__", ()))
-    what = f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
-    complain(
-        f"internal error, {what}; this is a mistake in kubelet-conformance: "
-        "please report it with the trace and with what --debug prints"
-    )
-    return Exit.INTERNAL_ERROR

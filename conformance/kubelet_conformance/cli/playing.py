@@ -5,31 +5,78 @@ It is a process of its own, since pytest rewrites the asserts of those modules o
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import TYPE_CHECKING
 
-import pytest
+from kubelet_conformance.cli.failing import tell_internal_error
+from kubelet_conformance.reports.output import complain
+from kubelet_conformance.reports.run import Exit
+
+if TYPE_CHECKING:
+    import pytest
 
 __all__ = ("SCENARIOS", "main")
 
 SCENARIOS = "kubelet_conformance.scenarios"
 _ARGUMENTS = (
     *("-p", "kubelet_conformance.plugin", "--pyargs", SCENARIOS),
-    # What is printed is our report alone, and the user's own pytest configuration is left alone.
-    *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:asyncio", "-c", "/dev/null", "--rootdir=."),
+    # What is printed is our report alone, and progress can be seen while scenarios are played.
+    *("-p", "no:terminal", "-p", "no:cacheprovider", "--capture=no"),
+    # The user's own pytest is left alone: its configuration, conftest files and plugins.
+    *("-c", os.devnull, "--rootdir=.", "--noconftest", "--disable-plugin-autoload"),
 )
+_THE_USERS_OWN = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 _EXITS = {
-    pytest.ExitCode.INTERRUPTED: 130,
-    pytest.ExitCode.INTERNAL_ERROR: 4,
-    pytest.ExitCode.USAGE_ERROR: 2,
-    pytest.ExitCode.NO_TESTS_COLLECTED: 3,
+    "OK": Exit.OK,
+    "TESTS_FAILED": Exit.INTERNAL_ERROR,
+    "INTERRUPTED": Exit.INTERRUPTED,
+    "INTERNAL_ERROR": Exit.INTERNAL_ERROR,
+    "USAGE_ERROR": Exit.BAD_INPUT,
+    "NO_TESTS_COLLECTED": Exit.INCONCLUSIVE,
 }
-"""Exit codes of pytest's own; those of the plugin pass through."""
+"""What pytest's own exit codes mean where the plugin came to no conclusion."""
+
+
+class _Ending:
+    """Takes down how the run ended; pytest's exit codes and ours have numbers in common."""
+
+    def __init__(self, *, debug: bool) -> None:
+        self._debug = debug
+        self.concluded: Exit | None = None
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Say what ended it."""
+        if excinfo.errisinstance(KeyboardInterrupt):
+            complain("interrupted")
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        """Tell of a mistake of our own as every command does, in place of pytest."""
+        self.concluded = tell_internal_error(excinfo.value, debug=self._debug)
+        return True
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Ask the plugin for its conclusion."""
+        plugin = config.pluginmanager.get_plugin("kubelet-conformance-scenarios")
+        self.concluded = self.concluded or getattr(plugin, "ended", None)
 
 
 def main(arguments: list[str]) -> int:
     """Play; the exit code of the run."""
-    ended = pytest.main([*_ARGUMENTS, *arguments])
-    return _EXITS.get(ended, int(ended)) if isinstance(ended, pytest.ExitCode) else int(ended)
+    for name in _THE_USERS_OWN:
+        os.environ.pop(name, None)
+    ending = _Ending(debug="--kc-debug" in arguments)
+    try:
+        # Late, so that Ctrl-C while it loads is met here too.
+        import pytest  # noqa: PLC0415
+
+        ended = pytest.main([*_ARGUMENTS, *arguments], plugins=[ending])
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return Exit.INTERRUPTED
+    if ending.concluded is not None:
+        return ending.concluded
+    return _EXITS[pytest.ExitCode(ended).name]
 
 
 if __name__ == "__main__":

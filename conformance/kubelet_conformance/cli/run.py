@@ -7,19 +7,22 @@ import sys
 
 import click
 
-from kubelet_conformance.cli.options import VERSION, remember_debug
+from kubelet_conformance.cli.options import VERSION
 from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
 __all__ = ("run",)
 
 
-@click.command(context_settings={"ignore_unknown_options": False})
-@click.argument("ids", metavar="[ID|GLOB]...", nargs=-1)
+@click.command()
+@click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
 @click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
-@click.option("--runtime", default="fake", show_default=True, help="fake, or bug:ID.")
+@click.option("--runtime", default="fake", show_default=True, help="fake.")
 @click.option(
     "--kubernetes", type=VERSION, default="1.32", show_default=True, help="The version to behave as."
+)
+@click.option(
+    "--scenario", metavar="NAME|GLOB", multiple=True, help="Play these, whatever they witness; repeatable."
 )
 @click.option("--level", type=click.Choice(["must", "should", "may"]), help="Judge only this level.")
 @click.option("--strict", is_flag=True, help="Fail on a broken SHOULD too.")
@@ -27,21 +30,29 @@ __all__ = ("run",)
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
 @click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
 @click.option("--baseline", metavar="FILE", help="Known deviations, in TOML.")
-@click.option("--format", "form", type=click.Choice(FORMS), default="terminal", show_default=True)
+@click.option("--format", type=click.Choice(FORMS), default="terminal", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
-@click.option("--debug", is_flag=True, expose_value=False, callback=remember_debug, help="Show tracebacks.")
-def run(ids: tuple[str, ...], kubernetes: tuple[int, int], output: str | None, **options: object) -> None:
+@click.option("--debug", is_flag=True, help="Show where an internal error happened.")
+def run(kubernetes: tuple[int, int], output: str | None, **options: object) -> None:
     """Play the scenarios that put these contracts to the test (all, if none is named) and judge them."""
     check_writable(output)
-    arguments = [f"--kc-contract={each}" for each in ids]
-    arguments += [f"--kc-kubernetes={kubernetes[0]}.{kubernetes[1]}"]
-    names = {"form": "format"}
-    for name, value in {**options, "output": output}.items():
-        flag = f"--kc-{names.get(name, name).replace('_', '-')}"
+    version = f"{kubernetes[0]}.{kubernetes[1]}"
+    arguments = _for_pytest({**options, "kubernetes": version, "output": output})
+    sys.stdout.flush()
+    # -P: a module in the user's folder must not stand in for one of ours.
+    playing = [sys.executable, "-P", "-m", "kubelet_conformance.cli.playing"]
+    os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter
+
+
+def _for_pytest(options: dict[str, object]) -> list[str]:
+    """The options as the plugin names them; what was not given is left out."""
+    arguments: list[str] = []
+    for name, value in options.items():
+        flag = f"--kc-{name.replace('_', '-')}"
         if value is True:
             arguments.append(flag)
+        elif isinstance(value, tuple):
+            arguments += [f"{flag}={each}" for each in value]
         elif value is not None and value is not False:
             arguments.append(f"{flag}={value}")
-    sys.stdout.flush()
-    playing = [sys.executable, "-m", "kubelet_conformance.cli.playing"]
-    os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter
+    return arguments

@@ -106,6 +106,8 @@ def unknown_container_is_stopped_before_it_goes(m: Moment) -> Findings:
     container = m.container
     if container is None or not _was_unknown(container):
         return None
+    if container.sandbox is not None and container.sandbox.stopped:
+        return None  # It ended with its sandbox (CRI-05).
     if not any(stop.succeeded or stop.not_found for stop in container.stops):
         return broken(f"expected container {container.name}, in an unknown state, to be stopped first")
     return KEPT

@@ -243,6 +243,12 @@ def probe_out_of_time_has_failed(m: Moment) -> Findings:
     )
 
 
+def _is_put_off(m: Moment, probe: Probe) -> bool:
+    """The kubelet was young when it heard of the pod: it spreads first executions over a period (PROBE-05)."""
+    started_t, set_t = m.node.started_t, m.pod.set_t if m.pod is not None else None
+    return started_t is None or set_t is None or set_t - started_t < probe.period_seconds
+
+
 @contract("PROBE-23", on=done("StartContainer"), needs=(CRI, PODS), versions=ByVersion({"1.23..1.32": True}))
 def readiness_is_asked_without_waiting(m: Moment) -> Findings:
     """A started container that is not ready is probed for readiness at once, whatever the period."""
@@ -251,6 +257,8 @@ def readiness_is_asked_without_waiting(m: Moment) -> Findings:
         return None
     probe = exec_probes(container).get("readiness")
     if probe is None or probe.initial_delay_seconds or probe.period_seconds <= _AT_ONCE:
+        return None
+    if _is_put_off(m, probe):
         return None
     if any(name == "startup" for name, _ in probes_of(container.spec)):
         return None

@@ -10,7 +10,7 @@ import msgspec
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import call, done, event, status
+from kubelet_conformance.contract.words import call, done, event, failed, status
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import (
@@ -80,12 +80,19 @@ def running_container_was_started(m: Moment) -> Findings:
     return None if container.seen_running else KEPT
 
 
+class _StartsFailed:
+    """The containers of a pod with a failed StartContainer; their records may be gone."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+
+
 def _without_cause(pod: Pod, name: str, reason: str) -> str | None:
     """What must have come before this waiting reason, and has not."""
-    records, spec = pod.containers.get(name, []), pod.container_spec(name)
+    spec = pod.container_spec(name)
     if reason == "CreateContainerError" and name not in pod.create_failed:
         return "no CreateContainer of it failed"
-    if reason == "RunContainerError" and not any(one.start_failed for one in records):
+    if reason == "RunContainerError" and name not in pod.note(_StartsFailed).names:
         return "no StartContainer of it failed"
     if reason == "PostStartHookError" and spec is not None and spec.lifecycle.post_start is None:
         return "it has no postStart hook"
@@ -110,6 +117,13 @@ def waiting_reason_names_the_step_that_failed(m: Moment) -> Iterator[Finding]:
         if waiting is not None and waiting.reason in STEP_REASONS:
             wrong = _without_cause(pod, one.name, waiting.reason)
             yield broken(f"{one.name} waits for {waiting.reason}, and {wrong}") if wrong else KEPT
+
+
+@waiting_reason_names_the_step_that_failed.remember(on=failed("StartContainer"))
+def _start_has_failed(m: Moment) -> None:
+    """Take in whose start has failed."""
+    if m.pod is not None and m.container is not None:
+        m.pod.note(_StartsFailed).names[m.container.name] = None
 
 
 @contract("START-04", on=call("StartContainer"))

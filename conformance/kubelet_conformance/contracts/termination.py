@@ -86,7 +86,8 @@ def _left_out(pod: Pod | None, sandbox: Sandbox) -> Container | None:
     kill = pod.note(_Kill)
     running, kill.of = kill.of, ()
     believed = [c for c in sandbox.containers.values() if believed_running(c) and c.state == "exited"]
-    return next((c for c in (*running, *believed) if not c.stops and c.sandbox is sandbox), None)
+    every = (c for c in (*running, *believed) if not c.vanished)
+    return next((c for c in every if not c.stops and c.sandbox is sandbox), None)
 
 
 @containers_are_stopped_before_the_sandbox.remember(on=call("StopContainer", "ExecSync"))

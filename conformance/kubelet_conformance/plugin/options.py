@@ -12,9 +12,12 @@ from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.targets.stage import Choice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pytest
 
     from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.reports.played import Played
 
 __all__ = ("Options", "OptionsError", "add_options")
 
@@ -25,10 +28,14 @@ class OptionsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run was asked for; see `kubelet-conformance run --help`."""
+    """What a run was asked for; see `kubelet-conformance run --help`.
+
+    `invocation` are pytest's own arguments where somebody called pytest, and None in `run`.
+    """
 
     choice: Choice
     ids: tuple[str, ...]
+    scenarios: tuple[str, ...]
     level: str | None
     strict: bool
     require_exercised: bool
@@ -36,11 +43,14 @@ class Options:
     form: str
     output: str | None
     baseline: str | None
+    debug: bool
+    invocation: tuple[str, ...] | None
 
     @classmethod
     def of(cls, config: pytest.Config) -> Options:
         """The options of a pytest run."""
         get = config.getoption
+        is_run = not config.pluginmanager.hasplugin("terminalreporter")
         return cls(
             Choice(
                 str(get("kc_kubelet")),
@@ -49,6 +59,7 @@ class Options:
                 int(str(get("kc_seed"))),
             ),
             tuple(get("kc_contract") or ()),
+            tuple(get("kc_scenario") or ()),
             get("kc_level"),
             bool(get("kc_strict")),
             bool(get("kc_require_exercised")),
@@ -56,6 +67,8 @@ class Options:
             str(get("kc_format")),
             get("kc_output"),
             get("kc_baseline"),
+            bool(get("kc_debug")),
+            None if is_run else tuple(map(str, config.invocation_params.args)),
         )
 
     def contracts(self) -> list[Contract]:
@@ -65,25 +78,57 @@ class Options:
             ids = select(list(self.ids)) if self.ids else list(every)
         except UnknownContract as error:
             raise OptionsError(f"{error}; `kubelet-conformance list` shows them all") from None
-        chosen = [every[each] for each in ids if each in every]
-        if not chosen:
+        known = [every[each] for each in ids if each in every]
+        chosen = [each for each in known if self.level is None or each.level == self.level.upper()]
+        if not known:
             raise OptionsError(
                 f"{' '.join(self.ids)}: not judged yet; `kubelet-conformance list` shows what is"
             )
-        return [each for each in chosen if self.level is None or each.level == self.level.upper()]
+        if not chosen:
+            raise OptionsError(f"none of {' '.join(self.ids)} is a {str(self.level).upper()}; leave out level")
+        return chosen
 
-    def command(self, *ids: str) -> str:
-        """The command that plays the same again, with these ids in place of the run's own."""
-        chosen = {
-            "--kubelet": (self.choice.kubelet, "reference"),
-            "--runtime": (self.choice.runtime, "fake"),
-            "--kubernetes": (self.choice.kubernetes, "1.32"),
-            "--seed": (str(self.choice.seed), "0"),
-        }
-        options = [
-            part for name, (value, usual) in chosen.items() if value != usual for part in (name, value)
+    def command(self) -> str:
+        """The command of this run."""
+        if self.invocation is not None:
+            return shlex.join(["python", "-m", "pytest", *self.invocation])
+        return shlex.join([*_RUN, *self.ids, *self._given("--")])
+
+    def again(self, contract: str, played: Iterable[Played]) -> str:
+        """The command that plays these scenarios again and judges them by this contract."""
+        played = list(played)
+        files = dict.fromkeys(each.file for each in played if each.file)
+        names = [each.scenario for each in played]
+        if files:
+            wanted = [f"--kc-contract={contract}", *(f"--kc-scenario={name}" for name in names)]
+            return shlex.join([*_PYTEST, *files, *wanted, *self._chosen("--kc-")])
+        scenarios = [part for name in names for part in ("--scenario", name)]
+        return shlex.join([*_RUN, contract, *scenarios, *self._chosen("--")])
+
+    def _given(self, prefix: str) -> list[str]:
+        """All options that are not as usual and that decide what is played, judged or concluded."""
+        scenarios = [f"{prefix}scenario={name}" for name in self.scenarios]
+        flags = {"strict": self.strict, "require-exercised": self.require_exercised}
+        texts = {"level": self.level, "baseline": self.baseline}
+        return [
+            *scenarios,
+            *self._chosen(prefix),
+            *(f"{prefix}{name}" for name, value in flags.items() if value),
+            *(f"{prefix}{name}={value}" for name, value in texts.items() if value is not None),
         ]
-        return shlex.join(["kubelet-conformance", "run", *(ids or self.ids), *options])
+
+    def _chosen(self, prefix: str) -> list[str]:
+        """The options that choose the target, where they are not as usual."""
+        usual = Choice()
+        return [
+            f"{prefix}{name}={getattr(self.choice, name)}"
+            for name in ("kubelet", "runtime", "kubernetes", "seed")
+            if getattr(self.choice, name) != getattr(usual, name)
+        ]
+
+
+_RUN = ("kubelet-conformance", "run")
+_PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -91,10 +136,11 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("kubelet-conformance", "scenarios of a pod's life, judged by contracts")
     add = group.addoption
     add("--kc-kubelet", dest="kc_kubelet", default="reference", help="reference or bug:ID")
-    add("--kc-runtime", dest="kc_runtime", default="fake", help="fake or bug:ID")
+    add("--kc-runtime", dest="kc_runtime", default="fake", help="fake")
     add("--kc-kubernetes", dest="kc_kubernetes", default="1.32", help="the version, such as 1.32")
     add("--kc-seed", dest="kc_seed", type=int, default=0, help="the seed of all chance")
     add("--kc-contract", dest="kc_contract", action="append", help="play and judge only these ids or globs")
+    add("--kc-scenario", dest="kc_scenario", action="append", help="play these names or globs only")
     levels = [level.value.lower() for level in Level]
     add("--kc-level", dest="kc_level", choices=levels, default=None, help="judge only this level")
     add("--kc-strict", dest="kc_strict", action="store_true", help="fail on a broken SHOULD too")
@@ -108,3 +154,4 @@ def add_options(parser: pytest.Parser) -> None:
     add("--kc-format", dest="kc_format", choices=FORMS, default="terminal", help="the report's form")
     add("--kc-output", dest="kc_output", default=None, metavar="FILE", help="write the report to FILE")
     add("--kc-baseline", dest="kc_baseline", default=None, metavar="FILE", help="known deviations, in TOML")
+    add("--kc-debug", dest="kc_debug", action="store_true", help="show where an internal error happened")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.jsonreport import check_report
-from kubelet_conformance.reports.run import Exit, Run, concluded
+from kubelet_conformance.reports.run import Exit, Run, concluded, gravest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
     from kubelet_conformance.contract.checking import Check, Judged
 
@@ -21,13 +21,21 @@ __all__ = ("Played", "PlayedRun")
 class Played:
     """What came of one scenario: its verdicts, and how it ended if not well.
 
-    `vain` says what it waited for in vain; `failed` what went wrong in the suite itself.
+    Attributes:
+        scenario: its name.
+        judged: the verdicts on its trace.
+        vain: what it waited for, or asserted, in vain.
+        failed: what went wrong in the suite itself; the first line says it, a traceback follows.
+        place: its number in the order in which the scenarios were found.
+        file: where it stands, for one that is not of this package.
     """
 
     scenario: str
     judged: Judged
     vain: str = ""
     failed: str = ""
+    place: int = 0
+    file: str = ""
 
     @property
     def broken(self) -> list[str]:
@@ -36,12 +44,23 @@ class Played:
         return [each for each, outcome in outcomes if outcome.verdict is Verdict.BROKEN]
 
 
+class Commands(Protocol):
+    """How a run, or a part of it, is played again."""
+
+    def command(self) -> str:
+        """The command of the whole run."""
+        ...
+
+    def again(self, contract: str, played: Iterable[Played]) -> str:
+        """The command that plays these scenarios again and judges them by this contract."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PlayedRun:
     """A whole run: its target, its scenarios, and the verdicts over all their traces.
 
-    `again` gives the command that plays the same with these ids only. `kept` tells whether the traces are
-    there after the run.
+    `kept` tells whether the traces are there after the run.
     """
 
     check: Check
@@ -50,7 +69,7 @@ class PlayedRun:
     runtime: str
     kubernetes: str
     seed: int
-    again: Callable[..., str]
+    commands: Commands
     strict: bool = False
     require_exercised: bool = False
     kept: bool = False
@@ -64,7 +83,14 @@ class PlayedRun:
     @property
     def target(self) -> str:
         """The kubelet and the runtime in words."""
-        return f"{self.kubelet} (Kubernetes {self.kubernetes}) on {self.runtime}"
+        return f"kubelet {self.kubelet} (Kubernetes {self.kubernetes}) and runtime {self.runtime}"
+
+    def again(self, contract: str, traces: Iterable[str]) -> str:
+        """The command that plays the scenarios of these traces again and judges them by this contract."""
+        wanted = set(traces)
+        return self.commands.again(
+            contract, [played for played in self.scenarios if played.judged.trace.path in wanted]
+        )
 
     @property
     def failed(self) -> list[Played]:
@@ -78,12 +104,11 @@ class PlayedRun:
 
     def conclusion(self) -> Exit:
         """How the run ends: the gravest of what happened."""
-        ended = concluded(self.check, self.options)
-        if self.failed:
-            return Exit.INTERNAL_ERROR
-        if ended is Exit.OK and self.unexplained:
-            return Exit.INCONCLUSIVE
-        return ended
+        return gravest(
+            concluded(self.check, self.options),
+            Exit.INTERNAL_ERROR if self.failed else Exit.OK,
+            Exit.INCONCLUSIVE if self.unexplained else Exit.OK,
+        )
 
     def report(self) -> dict[str, Any]:
         """The report for programs: that of a check, with the target and the scenarios."""
@@ -105,6 +130,6 @@ class PlayedRun:
             }
             for played in self.scenarios
         ]
-        report["command"] = self.again()
+        report["command"] = self.commands.command()
         report["exit_code"] = int(self.conclusion())
         return report

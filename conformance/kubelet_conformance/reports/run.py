@@ -11,7 +11,7 @@ from kubelet_conformance.contract.verdicts import Verdict
 if TYPE_CHECKING:
     from kubelet_conformance.contract.checking import Check, Result
 
-__all__ = ("Exit", "Run", "concluded", "fails")
+__all__ = ("Exit", "Run", "concluded", "fails", "gravest")
 
 
 class Exit(IntEnum):
@@ -23,6 +23,21 @@ class Exit(IntEnum):
     INCONCLUSIVE = 3
     INTERNAL_ERROR = 4
     INTERRUPTED = 130
+
+
+_BY_GRAVITY = (
+    Exit.INTERRUPTED,
+    Exit.INTERNAL_ERROR,
+    Exit.BAD_INPUT,
+    Exit.FAILED,
+    Exit.INCONCLUSIVE,
+    Exit.OK,
+)
+
+
+def gravest(*ends: Exit) -> Exit:
+    """The one that counts where several things happened."""
+    return min(ends, key=_BY_GRAVITY.index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from kubelet_conformance.trace.bodies import (
     RunPodSandboxRequest,
     StopContainerRequest,
 )
+from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import learn
 from kubelet_conformance.trace.looking import keys_of, look
 from kubelet_conformance.trace.reader import Reader
@@ -83,10 +84,14 @@ def steps(path: str) -> list[Step]:
         world = World(reader.header)
         for record in reader:
             last = record
-            if not isinstance(record, Unknown):
+            if isinstance(record, Unknown):
+                continue
+            try:
                 moment = look(world, record, keys_of(record))
                 reading.take(moment)
                 learn(moment)
+            except BodyError as error:
+                raise reader.bad(error.problem, error.remedy) from None
     return [*reading.whole(), Step(last.t if last is not None else 0.0, "end", "")]
 
 

@@ -69,13 +69,14 @@ async def test_node_must_be_the_one_selected(node: Node) -> None:
 @witness("ADMIT-04", cpu_millicores=1000)
 async def test_terminating_pod_still_counts(node: Node) -> None:
     """What a deleted pod took is free when its containers have stopped, not before."""
-    old = await node.run(
-        container(command="run stopdelay=10", resources={"requests": {"cpu": "800m"}}), name="old"
-    )
+    port = {"containerPort": 80, "hostPort": 8080}
+    old = await node.run(asking("800m", command="run stopdelay=10", ports=[port]), name="old")
     old.delete()
     await node.wait(2)
     early = node.want(pod(asking("500m"), name="early"))
+    same_port = node.want(pod(container(ports=[port]), name="same-port"))
     await early.until_phase("Failed")
+    await same_port.until_phase("Failed")
     await old.until_gone()
     await node.run(asking("500m"), name="late")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.node import Node, container, pod, witness
 
 
-@witness("BACKOFF-01", "BACKOFF-02", "BACKOFF-06", "GC-01", "GC-10")
+@witness("BACKOFF-01", "BACKOFF-02", "BACKOFF-06", "WORK-16", "GC-01", "GC-10")
 async def test_delays_double_up_to_the_cap(node: Node) -> None:
     """A container that keeps failing waits 0, 10, 20, 40, 80, 160 and then 300 s, and its status says so."""
     web = node.want(pod(container("c1", "exit 1 1")))

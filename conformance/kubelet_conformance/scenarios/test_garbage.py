@@ -70,7 +70,7 @@ async def test_unreadable_runtime_kills_nothing(node: Node) -> None:
     await web.until_running("c1", attempt=0)
 
 
-@witness("GC-11")
+@witness("GC-05")
 async def test_failed_round_is_made_up_for(node: Node) -> None:
     """Records that one round of garbage collection could not remove go with a later one."""
     web = await node.run()

@@ -29,7 +29,7 @@ async def test_image_that_is_never_pulled_is_waited_for(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("IMAGE-03", "IMAGE-06")
+@witness("IMAGE-03")
 async def test_image_is_looked_for_before_it_is_pulled(node: Node) -> None:
     """An image with the policy Always is pulled for each instance, up to 1.26 after it was looked for."""
     web = await node.run(container(image="registry/app:1", imagePullPolicy="Always"))
@@ -55,7 +55,7 @@ async def test_failed_look_is_no_reason_to_pull(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("IMAGE-07", "IMAGE-09", "START-02")
+@witness("IMAGE-07", "IMAGE-09")
 async def test_failed_pulls_back_off(node: Node) -> None:
     """After each failed pull the next one comes later, and the container tells what went wrong."""
     node.runtime.publish_image("registry/late:1", there=False)
@@ -111,11 +111,12 @@ async def test_image_user_has_to_be_a_number(node: Node) -> None:
     """A container that must not run as root is refused an image with a named user."""
     node.runtime.add_image("registry/named:1", user="app")
     node.runtime.add_image("registry/numbered:1", user="1000")
-    safe = {"securityContext": {"runAsNonRoot": True}, "imagePullPolicy": "IfNotPresent"}
-    apps = (
-        container("c1", image="registry/named:1", **safe),
-        container("c2", image="registry/numbered:1", **safe),
+    images = {"c1": "registry/named:1", "c2": "registry/numbered:1"}
+    web = node.want(
+        pod(
+            *(container(name, image=image) for name, image in images.items()),
+            securityContext={"runAsNonRoot": True},
+        )
     )
-    web = node.want(pod(*apps))
     await web.until_waiting("c1", "CreateContainerConfigError")
     await web.until_running("c2")

@@ -75,7 +75,7 @@ async def test_failed_init_ends_a_run_once_pod(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("INIT-09", "INIT-07", "INIT-08")
+@witness("INIT-09")
 async def test_init_out_of_memory_failed(node: Node) -> None:
     """An init container that ran out of memory failed, though it ended with 0."""
     web = node.want(pod(name="web", init=(container("i1", "seq run 0@1"),)))
@@ -90,7 +90,7 @@ async def test_init_out_of_memory_failed(node: Node) -> None:
     await job.until_gone()
 
 
-@witness("INIT-11", "INIT-07")
+@witness("INIT-11")
 async def test_lost_init_is_stopped_and_made_again(node: Node) -> None:
     """An init container that the runtime lost track of is stopped, and run again unless its pod runs once."""
     web = node.want(pod(name="web", init=(container("i1", "seq run 0@1"),)))
@@ -136,12 +136,10 @@ async def test_init_that_could_not_be_started_is_made_again(node: Node) -> None:
 @witness("INIT-20")
 async def test_init_has_no_probes(node: Node) -> None:
     """Probes of an init container are not run, though the API server let it have some."""
-    probes = {
-        "livenessProbe": exec_probe("x 1 0", periodSeconds=1, failureThreshold=1),
-        "readinessProbe": exec_probe("x 1 0", periodSeconds=1),
-    }
+    alive = exec_probe("x 1 0", periodSeconds=1, failureThreshold=1)
+    ready = exec_probe("x 1 0", periodSeconds=1)
     with node.tolerant_api():
-        web = node.want(pod(init=(container("i1", "exit 0 8", **probes),)))
+        web = node.want(pod(init=(container("i1", "exit 0 8", livenessProbe=alive, readinessProbe=ready),)))
     await web.until_running("c1")
 
 

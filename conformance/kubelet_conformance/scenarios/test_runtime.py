@@ -45,9 +45,11 @@ async def test_removed_is_gone(node: Node) -> None:
 @witness("CRI-08", "TERM-10")
 async def test_stop_of_what_is_gone(node: Node) -> None:
     """Stopping a container that has just vanished does no harm."""
-    web = await node.run(container("c1"), container("c2"))
-    node.runtime.remove_container(web.container("c1").id)
+    hooked = container("c1", lifecycle={"preStop": exec_hook("x 0 2")})
+    web = await node.run(hooked, container("c2"))
     web.delete()
+    await web.until_called("ExecSync", "c1", done=False)
+    node.runtime.remove_container(web.container("c1").id)
     await web.until_gone()
 
 
@@ -107,8 +109,8 @@ async def test_work_goes_on_without_its_caller(node: Node) -> None:
         await web.until_called("RunPodSandbox", done=False)
         await node.wait(1)
         await node.kubelet.kill()
-    await node.kubelet.start()
-    await web.until_running("c1")
+        await node.kubelet.start()
+        await web.until_running("c1")
 
 
 @witness("CRI-03", "SANDBOX-10")

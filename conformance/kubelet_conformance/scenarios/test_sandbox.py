@@ -119,7 +119,7 @@ async def test_completed_pod_loses_its_sandbox(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("SANDBOX-08", "SANDBOX-07")
+@witness("SANDBOX-08")
 async def test_sandbox_dies_with_the_last_success(node: Node) -> None:
     """A sandbox that dies when all containers have just succeeded is not replaced."""
     job = await node.run(container("c1"), container("c2"), name="job", restart="OnFailure")
@@ -184,7 +184,7 @@ async def test_failed_stop_of_a_sandbox_is_repeated(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("SANDBOX-19", "SYNC-24", "SANDBOX-04")
+@witness("SANDBOX-19", "SANDBOX-04")
 async def test_old_sandbox_has_to_stop_first(node: Node) -> None:
     """A dead sandbox is not replaced before it could be stopped."""
     web = await node.run()

@@ -50,7 +50,7 @@ async def test_waiting_names_the_step_that_failed(node: Node) -> None:
     await web.until_running("made", "run")
 
 
-@witness("START-09", "START-02")
+@witness("START-09")
 async def test_environment_has_to_be_complete(node: Node) -> None:
     """A container whose environment names an absent key waits until that is there."""
     key = {"name": "settings", "key": "colour"}
@@ -70,7 +70,7 @@ async def test_last_words_are_told(node: Node) -> None:
     await job.until_phase("Failed")
 
 
-@witness("START-06", "RESTARTKUBELET-03")
+@witness("START-06")
 async def test_what_is_needed_is_kept_at_the_runtime(node: Node) -> None:
     """A kubelet that never saw a pod stops it with its grace and its hook, which its containers remember."""
     hook = {"preStop": exec_hook("x 0 1")}

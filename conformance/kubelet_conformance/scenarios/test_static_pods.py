@@ -157,11 +157,29 @@ async def test_finished_static_pod_keeps_its_mirror(node: Node) -> None:
 @witness("STATIC-20", "CONFIG-01")
 async def test_api_pod_of_the_same_name_is_not_blocked(node: Node) -> None:
     """A pod at the API server with a static pod's full name runs beside it."""
-    bound = await node.run(name=f"web-{node.name}")
-    node.want_static(pod())
-    web = node.static("web")
-    await web.until(
-        lambda: web.uid not in ("", bound.uid) and any(c.state == "RUNNING" for c in web.containers()),
-        "the static pod running",
-    )
+    await node.wait(2)
+    with node.without_node_object():
+        web = node.want_static(pod())
+        await web.until_started("c1")
+        await node.wait(3)
+        bound = node.want(pod(name=f"web-{node.name}"))
+        await bound.until_started("c1")
+        await node.wait(5)
+
+
+@witness("STATIC-05")
+async def test_static_pod_is_pending_at_first(node: Node) -> None:
+    """A static pod whose image takes its time is Pending until its container runs."""
+    with node.slow("PullImage", 15):
+        web = node.want_static(pod(container(image="registry/big:1")))
+        await web.until_phase("Pending", within=10)
+        await web.until_phase("Running")
+
+
+@witness("STATIC-22", "STATIC-25")
+async def test_static_pod_may_not_claim_devices(node: Node) -> None:
+    """A manifest with resource claims or ephemeral containers is refused."""
+    node.want_static(pod(name="claims", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}]))
+    node.want_static(pod(name="debugged", ephemeralContainers=[container("debugger")]))
+    await node.until(lambda: len(node.events("FailedValidation")) > 1, "FailedValidation x2", within=30)
     await node.wait(5)

@@ -96,11 +96,13 @@ async def test_pod_waits_for_the_network(node: Node) -> None:
 
 @witness("SYNC-13")
 async def test_nothing_is_done_where_nothing_is_to_do(node: Node) -> None:
-    """Pods that are well are left alone, when they are synced and when their labels change."""
+    """A pod that is well is left alone when it is synced and when its labels change, until it is to go."""
     web = await node.run(container("c1"), container("c2"), init=(container("i1", "exit 0 1"),))
     await node.wait(60)
     web.update(metadata={"labels": {"tier": "front"}})
     await node.wait(60)
+    web.delete()
+    await web.until_gone()
 
 
 @witness("SYNC-10", "SYNC-02")

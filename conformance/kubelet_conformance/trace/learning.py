@@ -111,6 +111,13 @@ def _start_failed(moment: Moment) -> None:
         moment.container.start_failed = True
 
 
+def _run_failed(moment: Moment) -> None:
+    for sandbox in moment.pod.sandboxes if moment.pod is not None else ():
+        if sandbox.run is moment.call:  # It was found meanwhile, and another call has made it.
+            sandbox.run = sandbox.config = None
+            sandbox.born = False
+
+
 def _stop_ends(moment: Moment) -> None:
     container = moment.container
     if container is None:
@@ -326,6 +333,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "done:ListPodSandbox": (listing_ends, sandboxes_listed),
     "done:ImageStatus": (image_asked,),
     "done:PullImage": (call_ends, image_pulled),
+    "failed:RunPodSandbox": (call_ends, _run_failed),
     "failed:StartContainer": (call_ends, _start_failed),
     "failed:StopContainer": (call_ends, _stop_ends),
     "failed:StopPodSandbox": (call_ends, _sandbox_stop_ends),

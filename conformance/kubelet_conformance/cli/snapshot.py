@@ -1,0 +1,80 @@
+"""`snapshot`: write down what a kubelet does in each scenario, as texts to review and to compare."""
+
+from __future__ import annotations
+
+import logging
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+
+from kubelet_conformance.cli.options import VERSION, remember_debug
+from kubelet_conformance.reports.output import complain
+from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.reports.run import Exit
+
+__all__ = ("snapshot",)
+
+
+@click.command()
+@click.argument("names", metavar="[SCENARIO|GLOB]...", nargs=-1)
+@click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
+@click.option("--runtime", default="fake", show_default=True, help="fake, or bug:ID.")
+@click.option(
+    "--kubernetes", type=VERSION, default="1.32", show_default=True, help="The version to behave as."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
+@click.option("-o", "--output", metavar="DIR", required=True, help="The folder to write into.")
+@click.option("--debug", is_flag=True, expose_value=False, callback=remember_debug, help="Show tracebacks.")
+def snapshot(  # noqa: PLR0913 - one parameter an option
+    *,
+    names: tuple[str, ...],
+    kubelet: str,
+    runtime: str,
+    kubernetes: tuple[int, int],
+    seed: int,
+    output: str,
+) -> int:
+    """Play scenarios (all, if none is named) and write DIR/AREA/SCENARIO.txt for each.
+
+    Two kubelets or versions are compared with `diff -r` of their folders. Other files in DIR stay.
+    """
+    # Late: only this command and `run` need kubelets, fakes and scenarios.
+    from kubelet_conformance.snapshots.taking import scenarios_for, take  # noqa: PLC0415
+    from kubelet_conformance.targets.stage import Choice, UnknownTargetError  # noqa: PLC0415
+
+    # What a kubelet logs about the faults of a scenario is of no interest here.
+    logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
+    choice = Choice(kubelet, runtime, f"{kubernetes[0]}.{kubernetes[1]}", seed)
+    scenarios = _chosen(scenarios_for(choice.kubernetes), names)
+    progress = Steps(len(scenarios), "scenarios played")
+    vain: list[str] = []
+    try:
+        for each in scenarios:
+            progress.begin(each)
+            taken = take(each, choice)
+            _write(Path(output, taken.file), taken.text)
+            vain += [each] * taken.vain
+    except UnknownTargetError as error:
+        raise click.ClickException(str(error)) from None
+    finally:
+        progress.clear()
+    click.echo(f"{len(scenarios)} scenarios written to {output}")
+    for each in vain:
+        complain(f"{each} did not come to its end; its file says why")
+    return Exit.INCONCLUSIVE if vain else Exit.OK
+
+
+def _chosen(scenarios: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
+    for name in names:
+        if not any(fnmatchcase(each, name) for each in scenarios):
+            raise click.UsageError(f"no scenario is named {name!r}; an example is {scenarios[0]}")
+    return [each for each in scenarios if not names or any(fnmatchcase(each, name) for name in names)]
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path}: cannot be written: {error.strerror}; name a folder") from None

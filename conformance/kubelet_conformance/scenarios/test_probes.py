@@ -1,0 +1,224 @@
+"""Probes that run a command: when they are executed, what their results lead to."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, exec_probe, pod, witness
+
+
+@witness("PROBE-01", "PROBE-03", "PROBE-05", "PROBE-27")
+async def test_each_probe_has_its_own_cadence(node: Node) -> None:
+    """Every probe of every container keeps its own period, however long the others take."""
+    first = container(
+        "c1",
+        livenessProbe=exec_probe("x 0 0", periodSeconds=3),
+        readinessProbe=exec_probe("x 0 1", periodSeconds=2, timeoutSeconds=2),
+    )
+    second = container(
+        "c2",
+        startupProbe=exec_probe("xf up", periodSeconds=2, failureThreshold=30),
+        livenessProbe=exec_probe("x 0 0.5", periodSeconds=5),
+        readinessProbe=exec_probe("x 0 0", periodSeconds=4),
+    )
+    web = await node.run(first, second)
+    await node.wait(7)
+    node.runtime.set_file("up", there=True)
+    await web.until_condition("Ready")
+    await node.wait(25)
+
+
+@witness("PROBE-02", "PROBE-11", "PROBE-24", "PROBE-23")
+async def test_new_instance_begins_unready(node: Node) -> None:
+    """A container with a readiness probe is not ready before its first success, each instance anew."""
+    await node.wait(25)
+    probed = container("c1", readinessProbe=exec_probe("x 0 0", periodSeconds=20))
+    web = await node.run(probed, container("c2"))
+    await web.until_condition("Ready", within=8)
+    web.exit("c1", 1)
+    await web.until_condition("Ready", status="False")
+    await web.until_running("c1", attempt=1)
+    await web.until_condition("Ready", within=8)
+
+
+@witness("PROBE-03", "PROBE-08", "CSTAT-09")
+async def test_nothing_is_probed_before_startup(node: Node) -> None:
+    """Until the startup probe has succeeded no other probe runs, and afterwards it runs no more."""
+    slow = container(
+        startupProbe=exec_probe("xf up", periodSeconds=2, failureThreshold=30),
+        livenessProbe=exec_probe("x 1 0", periodSeconds=3, failureThreshold=9),
+        readinessProbe=exec_probe("x 0 0", periodSeconds=3),
+    )
+    web = await node.run(slow)
+    await node.wait(9)
+    node.runtime.set_file("up", there=True)
+    await web.until_condition("Ready")
+    await node.wait(10)
+
+
+@witness("PROBE-04")
+async def test_initial_delay_counts_from_the_start(node: Node) -> None:
+    """A probe waits for its initial delay since its container's start, in each instance."""
+    probe = exec_probe("x 0 0", initialDelaySeconds=10, periodSeconds=2)
+    web = await node.run(container(readinessProbe=probe))
+    await web.until_condition("Ready")
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
+    await node.wait(15)
+
+
+@witness("PROBE-06")
+async def test_failures_must_come_in_a_row(node: Node) -> None:
+    """Failures with a success among them do not add up, nor do successes with a failure among them."""
+    node.runtime.set_file("alive", there=True)
+    liveness = exec_probe("xf alive", periodSeconds=2, failureThreshold=3)
+    readiness = exec_probe("xf alive", periodSeconds=3, failureThreshold=2, successThreshold=2)
+    web = await node.run(
+        container("c1", livenessProbe=liveness), container("c2", readinessProbe=readiness), grace=3
+    )
+    for _ in range(3):
+        node.runtime.set_file("alive", there=False)
+        await node.wait(4)
+        node.runtime.set_file("alive", there=True)
+        await node.wait(4)
+    node.runtime.set_file("alive", there=False)
+    await web.until_called("StopContainer", "c1")
+    node.runtime.set_file("alive", there=True)
+    await web.until_running("c1", attempt=1)
+    await web.until_condition("Ready")
+
+
+@witness("PROBE-07", "PROBE-08", "RESTART-11")
+async def test_failing_liveness_kills_once(node: Node) -> None:
+    """A container whose liveness has failed is stopped at once, and is not probed while it stops."""
+    probe = exec_probe("xf alive", periodSeconds=2, failureThreshold=2, terminationGracePeriodSeconds=9)
+    node.runtime.set_file("alive", there=True)
+    web = await node.run(container(command="run stopdelay=7", livenessProbe=probe))
+    node.runtime.set_file("alive", there=False)
+    await web.until_called("StopContainer", "c1")
+    await web.until_called("StopContainer", "c1", count=2)
+    node.runtime.set_file("alive", there=True)
+    await node.wait(20)
+
+
+@witness("PROBE-09")
+async def test_failing_startup_kills(node: Node) -> None:
+    """A container that does not come up in time is killed and started again."""
+    probe = exec_probe("xf up", periodSeconds=2, failureThreshold=3)
+    web = await node.run(container(startupProbe=probe), grace=3)
+    await web.until_running("c1", attempt=1)
+    node.runtime.set_file("up", there=True)
+    await web.until_condition("Ready")
+
+
+@witness("PROBE-10", "PROBE-22")
+async def test_failing_readiness_never_kills(node: Node) -> None:
+    """A container that is never ready runs on, and each failure is told."""
+    web = await node.run(container(readinessProbe=exec_probe("x 1 0", periodSeconds=2, failureThreshold=1)))
+    await web.until_event("Unhealthy", count=12)
+
+
+@witness("PROBE-11", "PROBE-12")
+async def test_ended_container_is_not_probed(node: Node) -> None:
+    """A container that has ended for good is not ready and not probed, nor is anything of an ended pod."""
+    probe = exec_probe("x 0 0", periodSeconds=1)
+    web = await node.run(
+        container("c1", readinessProbe=probe), container("c2", livenessProbe=probe), restart="Never"
+    )
+    await web.until_condition("Ready")
+    web.exit("c1", 0)
+    await web.until_condition("Ready", status="False")
+    await node.wait(5)
+    web.exit("c2", 0)
+    await web.until_phase("Succeeded")
+    await node.wait(5)
+
+
+@witness("PROBE-13", "TERM-14", "TERM-04")
+async def test_liveness_ends_with_the_deletion(node: Node) -> None:
+    """A pod that is deleted is not probed for liveness any more, and goes on being probed for readiness."""
+    liveness = exec_probe("xf alive", periodSeconds=1, failureThreshold=3, terminationGracePeriodSeconds=2)
+    readiness = exec_probe("xf alive", periodSeconds=1, failureThreshold=2)
+    node.runtime.set_file("alive", there=True)
+    web = await node.run(
+        container(command="run stopdelay=8", livenessProbe=liveness, readinessProbe=readiness), grace=20
+    )
+    await web.until_condition("Ready")
+    web.delete()
+    node.runtime.set_file("alive", there=False)
+    await web.until_condition("Ready", status="False")
+    await web.until_gone()
+
+
+@witness("PROBE-14")
+async def test_probe_without_result_changes_nothing(node: Node) -> None:
+    """An execution that brings no result is tried three times in all, and then counts neither way."""
+    probe = exec_probe("x 0 0", periodSeconds=3, failureThreshold=1)
+    web = await node.run(container(livenessProbe=probe, readinessProbe=probe))
+    await web.until_condition("Ready")
+    with node.fault("ExecSync", code="UNKNOWN", message="no shim"):
+        await node.wait(8)
+    await node.wait(8)
+
+
+@witness("PROBE-15", "CRI-26")
+async def test_probe_that_takes_too_long_has_failed(node: Node) -> None:
+    """A command that is not done within its timeout has failed, one that is done has its exit code's result."""
+    slow = container("c1", readinessProbe=exec_probe("x 0 5", periodSeconds=4, timeoutSeconds=2))
+    quick = container("c2", readinessProbe=exec_probe("x 0 1", periodSeconds=4, timeoutSeconds=2))
+    web = await node.run(slow, quick)
+    await web.until_event("Unhealthy", count=2)
+    await web.until(lambda: bool(web.container_status("c2").get("ready")), "c2 ready")
+
+
+@witness("PROBE-21")
+async def test_command_of_a_probe_is_expanded(node: Node) -> None:
+    """References to the container's environment in a probe's command are replaced, and nothing else is."""
+    probe = exec_probe("x $(CODE) 0 $HOME", periodSeconds=2)
+    await node.run(container(env=[{"name": "CODE", "value": "0"}], readinessProbe=probe))
+    await node.wait(5)
+
+
+@witness("PROBE-26")
+async def test_late_result_hits_no_other(node: Node) -> None:
+    """A failure that comes when its container is gone does nothing to the next instance."""
+    probe = exec_probe("x 1 4", periodSeconds=8, timeoutSeconds=9, failureThreshold=1)
+    web = await node.run(container(livenessProbe=probe), grace=3)
+    with node.slow("ExecSync", 4):
+        await web.until_called("ExecSync", done=False)
+        web.exit(code=1)
+        await web.until_running("c1", attempt=1)
+        await web.until_called("ExecSync")
+    await node.wait(10)
+
+
+@witness("PROBE-28", "RESTART-10")
+async def test_liveness_under_never_ends_the_pod(node: Node) -> None:
+    """A container that is never restarted is stopped when its liveness fails, and stays so."""
+    job = await node.run(
+        container(livenessProbe=exec_probe("x 1 0", periodSeconds=2, failureThreshold=2)),
+        name="job",
+        restart="Never",
+        grace=4,
+    )
+    await job.until_phase("Succeeded")
+    await node.wait(5)
+
+
+@witness("PROBE-25")
+async def test_readiness_after_a_restart_of_the_kubelet(node: Node) -> None:
+    """A kubelet that comes back shows a probed container as not ready until its probe has succeeded again."""
+    web = await node.run(container(readinessProbe=exec_probe("x 0 0", periodSeconds=10)))
+    await web.until_condition("Ready")
+    await node.wait(30)
+    await node.restart_kubelet()
+    await node.wait(4)
+    await web.until_condition("Ready")
+
+
+@witness("PROBE-01")
+async def test_init_containers_are_not_probed(node: Node) -> None:
+    """While init containers run no probe of the app containers does."""
+    probe = exec_probe("x 0 0", periodSeconds=1)
+    web = node.want(
+        pod(container(livenessProbe=probe, readinessProbe=probe), init=(container("i1", "exit 0 5"),))
+    )
+    await web.until_condition("Ready")

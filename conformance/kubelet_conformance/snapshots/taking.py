@@ -1,0 +1,91 @@
+"""Play a scenario and write down what the kubelet did."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.node import Node, WaitTimeoutError, scenario_of
+from kubelet_conformance.reports.behaviour import behaviour
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.protocols import StoryError
+from kubelet_conformance.targets.stage import open_stage
+from kubelet_conformance.trace.errors import TraceError
+
+if TYPE_CHECKING:
+    from kubelet_conformance.targets.protocols import Target
+    from kubelet_conformance.targets.stage import Choice
+
+__all__ = ("Snapshot", "scenarios_for", "take")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What came of a scenario.
+
+    Attributes:
+        scenario: its name, such as `sandbox.killed_sandbox_is_replaced`.
+        text: what it is about, on which target it was played, and what the kubelet did.
+        vain: it did not come to its end: what it waited for never came, or it failed.
+    """
+
+    scenario: str
+    text: str
+    vain: bool = False
+
+    @property
+    def file(self) -> PurePosixPath:
+        """The file for it: a folder an area, a file a scenario."""
+        area, _, name = self.scenario.partition(".")
+        return PurePosixPath(area, f"{name}.txt")
+
+
+def scenarios_for(kubernetes: str) -> tuple[str, ...]:
+    """The names of the scenarios that are meant for that version, such as "1.32"."""
+    version = tuple(int(part) for part in kubernetes.split("."))
+    oldest = {name: scenario_of(story).kubernetes for name, story in every_scenario().items()}
+    return tuple(name for name, needed in oldest.items() if needed is None or needed <= version)
+
+
+def take(scenario: str, choice: Choice) -> Snapshot:
+    """Play the scenario of that name once; the same choice gives the same snapshot, byte for byte.
+
+    Raises UnknownTargetError for a target that cannot be chosen, KeyError for an unknown scenario.
+    """
+    story = every_scenario()[scenario]
+
+    async def on(target: Target) -> None:
+        await story(node=Node(target))
+
+    vain = ""
+    try:
+        trace = open_stage(choice).play(on, scenario, dict(scenario_of(story).settings))
+    except StoryError as error:
+        trace, vain = error.trace, _why(error)
+    parts = ["\n".join(filter(None, (scenario, inspect.getdoc(story), _target(choice)))), _seen(trace)]
+    if vain:
+        parts.append(f"The scenario did not come to its end: {vain}")
+    return Snapshot(scenario, "\n\n".join(part.rstrip() for part in parts) + "\n", bool(vain))
+
+
+def _target(choice: Choice) -> str:
+    return f"Kubelet {choice.kubelet} on runtime {choice.runtime}, Kubernetes {choice.kubernetes}."
+
+
+def _why(error: StoryError) -> str:
+    cause = error.__cause__
+    kind = "" if isinstance(cause, WaitTimeoutError) else f"{type(cause).__name__}: "
+    return kind + next(iter(str(cause).splitlines()), "")
+
+
+def _seen(trace: bytes) -> str:
+    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+        path = Path(folder, "trace.jsonl")
+        path.write_bytes(trace)
+        try:
+            return behaviour(str(path))
+        except TraceError as error:
+            return f"The trace cannot be read: {error.problem}"

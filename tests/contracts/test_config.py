@@ -1,0 +1,233 @@
+"""CONFIG contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from outside_world import (
+    SEEN,
+    file_pod,
+    heal,
+    killed,
+    outage,
+    remove_file,
+    start_static,
+    started,
+    static_config,
+    tell_status,
+)
+from running import BROKEN, KEPT, running
+from story import Story
+
+if TYPE_CHECKING:
+    from story import PodHandle
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+PORT = [{"name": "c1", "image": "img:1", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
+def test_sources_do_not_displace_each_other(waits: int, verdict: Verdict) -> None:
+    """CONFIG-01: two pods of one name from two sources both run."""
+    s = Story()
+    start_static(s, file_pod(s))
+    same = s.wait(5).pod("web-node-1")
+    s.wait(waits).run_sandbox(same)
+
+    assert s.judge("CONFIG-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("admitted", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_removals_come_before_additions(*, admitted: bool, verdict: Verdict) -> None:
+    """CONFIG-03: the port of a pod that goes is free for the one that comes."""
+    s = Story()
+    old = file_pod(s, "old", source="http", containers=PORT)
+    start_static(s, old)
+    remove_file(s.wait(5), old)
+    new = file_pod(s, "new", source="http", containers=PORT)
+    if admitted:
+        s.wait(15).run_sandbox(new, config=static_config(s, new))
+    tell_status(s.wait(30))
+
+    assert s.judge("CONFIG-03").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "stays", "others"])
+def test_pod_that_left_its_source_is_killed(wrong: str) -> None:
+    """CONFIG-04: what left its source goes, and nothing else."""
+    s, _, _, c1 = running()
+    own = file_pod(s, "own")
+    _, c2 = start_static(s, own)
+    remove_file(s.wait(5), own)
+    if wrong != "stays":
+        s.stop(c2)
+    if wrong == "others":
+        s.stop(c1)
+    s.wait(30).stop_here()
+
+    assert s.judge("CONFIG-04").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(
+    ("changes", "waits", "verdict"),
+    [({}, 0.1, BROKEN), ({}, 12, KEPT), ({"a": "b"}, 0.1, KEPT), ({"a": "b"}, 12, BROKEN)],
+)
+def test_only_meaningful_changes_count(changes: dict[str, str], waits: float, verdict: Verdict) -> None:
+    """CONFIG-05: an annotation wakes a worker that waits for its retry, a new resourceVersion does not."""
+    s = Story()
+    web = s.pod()
+    s.run_sandbox(web, error="INTERNAL")
+    s.wait(1)
+    web.manifest["metadata"] |= {"resourceVersion": "2", **({"annotations": changes} if changes else {})}
+    s.set(web)
+    if waits > 1:
+        tell_status(s.wait(4))
+    s.wait(waits).run_sandbox(web)
+
+    assert s.judge("CONFIG-05").verdict is verdict
+
+
+@pytest.mark.parametrize(("seen", "verdict"), [("one", KEPT), ("two", BROKEN)])
+def test_first_seen_stays(seen: str, verdict: Verdict) -> None:
+    """CONFIG-06: a second sandbox has the time of the first."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web, config=s.sandbox_config(web, annotations={SEEN: "one"}))
+    s.wait(5).sandbox_died(sandbox)
+    s.run_sandbox(web, config=s.sandbox_config(web, 1, annotations={SEEN: seen}))
+
+    assert s.judge("CONFIG-06").verdict is verdict
+
+
+def deleted_pod(s: Story) -> PodHandle:
+    """A pod that is being deleted when it is first sent."""
+    web = s.pod()
+    s.records.pop()
+    s.delete(web)
+    return web
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_pod_that_comes_deleted_is_not_started(*, runs: bool, verdict: Verdict) -> None:
+    """CONFIG-08: it goes without ever having run."""
+    s = Story()
+    web = deleted_pod(s)
+    if runs:
+        s.run_sandbox(web)
+    s.wait(1).deleted(web)
+
+    assert s.judge("CONFIG-08").verdict is verdict
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_pod_that_was_deleted_while_the_kubelet_was_down(*, runs: bool, verdict: Verdict) -> None:
+    """CONFIG-08: the same for one that came and was deleted while no kubelet was up."""
+    s = Story()
+    killed(s.wait(1))
+    web = s.wait(1).pod()
+    s.delete(web)
+    started(s.wait(1))
+    if runs:
+        s.wait(1).run_sandbox(web)
+    s.wait(1).deleted(web)
+
+    assert s.judge("CONFIG-08").verdict is verdict
+
+
+@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_outage_removes_no_pod(*, kills: bool, verdict: Verdict) -> None:
+    """CONFIG-12: an API server that is away costs no pod."""
+    s, _, _, c1 = running()
+    outage(s)
+    if kills:
+        s.wait(20).stop(c1)
+    heal(s.wait(20))
+
+    assert s.judge("CONFIG-12").verdict is verdict
+
+
+@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_bad_answer_of_the_url_changes_nothing(*, kills: bool, verdict: Verdict) -> None:
+    """CONFIG-13: an error of the manifest URL costs no pod."""
+    s = Story()
+    _, c1 = start_static(s, file_pod(s, source="http"))
+    s.wait(5).record("http", op="serves", status=500)
+    if kills:
+        s.wait(18).stop(c1)
+    s.wait(25).stop_here()
+
+    assert s.judge("CONFIG-13").verdict is verdict
+
+
+@pytest.mark.parametrize(("both", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_every_pod_of_a_list_runs(*, both: bool, verdict: Verdict) -> None:
+    """CONFIG-14: a list of two pods gives two pods."""
+    s = Story()
+    pods = [file_pod(s, name, source="http") for name in ("one", "two")]
+    for pod in pods if both else pods[:1]:
+        start_static(s.wait(5), pod)
+
+    assert s.judge("CONFIG-14").verdict is verdict
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_mirror_is_not_run(*, runs: bool, verdict: Verdict) -> None:
+    """CONFIG-15: a mirror that somebody edits is no second pod."""
+    s = Story()
+    web = file_pod(s)
+    start_static(s, web)
+    meta: dict[str, Any] = {"name": web.name, "namespace": "default", "uid": "mirror"}
+    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}
+    s.record("pod", op="set", source="api", pod={"metadata": meta, "spec": web.manifest["spec"]})
+    if runs:
+        mirror = s.sandbox_config(web)
+        s.run_sandbox(web, config=mirror | {"metadata": mirror["metadata"] | {"uid": "mirror"}})
+    s.wait(5).stop_here()
+
+    assert s.judge("CONFIG-15").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "early", "never"])
+def test_kill_waits_for_all_sources(wrong: str) -> None:
+    """CONFIG-17: a removal that comes before every source is heard waits, and is not forgotten."""
+    s = Story()
+    web = file_pod(s)
+    _, c1 = start_static(s, web)
+    killed(s.wait(5))
+    outage(s)
+    started(s.wait(1))
+    remove_file(s.wait(5), web)
+    if wrong == "early":
+        s.wait(1).stop(c1)
+    heal(s.wait(5))
+    if not wrong:
+        s.wait(2).stop(c1)
+
+    assert s.judge("CONFIG-17").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize("contract", ["WORK-22", "CONFIG-18"])
+@pytest.mark.parametrize("wrong", ["", "too early", "never"])
+def test_pod_comes_again_after_its_end(contract: str, wrong: str) -> None:
+    """WORK-22 and CONFIG-18: a UID that comes back while it is terminated ends first, and then runs afresh."""
+    s = Story()
+    web = file_pod(s, uid="fixed")
+    sandbox, c1 = start_static(s, web)
+    remove_file(s.wait(5), web)
+    call = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    file_pod(s.wait(1), uid="fixed")
+    if wrong == "too early":
+        if contract == "WORK-22":
+            s.run_sandbox(web, 1, config=static_config(s, web))
+        else:
+            s.create(web, sandbox, "c1", 1)
+    s.wait(5).exited(c1, seen=False)
+    s.end("StopContainer", call)
+    s.stop_sandbox(sandbox)
+    if not wrong:
+        s.wait(3).run_sandbox(web, 1, config=static_config(s, web))
+
+    expected = BROKEN if wrong and (contract, wrong) != ("CONFIG-18", "never") else KEPT
+    assert s.judge(contract).verdict is expected

@@ -1,0 +1,194 @@
+"""STATIC contracts on mirror pods: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from outside_world import api_write, file_pod, node_gone, remove_file, start_static, static_config
+from running import BROKEN, KEPT
+from story import Story
+
+if TYPE_CHECKING:
+    from story import PodHandle
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+NO_EXECUTE = [{"operator": "Exists", "effect": "NoExecute"}]
+NODE = [{"kind": "Node", "name": "node-1", "controller": True}]
+
+
+def create_mirror(s: Story, web: PodHandle, uid: str = "mirror", **wrong: Any) -> None:
+    """The kubelet creates the mirror of a static pod; `wrong` replaces hash, owners or tolerations."""
+    annotations = {"kubernetes.io/config.mirror": wrong.get("hash", web.uid)}
+    owners = wrong.get("owners", NODE)
+    meta = {"name": web.name, "namespace": "default", "annotations": annotations, "ownerReferences": owners}
+    spec = {"tolerations": wrong.get("tolerations", NO_EXECUTE), "containers": []}
+    api_write(s, "create", uid, body={"metadata": meta, "spec": spec}, code=201)
+
+
+def delete_mirror(s: Story, uid: str = "mirror", **wrong: Any) -> None:
+    """The kubelet deletes a mirror for good."""
+    api_write(s, "delete", uid, **{"grace": 0, "precondition": uid, **wrong})
+
+
+def status(s: Story, web: PodHandle, phase: str = "Running", uid: str = "mirror") -> None:
+    """A status of the static pod, written to its mirror."""
+    s.record("status", uid=uid, namespace="default", name=web.name, status={"phase": phase})
+
+
+def mirrored() -> tuple[Story, PodHandle, Any, Any]:
+    """A static pod that runs and has its mirror."""
+    s = Story()
+    web = file_pod(s)
+    create_mirror(s, web)
+    sandbox, c1 = start_static(s, web)
+    status(s, web)
+    return s, web, sandbox, c1
+
+
+@pytest.mark.parametrize(("tolerations", "verdict"), [(NO_EXECUTE, KEPT), ([], BROKEN)])
+def test_pods_of_files_tolerate_no_execute(tolerations: list[Any], verdict: Verdict) -> None:
+    """STATIC-04: pods of files tolerate NoExecute taints."""
+    s = Story()
+    create_mirror(s, file_pod(s), tolerations=tolerations)
+
+    assert s.judge("STATIC-04").verdict is verdict
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [({}, KEPT), ({"hash": "x"}, BROKEN), ({"owners": []}, BROKEN)])
+def test_mirror_names_hash_and_node(wrong: dict[str, Any], verdict: Verdict) -> None:
+    """STATIC-11: a mirror has its pod's hash and is owned by the node."""
+    s = Story()
+    web = file_pod(s)
+    create_mirror(s, web, **wrong)
+    start_static(s, web)
+
+    assert s.judge("STATIC-11").verdict is verdict
+
+
+@pytest.mark.parametrize(("made", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_each_static_pod_gets_a_mirror(*, made: bool, verdict: Verdict) -> None:
+    """STATIC-11: a static pod without a mirror breaks it."""
+    s = Story()
+    web = file_pod(s)
+    start_static(s, web)
+    if made:
+        create_mirror(s.wait(1), web)
+
+    assert s.judge("STATIC-11").verdict is verdict
+
+
+@pytest.mark.parametrize(("made", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_no_mirror_without_a_node(*, made: bool, verdict: Verdict) -> None:
+    """STATIC-12: as long as the node's object is missing there is no mirror."""
+    s = Story()
+    node_gone(s)
+    web = file_pod(s)
+    start_static(s, web)
+    if made:
+        create_mirror(s.wait(1), web)
+    s.record("fault", what="healed: the node's object is there")
+
+    assert s.judge("STATIC-12").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdict"), [({}, KEPT), ({"grace": 30}, BROKEN), ({"precondition": None}, BROKEN)]
+)
+def test_mirror_is_deleted_with_care(wrong: dict[str, Any], verdict: Verdict) -> None:
+    """STATIC-13: grace 0, and its UID as a precondition."""
+    s, web, _, _ = mirrored()
+    delete_mirror(s, **wrong)
+    s.record("deleted", uid="mirror")
+    create_mirror(s, web, "mirror-2")
+
+    assert s.judge("STATIC-13").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "kills", "keeps", "not again"])
+def test_deleted_mirror_is_replaced(wrong: str) -> None:
+    """STATIC-13: somebody deletes a mirror; the static pod does not notice."""
+    s, web, _, c1 = mirrored()
+    meta = {"name": web.name, "namespace": "default", "uid": "mirror", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}  # type: ignore[assignment]
+    s.wait(5).record("pod", op="set", source="api", pod={"metadata": meta, "spec": web.manifest["spec"]})
+    if wrong == "kills":
+        s.stop(c1)
+    if wrong != "keeps":
+        delete_mirror(s)
+        s.record("deleted", uid="mirror")
+    if wrong not in {"keeps", "not again"}:
+        create_mirror(s.wait(1), web, "mirror-2")
+
+    assert s.judge("STATIC-13").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize("wrong", ["", "early", "never"])
+def test_mirror_outlives_its_containers(wrong: str) -> None:
+    """STATIC-15: a mirror goes when its static pod has ended."""
+    s, web, sandbox, c1 = mirrored()
+    remove_file(s.wait(5), web)
+    if wrong == "early":
+        s.record("deleted", uid="mirror")
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    if not wrong:
+        s.wait(2).record("deleted", uid="mirror")
+
+    assert s.judge("STATIC-15").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("own", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_status_goes_to_the_mirror(*, own: bool, verdict: Verdict) -> None:
+    """STATIC-16: a status carries the mirror's UID."""
+    s, web, _, _ = mirrored()
+    uid = web.uid if own else "mirror"
+    api_write(s, "patch", uid, subresource="status", precondition=uid, body={})
+
+    assert s.judge("STATIC-16").verdict is verdict
+
+
+def test_status_under_the_own_uid() -> None:
+    """STATIC-16: a stored status with the static pod's UID breaks it too."""
+    s, web, _, _ = mirrored()
+    status(s, web, uid=web.uid)
+
+    assert s.judge("STATIC-16").verdict is BROKEN
+
+
+@pytest.mark.parametrize(("deletes", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_finished_static_pod_keeps_its_mirror(*, deletes: bool, verdict: Verdict) -> None:
+    """STATIC-17: a static pod that has finished keeps its mirror."""
+    s = Story()
+    web = file_pod(s, restartPolicy="Never")
+    create_mirror(s, web)
+    _, c1 = start_static(s, web)
+    status(s, web)
+    s.wait(5).exited(c1)
+    status(s, web, "Succeeded")
+    if deletes:
+        delete_mirror(s.wait(5))
+    s.wait(30).stop_here()
+
+    assert s.judge("STATIC-17").verdict is verdict
+
+
+def test_nothing_is_asked_of_pods_of_the_api() -> None:
+    """An API pod's sandbox owes no mirror."""
+    s = Story()
+    s.run_sandbox(s.pod())
+
+    assert s.judge("STATIC-11").activations == 0
+
+
+def test_hash_of_an_edited_pod_is_that_of_its_new_version() -> None:
+    """STATIC-11: the mirror of an edited pod may come before its sandbox."""
+    s, _, sandbox, c1 = mirrored()
+    again = file_pod(s.wait(5), containers=[{"name": "c1", "image": "img:2"}])
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    create_mirror(s, again, "mirror-2")
+    s.run_sandbox(again, config=static_config(s, again))
+
+    assert s.judge("STATIC-11").verdict is KEPT

@@ -1,0 +1,199 @@
+"""PROBE contracts on what results lead to: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from outside_world import event, killed, started
+from running import BROKEN, KEPT, running
+from story import ContainerHandle, PodHandle, Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+ALIVE = {"exec": {"command": ["alive"]}, "periodSeconds": 5, "failureThreshold": 3}
+READY = {"exec": {"command": ["ready"]}, "periodSeconds": 5, "failureThreshold": 2}
+WARM = {"exec": {"command": ["warm-up"]}, "periodSeconds": 5, "failureThreshold": 2}
+
+
+def run(s: Story, c1: ContainerHandle, command: str, code: int = 0) -> None:
+    """An exec probe by its command, 5 s later."""
+    s.wait(5).call("ExecSync", {"container_id": c1.id, "cmd": [command], "timeout": "1"}, {"exit_code": code})
+
+
+def shows(s: Story, web: PodHandle, c1: ContainerHandle, **fields: Any) -> None:
+    """A status with the container as it is shown, running unless told otherwise."""
+    one = {"name": c1.name, "state": {"running": {}}, "containerID": f"x://{c1.id}", "started": True}
+    s.status(web, containerStatuses=[one | fields])
+
+
+@pytest.mark.parametrize(("code", "verdict"), [(0, KEPT), (1, BROKEN)])
+def test_container_is_not_ready_at_first(code: int, verdict: Verdict) -> None:
+    """PROBE-02: ready only after a success."""
+    s, web, _, c1 = running(readinessProbe=READY)
+    run(s, c1, "ready", code)
+    shows(s, web, c1, ready=True)
+
+    assert s.judge("PROBE-02").verdict is verdict
+
+
+def test_container_has_not_started_at_first() -> None:
+    """PROBE-02: with a startup probe a container is not started before a success."""
+    s, web, _, c1 = running(startupProbe=WARM)
+    shows(s, web, c1, started=True)
+
+    assert s.judge("PROBE-02").verdict is BROKEN
+
+
+@pytest.mark.parametrize(
+    ("codes", "verdict"), [((1, 1, 0, 1, 1), BROKEN), ((1, 0, 1, 1, 1), KEPT), ((1, 1), BROKEN)]
+)
+def test_failures_in_a_row_count(codes: tuple[int, ...], verdict: Verdict) -> None:
+    """PROBE-06: it takes three failures in a row, not three in all."""
+    s, _, _, c1 = running(livenessProbe=ALIVE)
+    for code in codes:
+        run(s, c1, "alive", code)
+    s.stop(c1)
+    s.wait(1).stop_here()
+
+    assert s.judge("PROBE-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("failures", "verdict"), [(1, BROKEN), (2, KEPT)])
+def test_readiness_flips_at_its_threshold(failures: int, verdict: Verdict) -> None:
+    """PROBE-06: a container stays ready until its probe has failed often enough."""
+    s, web, _, c1 = running(readinessProbe=READY)
+    run(s, c1, "ready")
+    shows(s, web, c1, ready=True)
+    for _ in range(failures):
+        run(s, c1, "ready", 1)
+    shows(s.wait(1), web, c1, ready=False)
+
+    assert s.judge("PROBE-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("kills", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_failed_startup_kills(*, kills: bool, verdict: Verdict) -> None:
+    """PROBE-09: a container whose startup probe has failed is killed."""
+    s, _, _, c1 = running(startupProbe=WARM)
+    for _ in range(2):
+        run(s, c1, "warm-up", 1)
+    if kills:
+        s.stop(c1)
+
+    assert s.judge("PROBE-09").verdict is verdict
+
+
+@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_unready_container_lives_on(*, kills: bool, verdict: Verdict) -> None:
+    """PROBE-10: readiness kills nobody."""
+    s, _, _, c1 = running(readinessProbe=READY)
+    for _ in range(3):
+        run(s, c1, "ready", 1)
+    if kills:
+        s.stop(c1)
+    s.wait(1).stop_here()
+
+    assert s.judge("PROBE-10").verdict is verdict
+
+
+@pytest.mark.parametrize(("ready", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_container_that_does_not_run_is_not_ready(*, ready: bool, verdict: Verdict) -> None:
+    """PROBE-11: what has ended is not ready."""
+    s, web, _, c1 = running(readinessProbe=READY)
+    run(s, c1, "ready")
+    s.exited(c1, 0)
+    shows(s, web, c1, state={"terminated": {"exitCode": 0}}, ready=ready)
+
+    assert s.judge("PROBE-11").verdict is verdict
+
+
+@pytest.mark.parametrize(("probe", "verdict"), [("ready", KEPT), ("alive", BROKEN)])
+def test_liveness_ends_with_the_deletion(probe: str, verdict: Verdict) -> None:
+    """PROBE-13: only readiness goes on while a pod is terminated."""
+    s, web, _, c1 = running(livenessProbe=ALIVE, readinessProbe=READY)
+    run(s, c1, "ready")
+    s.delete(web)
+    call = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    run(s, c1, "ready")
+    run(s, c1, probe)
+    s.exited(c1, seen=False)
+    s.end("StopContainer", call)
+
+    assert s.judge("PROBE-13").verdict is verdict
+
+
+def test_readiness_goes_on_in_the_deletion() -> None:
+    """PROBE-13: a readiness probe that ends with the deletion breaks it."""
+    s, web, _, c1 = running(readinessProbe=READY)
+    run(s, c1, "ready")
+    s.delete(web)
+    s.stop(c1, takes=25)
+
+    assert s.judge("PROBE-13").verdict is BROKEN
+
+
+@pytest.mark.parametrize(("reason", "verdict"), [("Unhealthy", KEPT), ("Killing", BROKEN)])
+def test_each_failure_is_told(reason: str, verdict: Verdict) -> None:
+    """PROBE-22: a failure below the threshold has its event too."""
+    s, web, _, c1 = running(livenessProbe=ALIVE)
+    run(s, c1, "alive", 1)
+    event(s, web, reason, "c1", kind="Warning")
+
+    assert s.judge("PROBE-22").verdict is verdict
+
+
+@pytest.mark.parametrize(("ready", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_container_without_probe_is_ready(*, ready: bool, verdict: Verdict) -> None:
+    """PROBE-24: nothing to ask, so it is ready."""
+    s, web, _, c1 = running(livenessProbe=ALIVE)
+    shows(s, web, c1, ready=ready)
+
+    assert s.judge("PROBE-24").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("version", "ready", "verdict"),
+    [("1.32", False, KEPT), ("1.32", True, BROKEN), ("1.35", True, KEPT), ("1.35", False, BROKEN)],
+)
+def test_readiness_after_a_kubelet_restart(version: str, *, ready: bool, verdict: Verdict) -> None:
+    """PROBE-25: a restart makes containers unready up to 1.34, and not from 1.35."""
+    s, web, _, c1 = running(version, readinessProbe=READY)
+    run(s, c1, "ready")
+    shows(s, web, c1, ready=True)
+    killed(s.wait(10))
+    started(s.wait(2))
+    shows(s.wait(2), web, c1, ready=ready)
+
+    assert s.judge("PROBE-25").verdict is verdict
+
+
+@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_late_result_hits_nobody_else(*, kills: bool, verdict: Verdict) -> None:
+    """PROBE-26: the failure of an instance that is gone does not kill the next one."""
+    s, web, sandbox, c1 = running(livenessProbe=ALIVE | {"failureThreshold": 1})
+    call = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"})
+    s.exited(c1, 1)
+    again = s.run_container(web, sandbox, "c1", 1)
+    s.wait(1).end("ExecSync", call, {"exit_code": 1})
+    if kills:
+        s.stop(again)
+    else:
+        run(s, again, "alive")
+    s.wait(1).stop_here()
+
+    assert s.judge("PROBE-26").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "no kill", "restart"])
+def test_failed_liveness_under_never(wrong: str) -> None:
+    """PROBE-28: under Never it is killed, and that is all."""
+    s, web, sandbox, c1 = running(livenessProbe=ALIVE | {"failureThreshold": 1}, policy="Never")
+    run(s, c1, "alive", 1)
+    if wrong != "no kill":
+        s.stop(c1)
+    if wrong == "restart":
+        s.create(web, sandbox, "c1", 1)
+
+    assert s.judge("PROBE-28").verdict is (BROKEN if wrong else KEPT)

@@ -1,0 +1,225 @@
+"""STATIC contracts on static pods: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from outside_world import (
+    HASH,
+    SEEN,
+    SOURCE,
+    file_pod,
+    heal,
+    outage,
+    remove_file,
+    start_static,
+    static_config,
+    tell_status,
+)
+from running import BROKEN, KEPT
+from story import Story
+
+if TYPE_CHECKING:
+    from story import PodHandle
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+OTHER = [{"name": "c1", "image": "img:2"}]
+
+
+@pytest.mark.parametrize(("suffix", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_static_pod_is_named_after_its_node(*, suffix: bool, verdict: Verdict) -> None:
+    """STATIC-01: the node's name ends the pod's."""
+    s = Story()
+    web = file_pod(s)
+    config = static_config(s, web)
+    if not suffix:
+        config["metadata"]["name"] = "web"
+    s.run_sandbox(web, config=config)
+
+    assert s.judge("STATIC-01").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "same UID", "never"])
+def test_edited_pod_is_another_pod(wrong: str) -> None:
+    """STATIC-02: an edit gives another UID."""
+    s = Story()
+    web = file_pod(s)
+    sandbox, c1 = start_static(s, web)
+    again = file_pod(s.wait(10), containers=OTHER)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    if wrong == "same UID":
+        s.wait(10).run_sandbox(web, 1, config=static_config(s, web))
+    elif not wrong:
+        start_static(s.wait(3), again)
+
+    assert s.judge("STATIC-02").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("changes", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_unchanged_manifest_keeps_its_uid(*, changes: bool, verdict: Verdict) -> None:
+    """STATIC-02: the same content is the same pod."""
+    s = Story()
+    web = file_pod(s)
+    sandbox, _ = start_static(s, web)
+    s.wait(10).sandbox_died(sandbox)
+    if changes:
+        web.manifest["metadata"]["uid"] = "another"
+    s.run_sandbox(web, 1, config=static_config(s, web))
+
+    assert s.judge("STATIC-02").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("annotations", "verdict"),
+    [({}, KEPT), ({HASH: ""}, BROKEN), ({HASH: "abc"}, BROKEN), ({SOURCE: "api"}, BROKEN), ({SEEN: ""}, BROKEN)],
+)
+def test_sandbox_tells_where_its_pod_came_from(annotations: dict[str, str], verdict: Verdict) -> None:
+    """STATIC-03: hash, source and time stand in annotations."""
+    s = Story()
+    web = file_pod(s)
+    s.run_sandbox(web, config=static_config(s, web, **annotations))
+
+    assert s.judge("STATIC-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("phase", "verdict"), [("Pending", KEPT), ("", BROKEN), ("Running", BROKEN)])
+def test_static_pod_is_pending_at_first(phase: str, verdict: Verdict) -> None:
+    """STATIC-05: it begins as Pending."""
+    s = Story()
+    web = file_pod(s)
+    s.run_sandbox(web, config=static_config(s, web))
+    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": phase})
+
+    assert s.judge("STATIC-05").verdict is verdict
+
+
+@pytest.mark.parametrize(("hidden", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_only_manifests_make_static_pods(*, hidden: bool, verdict: Verdict) -> None:
+    """STATIC-06: what no manifest wants is not run."""
+    s = Story()
+    web = file_pod(s)
+    if hidden:
+        s.records.pop()
+    s.run_sandbox(web, config=static_config(s, web))
+
+    assert s.judge("STATIC-06").verdict is verdict
+
+
+def two_static(s: Story) -> tuple[PodHandle, Any, PodHandle, Any]:
+    """Two static pods that run."""
+    web = file_pod(s)
+    first = start_static(s, web)
+    own = file_pod(s, "own")
+    return web, first, own, start_static(s, own)
+
+
+@pytest.mark.parametrize("wrong", ["", "stays", "others"])
+def test_bad_manifest_disturbs_no_other(wrong: str) -> None:
+    """STATIC-07: a manifest that cannot be read any more costs its own pod, and that alone."""
+    s = Story()
+    tell_status(s)
+    web, (_, c1), _, (sandbox, c2) = two_static(s)
+    remove_file(s.wait(5), web)
+    if wrong != "stays":
+        s.wait(20).stop(c1)
+    if wrong == "others":
+        s.stop(c2)
+        s.stop_sandbox(sandbox)
+    tell_status(s.wait(30))
+    s.stop_here()
+
+    assert s.judge("STATIC-07").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (19, BROKEN)])
+def test_manifest_is_noticed_at_once(waits: int, verdict: Verdict) -> None:
+    """STATIC-09: a kubelet that only polls breaks it."""
+    s = Story()
+    web = file_pod(s)
+    start_static(s.wait(waits), web)
+
+    assert s.judge("STATIC-09").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
+def test_static_pod_needs_no_api_server(waits: int, verdict: Verdict) -> None:
+    """STATIC-10: it runs while the API server is away."""
+    s = Story()
+    outage(s.wait(1))
+    web = file_pod(s)
+    start_static(s.wait(waits), web)
+    heal(s.wait(10))
+
+    assert s.judge("STATIC-10").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "running", "sandbox"])
+def test_static_pod_waits_for_the_one_before(wrong: str) -> None:
+    """STATIC-18: the next version starts when the one before has ended altogether."""
+    s = Story()
+    sandbox, c1 = start_static(s, file_pod(s))
+    again = file_pod(s.wait(10), containers=OTHER)
+    if wrong != "running":
+        s.stop(c1)
+    if not wrong:
+        s.stop_sandbox(sandbox)
+    start_static(s.wait(1), again)
+
+    assert s.judge("STATIC-18").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
+def test_api_pod_does_not_wait_for_a_static_one(waits: int, verdict: Verdict) -> None:
+    """STATIC-20: a pod of the API server is not held up by the static pod of its name."""
+    s = Story()
+    start_static(s, file_pod(s))
+    same = s.wait(5).pod("web-node-1")
+    s.wait(waits).run_sandbox(same)
+
+    assert s.judge("STATIC-20").verdict is verdict
+
+
+@pytest.mark.parametrize(("phase", "verdict"), [("Running", KEPT), ("Failed", BROKEN)])
+def test_removal_is_no_failure(phase: str, verdict: Verdict) -> None:
+    """STATIC-21: a removed pod is not Failed for that."""
+    s = Story()
+    web = file_pod(s)
+    _, c1 = start_static(s, web)
+    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Running"})
+    remove_file(s.wait(5), web)
+    s.stop(c1)
+    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": phase})
+
+    assert s.judge("STATIC-21").verdict is verdict
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_manifest_with_claims_is_refused(*, runs: bool, verdict: Verdict) -> None:
+    """STATIC-22: resource claims are not for static pods."""
+    s = Story()
+    web = file_pod(s, resourceClaims=[{"name": "gpu"}])
+    if runs:
+        start_static(s, web)
+    s.wait(5).stop_here()
+
+    assert s.judge("STATIC-22").verdict is verdict
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_mirror_adds_no_ephemeral_container(*, runs: bool, verdict: Verdict) -> None:
+    """STATIC-25: an ephemeral container of the mirror is not run."""
+    s = Story()
+    web = file_pod(s)
+    sandbox, _ = start_static(s, web)
+    meta = {"name": web.name, "namespace": "default", "uid": "mirror"}
+    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}  # type: ignore[assignment]
+    spec = {**web.manifest["spec"], "ephemeralContainers": [{"name": "debugger", "image": "img:1"}]}
+    s.record("pod", op="set", source="api", pod={"metadata": meta, "spec": spec})
+    if runs:
+        s.create(web, sandbox, "debugger")
+    s.wait(5).stop_here()
+
+    assert s.judge("STATIC-25").verdict is verdict

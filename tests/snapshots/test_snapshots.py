@@ -1,0 +1,69 @@
+"""The reference does in every scenario what its snapshot says.
+
+Where a change of behaviour is meant, `pytest tests/snapshots --snapshot-update` writes the texts anew and the
+difference is there to be reviewed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from kubelet_conformance.snapshots.taking import scenarios_for, take
+from kubelet_conformance.targets.stage import Choice
+from kubelet_fixtures import snapshots
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+    from syrupy.location import PyTestLocation
+    from syrupy.types import SnapshotIndex
+
+CHOICE = Choice()
+
+
+class TextFiles(SingleFileSnapshotExtension):
+    """A text a scenario, in a folder an area, where users can read them too."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+    @classmethod
+    def dirname(cls, *, test_location: PyTestLocation) -> str:
+        """The folder of an area, told by the test's parameter."""
+        return str(snapshots() / _scenario(test_location).partition(".")[0])
+
+    @classmethod
+    def get_snapshot_name(cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0) -> str:
+        """The scenario within its area."""
+        del index
+        return _scenario(test_location).partition(".")[2]
+
+
+def _scenario(test_location: PyTestLocation) -> str:
+    """The scenario that a test is about: its parameter."""
+    return test_location.item.name.partition("[")[2].removesuffix("]")
+
+
+@pytest.fixture
+def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Snapshots as texts of their own."""
+    made: Any = snapshot.use_extension(TextFiles)
+    assertion: SnapshotAssertion = made
+    return assertion
+
+
+@pytest.mark.parametrize("scenario", scenarios_for(CHOICE.kubernetes))
+def test_the_reference_behaves_as_reviewed(scenario: str, snapshot: SnapshotAssertion) -> None:
+    """No call, event or status of the reference changes unnoticed."""
+    assert take(scenario, CHOICE).text == snapshot
+
+
+def test_no_text_is_left_of_a_scenario_that_is_gone() -> None:
+    """Each text belongs to a scenario."""
+    known = {Path(each.replace(".", "/", 1) + ".txt") for each in scenarios_for(CHOICE.kubernetes)}
+    there = {path.relative_to(snapshots()) for path in snapshots().glob("*/*.txt")}
+
+    assert there - known == set()
