@@ -51,14 +51,14 @@ class _SilenceIsDeath(RuntimeReader):
 
 
 class _SpoilsTheCache(Pleg):
-    """Loses the oldest record of a pod as it deals with the death of a container."""
+    """Loses a running container of a larger pod as it deals with the death of another one."""
 
     def _deliver(self, event: PodLifecycleEvent) -> None:
         super()._deliver(event)
-        if event.kind is Happening.DIED:
-            records = self._cache.get(event.uid)
-            left = replace(records, containers=records.containers[:-1])
-            self._cache.set(event.uid, left, self._clock.monotonic())
+        records = self._cache.get(event.uid)
+        if event.kind is Happening.DIED and len(records.running) > 1:
+            left = tuple(one for one in records.containers if one is not records.running[-1])
+            self._cache.set(event.uid, replace(records, containers=left), self._clock.monotonic())
 
 
 class _OldAddress(Pleg):

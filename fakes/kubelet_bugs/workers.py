@@ -57,11 +57,22 @@ class _ForgetsRestart(PodWorkers):
         worker.restart_requested = False
 
 
-class _ActsOnOldNews(PodWorkers):
-    """Takes what it knows of the pod without waiting for what its last round has brought about."""
+class _Hasty(PodWorkers):
+    """Goes on after an error with what it knew before, not with what the failed step has brought about."""
+
+    def __init__(self, rounds: Rounds, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
+        super().__init__(rounds, cache, tools, rules)
+        self._failed: dict[str, None] = {}
+
+    def _retry_soon(self, worker: Worker, _update: Update | None) -> None:
+        super()._retry_soon(worker, _update)
+        self._failed[worker.uid] = None
 
     async def _newest_records(self, worker: Worker, pod: Pod) -> PodRecords:
-        return self._cache.get(pods.uid(pod))
+        if worker.uid in self._failed:
+            del self._failed[worker.uid]
+            return self._cache.get(worker.uid)
+        return await super()._newest_records(worker, pod)
 
 
 class _TwoHands(PodWorkers):
@@ -129,7 +140,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "K8S-98520",
         "A container whose start timed out though it was done is made a second time.",
-        lambda: Parts(pod_workers=_ActsOnOldNews),
+        lambda: Parts(pod_workers=_Hasty),
         ("WORK-17",),
         ("K8S-139670",),
     ),

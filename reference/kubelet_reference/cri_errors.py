@@ -33,10 +33,10 @@ def error_text(error: grpc.RpcError) -> str:
     return error.details() or ""
 
 
-def wrapped_text(error: grpc.RpcError) -> str:
-    """The error as gRPC prints it: "rpc error: code = NotFound desc = ..." (START-03)."""
-    if isinstance(error, BadReply):
-        return error.details()
+def wrapped_text(error: Exception) -> str:
+    """The error in words, gRPC's as it prints them: "rpc error: code = NotFound desc = ..." (START-03)."""
+    if isinstance(error, BadReply) or not isinstance(error, grpc.RpcError):
+        return str(error)
     return f"rpc error: code = {_code_name(error.code())} desc = {error_text(error)}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import grpc
 
 from kubelet_reference import pods
+from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.events import Reason
 from kubelet_reference.grace import MINIMUM_SECONDS, effective_grace, is_shorter
 from kubelet_reference.ports import ApiError
@@ -393,5 +394,7 @@ class PodWorkers(WorkerViews):
         try:
             return await self._cache.get_newer_than(worker.uid, worker.last_round)
         except ROUND_ERRORS as error:
-            self._recorder.warning(pod, Reason.FAILED_SYNC, f"error determining status: {error}")
+            self._recorder.warning(
+                pod, Reason.FAILED_SYNC, f"error determining status: {wrapped_text(error)}"
+            )
             raise

@@ -53,7 +53,7 @@ class SandboxMaker:
             self._files.make_log_directory(pod)
             return await self._client.run_sandbox(config, self.runtime_handler(pod))
         except (grpc.RpcError, OSError, SandboxError) as error:
-            text = wrapped_text(error) if isinstance(error, grpc.RpcError) else str(error)
+            text = wrapped_text(error)
             if self._is_ending(pods.uid(pod)):
                 raise NotWantedAnyMoreError(text) from error
             self._metrics.started_pods_errors.inc()

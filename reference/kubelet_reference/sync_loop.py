@@ -180,5 +180,4 @@ class SyncLoop:
         try:
             await self._tools.housekeeping.run_once()
         except (grpc.RpcError, OSError) as error:
-            text = wrapped_text(error) if isinstance(error, grpc.RpcError) else str(error)
-            _log.warning("housekeeping given up for now: %s", text)
+            _log.warning("housekeeping given up for now: %s", wrapped_text(error))

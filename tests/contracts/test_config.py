@@ -211,7 +211,7 @@ def test_kill_waits_for_all_sources(wrong: str) -> None:
 @pytest.mark.parametrize("contract", ["WORK-22", "CONFIG-18"])
 @pytest.mark.parametrize("wrong", ["", "too early", "never"])
 def test_pod_comes_again_after_its_end(contract: str, wrong: str) -> None:
-    """WORK-22 and CONFIG-18: a UID that comes back while it is terminated ends first, and then runs afresh."""
+    """WORK-22, CONFIG-18: a UID that comes back while it is terminated ends first, then runs afresh."""
     s = Story()
     web = file_pod(s, uid="fixed")
     sandbox, c1 = start_static(s, web)

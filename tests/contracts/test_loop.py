@@ -147,7 +147,7 @@ def test_exit_wakes_the_worker(state: str, verdict: Verdict) -> None:
     """LOOP-09: the next status tells of an exit."""
     s, web, _, c1 = running()
     s.exited(c1, 1)
-    one = {"name": "c1", "state": {state: {}}, "containerID": f"x://{c1.id}"}
+    one: dict[str, Any] = {"name": "c1", "state": {state: {}}, "containerID": f"x://{c1.id}"}
     s.wait(1).status(web, containerStatuses=[one])
 
     assert s.judge("LOOP-09").verdict is verdict

@@ -23,7 +23,7 @@ def create_mirror(s: Story, web: PodHandle, uid: str = "mirror", **wrong: Any) -
     annotations = {"kubernetes.io/config.mirror": wrong.get("hash", web.uid)}
     owners = wrong.get("owners", NODE)
     meta = {"name": web.name, "namespace": "default", "annotations": annotations, "ownerReferences": owners}
-    spec = {"tolerations": wrong.get("tolerations", NO_EXECUTE), "containers": []}
+    spec: dict[str, Any] = {"tolerations": wrong.get("tolerations", NO_EXECUTE), "containers": []}
     api_write(s, "create", uid, body={"metadata": meta, "spec": spec}, code=201)
 
 
@@ -56,7 +56,9 @@ def test_pods_of_files_tolerate_no_execute(tolerations: list[Any], verdict: Verd
     assert s.judge("STATIC-04").verdict is verdict
 
 
-@pytest.mark.parametrize(("wrong", "verdict"), [({}, KEPT), ({"hash": "x"}, BROKEN), ({"owners": []}, BROKEN)])
+@pytest.mark.parametrize(
+    ("wrong", "verdict"), [({}, KEPT), ({"hash": "x"}, BROKEN), ({"owners": []}, BROKEN)]
+)
 def test_mirror_names_hash_and_node(wrong: dict[str, Any], verdict: Verdict) -> None:
     """STATIC-11: a mirror has its pod's hash and is owned by the node."""
     s = Story()
@@ -110,8 +112,13 @@ def test_mirror_is_deleted_with_care(wrong: dict[str, Any], verdict: Verdict) ->
 def test_deleted_mirror_is_replaced(wrong: str) -> None:
     """STATIC-13: somebody deletes a mirror; the static pod does not notice."""
     s, web, _, c1 = mirrored()
-    meta = {"name": web.name, "namespace": "default", "uid": "mirror", "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}  # type: ignore[assignment]
+    meta = {
+        "name": web.name,
+        "namespace": "default",
+        "uid": "mirror",
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+    }
+    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}
     s.wait(5).record("pod", op="set", source="api", pod={"metadata": meta, "spec": web.manifest["spec"]})
     if wrong == "kills":
         s.stop(c1)

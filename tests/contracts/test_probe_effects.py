@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from outside_world import event, killed, started
 from running import BROKEN, KEPT, running
-from story import ContainerHandle, PodHandle, Story
 
 if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, Story
+
     from kubelet_conformance.contract.verdicts import Verdict
 
 ALIVE = {"exec": {"command": ["alive"]}, "periodSeconds": 5, "failureThreshold": 3}
@@ -24,7 +25,12 @@ def run(s: Story, c1: ContainerHandle, command: str, code: int = 0) -> None:
 
 def shows(s: Story, web: PodHandle, c1: ContainerHandle, **fields: Any) -> None:
     """A status with the container as it is shown, running unless told otherwise."""
-    one = {"name": c1.name, "state": {"running": {}}, "containerID": f"x://{c1.id}", "started": True}
+    one: dict[str, Any] = {
+        "name": c1.name,
+        "state": {"running": {}},
+        "containerID": f"x://{c1.id}",
+        "started": True,
+    }
     s.status(web, containerStatuses=[one | fields])
 
 

@@ -126,7 +126,9 @@ def test_probe_out_of_time_has_failed(*, kills: bool, verdict: Verdict) -> None:
 def test_readiness_is_asked_without_waiting(waits: int, verdict: Verdict) -> None:
     """PROBE-23: a long period does not hold up the first readiness probe."""
     s = Story()
-    web = s.pod(containers=[{"name": "c1", "image": "img:1", "readinessProbe": READY | {"periodSeconds": 60}}])
+    web = s.pod(
+        containers=[{"name": "c1", "image": "img:1", "readinessProbe": READY | {"periodSeconds": 60}}]
+    )
     c1 = s.run_container(web, s.run_sandbox(web))
     run(s.wait(waits), c1, "ready")
 

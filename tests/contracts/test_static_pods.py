@@ -74,7 +74,13 @@ def test_unchanged_manifest_keeps_its_uid(*, changes: bool, verdict: Verdict) ->
 
 @pytest.mark.parametrize(
     ("annotations", "verdict"),
-    [({}, KEPT), ({HASH: ""}, BROKEN), ({HASH: "abc"}, BROKEN), ({SOURCE: "api"}, BROKEN), ({SEEN: ""}, BROKEN)],
+    [
+        ({}, KEPT),
+        ({HASH: ""}, BROKEN),
+        ({HASH: "abc"}, BROKEN),
+        ({SOURCE: "api"}, BROKEN),
+        ({SEEN: ""}, BROKEN),
+    ],
 )
 def test_sandbox_tells_where_its_pod_came_from(annotations: dict[str, str], verdict: Verdict) -> None:
     """STATIC-03: hash, source and time stand in annotations."""
@@ -214,8 +220,8 @@ def test_mirror_adds_no_ephemeral_container(*, runs: bool, verdict: Verdict) -> 
     s = Story()
     web = file_pod(s)
     sandbox, _ = start_static(s, web)
-    meta = {"name": web.name, "namespace": "default", "uid": "mirror"}
-    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}  # type: ignore[assignment]
+    meta: dict[str, Any] = {"name": web.name, "namespace": "default", "uid": "mirror"}
+    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}
     spec = {**web.manifest["spec"], "ephemeralContainers": [{"name": "debugger", "image": "img:1"}]}
     s.record("pod", op="set", source="api", pod={"metadata": meta, "spec": spec})
     if runs:

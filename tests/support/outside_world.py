@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from story import ContainerHandle
 
 __all__ = (
+    "HASH",
+    "SEEN",
+    "SOURCE",
     "api_write",
     "event",
     "file_pod",
@@ -17,7 +20,7 @@ __all__ = (
     "killed",
     "node_gone",
     "outage",
-    "relist",
+    "remove_file",
     "start_static",
     "started",
     "static_config",
@@ -34,11 +37,6 @@ def tell_status(s: Story, *, runtime: bool = True, network: bool = True) -> None
     """The kubelet asks the runtime for its Status."""
     conditions = [{"type": "RuntimeReady", "status": runtime}, {"type": "NetworkReady", "status": network}]
     s.call("Status", {}, {"status": {"conditions": conditions}})
-
-
-def relist(s: Story) -> None:
-    """The kubelet lists all sandboxes and containers, which says nothing new."""
-    s.call("ListPodSandbox", {}, {"items": []}, error="UNAVAILABLE")
 
 
 def outage(s: Story) -> None:
@@ -66,7 +64,7 @@ def started(s: Story) -> None:
     s.record("kubelet", op="started")
 
 
-def event(  # noqa: PLR0913 - the fields of an event
+def event(
     s: Story,
     pod: PodHandle,
     reason: str,

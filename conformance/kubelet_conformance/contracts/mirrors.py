@@ -21,6 +21,7 @@ from kubelet_conformance.trace.records import ApiWrite, PodChange
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.contracts.static_names import FullName
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
@@ -223,7 +224,7 @@ def deleted_mirror_is_replaced(m: Moment) -> Findings:
     )
 
 
-def _unexplained(pod: Pod) -> Any:  # noqa: ANN401 - a predicate
+def _unexplained(pod: Pod) -> Predicate:
     return lambda m: m.pod is pod and not explained(m)
 
 
@@ -264,7 +265,7 @@ def mirror_outlives_its_containers(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not pod.static or pod.termination is None or pod.wanted or not pod.born:
         return None
-    if m.node.started_t is not None and pod.termination.t < m.node.started_t:
+    if pod.note(_Unheard).of or (m.node.started_t is not None and pod.termination.t < m.node.started_t):
         return None
     running = [c for c in pod.every_container() if c.state == "running"]
     if running:
@@ -292,9 +293,18 @@ def orphaned_mirror_goes(m: Moment) -> Findings:
     )
 
 
-@mirror_outlives_its_containers.remember(on=OUTSIDE)
+class _Unheard:
+    """The pod was removed while a source was silent: its worker is not told before that source is heard."""
+
+    def __init__(self) -> None:
+        self.of = False
+
+
+@mirror_outlives_its_containers.remember(on=OUTSIDE.either(pod_unset()))
 def _outside_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
+    """Take in what can be reached, and removals that nobody takes up."""
+    if m.pod is not None and m.keys[0] == "pod:remove" and outside(m).api_away_t is not None:
+        m.pod.note(_Unheard).of = True
     outside(m)
 
 

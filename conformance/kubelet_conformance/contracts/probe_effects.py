@@ -81,7 +81,7 @@ def failures_in_a_row_count(m: Moment) -> Findings:
     if container is None or explained(m, probes=False):
         return None
     probes = exec_probes(container)
-    names = [name for name in _KILLING if name in probes]
+    names: list[Name] = [name for name in _KILLING if name in probes]
     if not names:
         return None
     tallies = [runs_of(container, name, m) for name in names]

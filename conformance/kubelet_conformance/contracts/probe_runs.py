@@ -130,10 +130,15 @@ def probes_of(spec: ContainerSpec | None) -> Iterator[tuple[Name, Probe]]:
 
 def exec_probes(container: Container) -> dict[Name, Probe]:
     """The probes of a container that can be followed."""
-    found = {name: probe for name, probe in probes_of(container.spec) if probe.exec is not None}
+    found: dict[Name, Probe] = {
+        name: probe for name, probe in probes_of(container.spec) if probe.exec is not None
+    }
     commands = [probe.exec.command for probe in found.values() if probe.exec is not None]
     commands += [c for hook in ("post_start", "pre_stop") if (c := hook_command(container, hook)) is not None]
-    return {name: p for name, p in found.items() if p.exec and commands.count(p.exec.command) == 1}
+    for name, probe in list(found.items()):
+        if probe.exec is not None and commands.count(probe.exec.command) > 1:
+            del found[name]
+    return found
 
 
 def has_other_probes(container: Container, *names: Name) -> bool:

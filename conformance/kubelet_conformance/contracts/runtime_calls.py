@@ -292,7 +292,7 @@ def exec_keeps_its_timeout(m: Moment) -> Findings:
 @exec_keeps_its_timeout.clause("deadline", on=failed("ExecSync"))
 def exec_is_not_cut_short(m: Moment) -> Findings:
     """DEADLINE_EXCEEDED comes when the timeout is over, neither earlier nor much later."""
-    if m.reply.error is None or m.reply.error.code != "DEADLINE_EXCEEDED":
+    if m.reply.error is None or m.reply.error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
     timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
     if timeout <= 0:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, done, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, is_mirror, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
@@ -149,6 +149,10 @@ def _reach_0(m: Moment) -> None:
     m.node.note(_Away).t = outside(m).api_away_t
 
 
+_FORGOTTEN_ONES_GO = ByVersion({"<=1.21": True, ">=1.27": True})
+"""Housekeeping ends a worker that was not told of its pod's removal (WORK-27)."""
+
+
 class _Deferred:
     """Static pods that were removed before every source was heard."""
 
@@ -187,6 +191,8 @@ def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
     """The kill comes when they have been heard."""
     deferred = m.node.note(_Deferred)
     pods, deferred.pods = deferred.pods, []
+    if not _FORGOTTEN_ONES_GO.get(m.kubernetes):
+        return
     for pod in pods:
         for container in pod.every_container():
             if container.state == "running" and not pod.wanted and not container.stopping:

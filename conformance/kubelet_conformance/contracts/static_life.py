@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
@@ -96,7 +97,7 @@ def _is_killed(m: Moment) -> Iterator[Finding]:
             )
 
 
-def _is_of(pod: Pod) -> Any:  # noqa: ANN401 - a predicate
+def _is_of(pod: Pod) -> Predicate:
     return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 

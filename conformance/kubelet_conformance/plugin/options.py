@@ -85,7 +85,9 @@ class Options:
                 f"{' '.join(self.ids)}: not judged yet; `kubelet-conformance list` shows what is"
             )
         if not chosen:
-            raise OptionsError(f"none of {' '.join(self.ids)} is a {str(self.level).upper()}; leave out level")
+            raise OptionsError(
+                f"none of {' '.join(self.ids)} is a {str(self.level).upper()}; leave out level"
+            )
         return chosen
 
     def command(self) -> str:

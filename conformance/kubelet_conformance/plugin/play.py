@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import pickle
-from typing import TYPE_CHECKING
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from kubelet_conformance.contract.checking import judge_file
-from kubelet_conformance.node import Node, WaitTimeoutError, scenario_of
+from kubelet_conformance.contract.checking import Judged, Trace, judge_file
+from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.reports.played import Played
 from kubelet_conformance.targets.protocols import StoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from kubelet_conformance.contract.frame import Contract
     from kubelet_conformance.targets.protocols import Target
@@ -22,28 +23,47 @@ if TYPE_CHECKING:
 __all__ = ("packed", "play", "unpacked")
 
 
-def play(
-    story: Callable[..., Awaitable[None]], name: str, stage: Stage, contracts: Iterable[Contract], path: Path
+def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the trace goes
+    story: Callable[..., Awaitable[None]],
+    name: str,
+    stage: Stage,
+    contracts: Iterable[Contract],
+    path: Path,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Played:
-    """Play a scenario, write its trace to `path`, and judge it by `contracts`."""
+    """Play a scenario, write its trace to `path`, and judge it by `contracts`.
+
+    `arguments` are what it takes beside its node.
+    """
 
     async def on(target: Target) -> None:
-        await story(node=Node(target))
+        await story(**{**(arguments or {}), "node": Node(target)})
 
     vain = failed = ""
     try:
         trace = stage.play(on, name, dict(scenario_of(story).settings))
     except StoryError as error:
         trace = error.trace
-        cause = error.__cause__
-        if isinstance(cause, WaitTimeoutError):
-            vain = str(cause)
-        elif isinstance(cause, AssertionError):
-            vain = f"expected otherwise: {cause}"
+        cause = error.__cause__ or error
+        where = _place(cause, story)
+        if isinstance(cause, AssertionError):
+            vain = f"{where}{cause or 'an assert failed'}"
         else:
-            failed = error.told
+            failed = f"{where}{type(cause).__name__}: {cause}\n{error.told}"
     path.write_bytes(trace)
-    return Played(name, judge_file(str(path), contracts), vain, failed)
+    try:
+        judged = judge_file(str(path), contracts)
+    except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
+        failed = f"its trace cannot be judged: {error}\n{''.join(traceback.format_exception(error))}"
+        judged = Judged(Trace(str(path), None, None, None, name, 0), {}, ())
+    return Played(name, judged, vain, failed)
+
+
+def _place(error: BaseException, story: Callable[..., object]) -> str:
+    """The last line of the story that was reached, such as `test_mine.py:12: `."""
+    file = getattr(getattr(story, "__code__", None), "co_filename", "")
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{Path(file).name}:{lines[-1]}: " if lines else ""
 
 
 def packed(played: Played) -> str:

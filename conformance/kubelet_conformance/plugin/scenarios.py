@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import inspect
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
 
 from kubelet_conformance.node import scenario_of
+from kubelet_conformance.plugin.naming import Named, named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import packed, unpacked
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.reports.run import Exit, gravest
 
 if TYPE_CHECKING:
-    from kubelet_conformance.reports.played import Played
+    from collections.abc import Generator
+    from typing import NoReturn, TypeGuard
 
 __all__ = ("Scenarios", "is_scenario")
 
-_PLAYED = "kubelet_conformance_played"
+_PLAYED = pytest.StashKey[str]()
+_ATTRIBUTE = "kubelet_conformance_played"
 _JUDGED_ENDS = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 
 
-def is_scenario(item: pytest.Item) -> bool:
+def is_scenario(item: pytest.Item) -> TypeGuard[pytest.Function]:
     """Whether a test is a scenario: a coroutine that takes our `node`."""
     return (
         isinstance(item, pytest.Function)
@@ -36,35 +41,81 @@ def is_scenario(item: pytest.Item) -> bool:
 
 
 class Scenarios:
-    """Our hooks of one pytest run. Without a scenario among the tests they do nothing."""
+    """Our hooks of one pytest run. Without a scenario among the tests they do nothing.
+
+    `ended` is how the run ended, if it came to verdicts.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._session: Session | None = None
+        self._named: dict[str, Named] = {}
         self._progress: Steps | None = None
         self._other_failed = False
+        self.ended: Exit | None = None
 
     def session(self) -> Session:
-        """The session, begun with the first scenario; a UsageError for what cannot be chosen."""
+        """The session, begun with the first scenario; ends the run for what cannot be chosen."""
         if self._session is None:
             given: dict[str, Any] = getattr(self._config, "workerinput", {})
             try:
                 self._session = Session(Options.of(self._config), given.get("kc_folder"))
             except OptionsError as error:
-                raise pytest.UsageError(str(error)) from None
+                self._refuse(str(error))
         return self._session
+
+    def _refuse(self, message: str) -> NoReturn:
+        """End the run for wrong usage."""
+        if self._has_terminal():
+            raise pytest.UsageError(message)
+        complain(message)
+        self.ended = Exit.BAD_INPUT
+        pytest.exit(message)
+
+    def _has_terminal(self) -> bool:
+        """Whether pytest prints its own output; it does not in `run`."""
+        return self._config.pluginmanager.hasplugin("terminalreporter")
+
+    def _is_worker(self) -> bool:
+        """Whether this is a process of xdist's that plays for another."""
+        return hasattr(self._config, "workerinput")
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep the scenarios that witness what is asked for, on a version they are meant for."""
-        if not any(map(is_scenario, items)):
+        scenarios = [item for item in items if is_scenario(item)]
+        if not scenarios:
             return
+        self._named = named(scenarios)
         options = self.session().options
+        self._refuse_unknown(options.scenarios)
         wanted = {contract.id for contract in self.session().contracts} if options.ids else None
         version = tuple(int(part) for part in options.choice.kubernetes.split("."))
-        dropped = [item for item in items if is_scenario(item) and _is_idle(item, wanted, version)]
+        dropped = [item for item in scenarios if self._is_idle(item, options.scenarios, wanted, version)]
         if dropped:
             config.hook.pytest_deselected(items=dropped)
             items[:] = [item for item in items if item not in dropped]
+
+    def _refuse_unknown(self, patterns: tuple[str, ...]) -> None:
+        names = [each.name for each in self._named.values()]
+        for pattern in patterns:
+            if not any(_fits(name, pattern) for name in names):
+                near = get_close_matches(pattern, names)
+                hint = f"; nearest: {', '.join(near)}" if near else ""
+                self._refuse(f"there is no scenario {pattern}{hint}")
+
+    def _is_idle(
+        self,
+        item: pytest.Function,
+        patterns: tuple[str, ...],
+        wanted: set[str] | None,
+        version: tuple[int, ...],
+    ) -> bool:
+        declared = scenario_of(item.obj)
+        if declared.kubernetes is not None and declared.kubernetes > version:
+            return True
+        if patterns:
+            return not any(_fits(self._named[item.nodeid].name, pattern) for pattern in patterns)
+        return wanted is not None and not wanted & set(declared.witnesses)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401 - a type of pytest-xdist
@@ -76,75 +127,98 @@ class Scenarios:
         """Play a scenario; it fails if its trace breaks a contract or if it waits in vain."""
         if not is_scenario(pyfuncitem):
             return None
+        this = self._named[pyfuncitem.nodeid]
         if self._progress is not None:
-            self._progress.begin(_name(pyfuncitem))
-        played = self.session().play(pyfuncitem.obj, _name(pyfuncitem))
-        pyfuncitem.user_properties.append((_PLAYED, packed(played)))
-        told = _told(played)
+            self._progress.begin(this.name)
+        taken = inspect.signature(pyfuncitem.obj).parameters
+        arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in taken}
+        played = self.session().play(pyfuncitem.obj, this, arguments)
+        pyfuncitem.stash[_PLAYED] = packed(played)
+        told = self.session().told(played)
         if told:
             pytest.fail(told, pytrace=False)
         return True
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the verdicts of a scenario into its report, which crosses from a worker to the controller."""
+        report = yield
+        if call.when == "call" and _PLAYED in item.stash:
+            setattr(report, _ATTRIBUTE, item.stash[_PLAYED])
+        return report
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the verdicts of a scenario out of its report, in whichever process it was played."""
-        ours = [value for name, value in report.user_properties if name == _PLAYED]
-        if report.failed and not ours:
-            self._other_failed = True
-        if report.when != "call" or self._is_worker():
-            return
-        for value in ours:
-            self.session().add(unpacked(str(value)))
-        report.user_properties[:] = [each for each in report.user_properties if each[0] != _PLAYED]
-
-    def _is_worker(self) -> bool:
-        return hasattr(self._config, "workerinput")
+        played: str | None = getattr(report, _ATTRIBUTE, None)
+        if played is None:
+            self._other_failed |= report.failed
+            if report.failed and not self._has_terminal():
+                complain(f"{report.nodeid}: {report.longreprtext}", plain=True)
+        elif not self._is_worker():
+            self.session().add(unpacked(played))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say so if nothing is left to play, and begin to tell of progress."""
-        scenarios = [item for item in session.items if is_scenario(item)]
-        if self._session is None or self._has_terminal():
+        if self._session is None or self._has_terminal() or self._is_worker():
             return
-        if not scenarios and self._session.options.ids:
-            complain(f"no scenario puts {' '.join(self._session.options.ids)} to the test")
-        self._progress = Steps(len(scenarios), "scenarios played")
+        count = sum(map(is_scenario, session.items))
+        options = self._session.options
+        if not count:
+            asked = " ".join(options.ids or options.scenarios)
+            complain(f"no scenario puts {asked} to the test as Kubernetes {options.choice.kubernetes}")
+        self._progress = Steps(count, "scenarios played")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Without pytest's own output, a module that cannot be imported is told here."""
         if report.failed and not self._has_terminal():
             complain(f"{report.nodeid}: {report.longreprtext}", plain=True)
 
-    def _has_terminal(self) -> bool:
-        """Whether pytest prints its own output."""
-        return self._config.pluginmanager.hasplugin("terminalreporter")
-
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """The exit status is that of the verdicts; without pytest's own output the report goes out here."""
+        """The exit status is that of the verdicts; the report goes out, unless pytest prints it later."""
         if self._progress is not None:
             self._progress.clear()
-        if self._session is None or self._is_worker() or session.exitstatus not in _JUDGED_ENDS:
+        if self._is_worker() or not self._has_verdicts() or session.exitstatus not in _JUDGED_ENDS:
             return
-        ended = self._session.run().conclusion()
-        if not (self._other_failed and ended is Exit.OK):
-            session.exitstatus = int(ended)
-        if not self._has_terminal():
-            self._report(self._session)
+        ours = self.session()
+        written = self._written(ours)
+        others = Exit.OK
+        if self._other_failed:
+            others = Exit.FAILED if self._has_terminal() else Exit.INTERNAL_ERROR
+        self.ended = gravest(ours.run.conclusion(), written, others)
+        session.exitstatus = int(self.ended)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the report below pytest's own output, or write it where it is wanted."""
-        if self._session is not None:
+        """Print the report below pytest's own output."""
+        if self._has_verdicts() and self.session().options.output is None:
             terminalreporter.ensure_newline()
-            self._report(self._session)
+            self._deliver(self.session())
+
+    def _has_verdicts(self) -> bool:
+        return self._session is not None and bool(self._session.played)
+
+    def _written(self, ours: Session) -> Exit:
+        """Write the record and the report, save what goes below pytest's own output; how that went."""
+        kept = Exit.OK
+        try:
+            ours.record()
+        except OSError as error:
+            complain(f"{error.filename}: cannot be written: {error.strerror}")
+            kept = Exit.BAD_INPUT
+        if self._has_terminal() and ours.options.output is None:
+            return kept
+        return gravest(kept, self._deliver(ours))
 
     @staticmethod
-    def _report(session: Session) -> None:
-        if not session.played:
-            return
-        run, options = session.run(), session.options
-        session.record(run.report())
+    def _deliver(ours: Session) -> Exit:
+        options = ours.options
         try:
-            deliver(in_form(options.form, run, to_file=bool(options.output)), options.output)
+            deliver(in_form(options.form, ours.run, to_file=bool(options.output)), options.output)
         except click.ClickException as error:
             complain(error.format_message())
+            return Exit.BAD_INPUT
+        return Exit.OK
 
     def pytest_unconfigure(self) -> None:
         """Clean up."""
@@ -152,17 +226,5 @@ class Scenarios:
             self._session.close()
 
 
-def _is_idle(item: pytest.Item, wanted: set[str] | None, version: tuple[int, ...]) -> bool:
-    declared = scenario_of(getattr(item, "obj", None))
-    too_new = declared.kubernetes is not None and declared.kubernetes > version
-    return too_new or (wanted is not None and not wanted & set(declared.witnesses))
-
-
-def _name(item: pytest.Function) -> str:
-    module = str(getattr(item.module, "__name__", "")).rpartition(".")[2].removeprefix("test_")
-    return f"{module}.{item.name.removeprefix('test_')}"
-
-
-def _told(played: Played) -> str:
-    broken = f"broken: {' '.join(played.broken)}" if played.broken else ""
-    return "\n".join(part for part in (broken, played.vain, played.failed) if part)
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kubelet_conformance.contract.baseline import Baseline, BaselineError
+from kubelet_conformance.contract.baseline import Baseline, BaselineError, Deviation
 from kubelet_conformance.contract.checking import Check
+from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.options import OptionsError
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.played import Played, PlayedRun
+from kubelet_conformance.reports.run import Run, fails
 from kubelet_conformance.targets.stage import UnknownTargetError, open_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
+    from kubelet_conformance.plugin.naming import Named
     from kubelet_conformance.plugin.options import Options
 
 __all__ = ("Session",)
@@ -37,60 +42,89 @@ class Session:
             self._stage = open_stage(options.choice)
         except UnknownTargetError as error:
             raise OptionsError(str(error)) from None
-        self.check = Check(self.contracts, self._baseline())
+        self._deviations = self._known()
         self.played: list[Played] = []
         self._owns_folder = folder is None and options.record is None
         self.folder = self._traces() if folder is None else Path(folder)
 
-    def _baseline(self) -> Baseline | None:
+    def _known(self) -> tuple[Deviation, ...]:
         if self.options.baseline is None:
-            return None
+            return ()
         try:
-            return Baseline.read(self.options.baseline, every_contract())
+            return Baseline.read(self.options.baseline, every_contract()).deviations
         except BaselineError as error:
             raise OptionsError(str(error)) from None
 
+    def _check(self) -> Check:
+        path = self.options.baseline
+        return Check(self.contracts, None if path is None else Baseline(path, self._deviations))
+
     def _traces(self) -> Path:
+        """The folder for the traces, without those of a record that was there before."""
         if self.options.record is None:
             return Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
-        folder = Path(self.options.record, "traces")
+        record = Path(self.options.record)
+        folder = record / "traces"
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            if (record / "run.json").exists():
+                for old in folder.glob("*.jsonl"):
+                    old.unlink()
         except OSError as error:
-            raise OptionsError(
-                f"{self.options.record}: cannot be made: {error.strerror}; name a folder"
-            ) from None
+            raise OptionsError(f"{record}: cannot hold a record: {error.strerror}; name a folder") from None
         return folder
 
-    def play(self, story: Callable[..., Awaitable[None]], name: str) -> Played:
+    def play(
+        self, story: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]
+    ) -> Played:
         """Play one scenario here; `add` is told of it where the report is made."""
-        return play(story, name, self._stage, self.contracts, self.folder / f"{name}.jsonl")
+        path = self.folder / f"{named.name}.jsonl"
+        played = play(story, named.name, self._stage, self.contracts, path, arguments)
+        return replace(played, place=named.place, file=named.file)
+
+    def told(self, played: Played) -> str:
+        """Why a scenario failed: what it broke that counts and is not known, and how it ended; or nothing."""
+        check = self._check()
+        check.add(played.judged)
+        run = Run(strict=self.options.strict)
+        wrong = [
+            result.contract.id
+            for result in check.results.values()
+            if result.outcome.verdict is Verdict.ERROR or fails(result, run)
+        ]
+        broken = f"broken: {' '.join(wrong)}" if wrong else ""
+        return "\n".join(part for part in (broken, played.vain, played.failed) if part)
 
     def add(self, played: Played) -> None:
         """Take in what came of a scenario, played here or in another process."""
         self.played.append(played)
-        self.check.add(played.judged)
 
+    @cached_property
     def run(self) -> PlayedRun:
-        """What the report tells of the whole."""
+        """What the report tells of the whole, once all is played; the same in whatever order it was."""
         options = self.options
+        scenarios = sorted(self.played, key=lambda played: played.place)
+        check = self._check()
+        for played in scenarios:
+            check.add(played.judged)
         return PlayedRun(
-            self.check,
-            tuple(self.played),
+            check,
+            tuple(scenarios),
             kubelet=options.choice.kubelet,
             runtime=options.choice.runtime,
             kubernetes=options.choice.kubernetes,
             seed=options.choice.seed,
-            again=options.command,
+            commands=options,
             strict=options.strict,
             require_exercised=options.require_exercised,
             kept=options.record is not None,
+            debug=options.debug,
         )
 
-    def record(self, report: object) -> None:
-        """Write run.json beside the traces, if a record is wanted."""
+    def record(self) -> None:
+        """Write run.json beside the traces, if a record is wanted; raises OSError."""
         if self.options.record is not None:
-            text = json.dumps(report, indent=2) + "\n"
+            text = json.dumps(self.run.report(), indent=2) + "\n"
             Path(self.options.record, "run.json").write_text(text, encoding="utf-8")
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from kubelet_conformance.reports.safe import safe
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.checking import Result
-    from kubelet_conformance.reports.played import PlayedRun
+    from kubelet_conformance.reports.played import Played, PlayedRun
 
 __all__ = ("as_junit",)
 
@@ -26,22 +26,33 @@ def as_junit(run: PlayedRun) -> str:
     for area, results in groupby(run.check.results.values(), key=lambda result: result.contract.row.area):
         suite = ET.SubElement(suites, "testsuite", name=area)
         for result in results:
-            _case(ET.SubElement(suite, "testcase", classname=area, name=result.contract.id), result, run)
+            _judged(_new_case(suite, result.contract.id), result, run)
         _count(suite)
-    waits = ET.SubElement(suites, "testsuite", name="scenarios")
+    ends = ET.SubElement(suites, "testsuite", name="scenarios")
     for played in (*run.failed, *run.unexplained):
-        case = ET.SubElement(waits, "testcase", classname="scenarios", name=played.scenario)
-        _say(case, "error", "the suite failed" if played.failed else "waited in vain", _text(played))
-    _count(waits)
+        _say(_new_case(ends, played.scenario), "error", *_ended(played))
+    _count(ends)
+    if run.check.baseline is not None:
+        known = ET.SubElement(suites, "testsuite", name="baseline")
+        for stale in run.check.stale():
+            text = "stale: exercised and never broken, remove it"
+            _say(_new_case(known, str(stale)), "failure", text, run.check.baseline.path)
+        _count(known)
+    _count(suites)
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _text(played: object) -> str:
-    return str(getattr(played, "failed", "") or getattr(played, "vain", ""))
+def _ended(played: Played) -> tuple[str, str]:
+    """How a scenario ended that did not end well: in short, and in full."""
+    return ("the suite failed", played.failed) if played.failed else ("waited in vain", played.vain)
 
 
-def _case(case: ET.Element, result: Result, run: PlayedRun) -> None:
+def _new_case(suite: ET.Element, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=suite.get("name", ""), name=safe(name, _TEXT_MAX))
+
+
+def _judged(case: ET.Element, result: Result, run: PlayedRun) -> None:
     verdict, outcome = result.outcome.verdict, result.outcome
     if verdict is Verdict.KEPT:
         return
@@ -62,7 +73,7 @@ def _proof(result: Result, run: PlayedRun) -> str:
     parts = [f"source: {result.contract.row.source}"]
     for each in breaks:
         parts += [f"scenario {each.scenario or each.trace}", *Break(each, lines).slice(), each.text]
-    return "\n".join([*parts, f"again: {run.again(result.contract.id)}"])
+    return "\n".join([*parts, f"again: {run.again(result.contract.id, [each.trace for each in breaks])}"])
 
 
 def _say(case: ET.Element, kind: str, message: str, text: str = "") -> None:
@@ -72,7 +83,7 @@ def _say(case: ET.Element, kind: str, message: str, text: str = "") -> None:
 
 
 def _count(suite: ET.Element) -> None:
-    cases = suite.findall("testcase")
+    cases = list(suite.iter("testcase"))
     suite.set("tests", str(len(cases)))
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))

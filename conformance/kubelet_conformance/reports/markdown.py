@@ -9,6 +9,7 @@ from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.breaks import Break, chosen, lines_of
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.terminal import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,8 @@ def as_markdown(run: PlayedRun) -> str:
 def _lines(run: PlayedRun) -> Iterator[str]:
     yield f"# kubelet-conformance: {run.conclusion().name.replace('_', ' ').lower()}"
     yield ""
-    yield f"{safe(run.target)}, {len(run.scenarios)} scenarios, {len(run.check.results)} contracts."
+    scenarios, contracts = (len(run.scenarios), "scenario"), (len(run.check.results), "contract")
+    yield f"Played {counted(*scenarios)} on {safe(run.target)}; judged by {counted(*contracts)}."
     yield ""
     yield from _areas(run)
     broken = [each for each in run.check.results.values() if each.outcome.verdict is Verdict.BROKEN]
@@ -36,9 +38,14 @@ def _lines(run: PlayedRun) -> Iterator[str]:
         yield "## Broken"
     for result in broken:
         yield from _broken(result, run)
+    stale = run.check.stale()
+    if stale:
+        yield ""
+        yield "## Stale in the baseline: exercised and never broken, remove them"
+        yield from _code([str(each) for each in stale])
     for played in (*run.failed, *run.unexplained):
         yield ""
-        yield f"## {'The suite failed' if played.failed else 'Waited in vain'}: {played.scenario}"
+        yield f"## {'The suite failed' if played.failed else 'Waited in vain'}: {safe(played.scenario)}"
         yield from _code((played.failed or played.vain).splitlines())
 
 
@@ -66,7 +73,7 @@ def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
         yield f"In scenario `{safe(each.scenario or each.trace)}`:"
         yield from _code([*Break(each, lines).slice(), each.text])
     yield ""
-    yield f"Again: `{run.again(result.contract.id)}`"
+    yield f"Again: `{run.again(result.contract.id, [each.trace for each in breaks])}`"
 
 
 def _code(lines: list[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ LOGGED_RECORDS = 2_000_000
 """How many records pass between two lines in a log."""
 _PATH_CHARS = 60
 _LOGGED_STEPS = 10
+"""How many lines a log gets at most, and how many steps pass between two at least."""
 
 
 class _Line:
@@ -43,7 +44,7 @@ class _Line:
 
 
 class Steps(_Line):
-    """Told of each of `total` things that are `done`, such as scenarios played; a log gets ten lines."""
+    """Told of each of `total` things that are `done`, such as scenarios played."""
 
     def __init__(self, total: int, done: str) -> None:
         super().__init__()
@@ -53,7 +54,7 @@ class Steps(_Line):
 
     def begin(self, name: str) -> None:
         """The next one."""
-        every = max(self._total // _LOGGED_STEPS, 1)
+        every = max(self._total // _LOGGED_STEPS, _LOGGED_STEPS)
         self._show(
             f"{self._number} of {self._total} {self._done}, now {safe(name)}",
             log=self._number % every == 0 and self._number > 0,

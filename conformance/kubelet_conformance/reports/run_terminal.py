@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.terminal import TerminalReport
+from kubelet_conformance.reports.terminal import TerminalReport, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,33 +26,40 @@ class RunReport(TerminalReport):
         self._played = run
 
     def _target(self) -> None:
-        count = len(self._played.scenarios)
-        records = sum(trace.records for trace in self._check.traces)
-        self._line(
-            f"Played {count} scenario{'' if count == 1 else 's'} on {self._played.target}: "
-            f"{records} records judged by {len(self._check.results)} contracts."
-        )
+        scenarios = counted(len(self._played.scenarios), "scenario")
+        records = counted(sum(trace.records for trace in self._check.traces), "record")
+        contracts = counted(len(self._check.results), "contract")
+        self._line(f"Played {scenarios} on {self._played.target}: {records} judged by {contracts}.")
 
     def _place(self, evidence: Evidence) -> list[str]:
         kept = [safe(evidence.trace)] if self._played.kept else []
         return [f"scenario {safe(evidence.scenario or '')}", *kept]
 
     def _again(self, result: Result, trace: str) -> None:
-        del trace
-        self._line(f"    again: {self._played.again(result.contract.id)}", "cyan")
+        self._line(f"    again: {self._played.again(result.contract.id, [trace])}", "cyan")
 
     def _waits(self) -> None:
-        self._scenarios("waited in vain, and no broken contract explains it", self._played.unexplained)
-        self._scenarios("the suite itself failed", self._played.failed)
+        run = self._played
+        self._scenarios(
+            "waited or asserted in vain, and no broken contract explains it",
+            [(played.scenario, played.vain) for played in run.unexplained],
+        )
+        self._scenarios(
+            "the suite itself failed", [(played.scenario, self._failure(played)) for played in run.failed]
+        )
 
-    def _scenarios(self, title: str, scenarios: list[Played]) -> None:
+    def _failure(self, played: Played) -> str:
+        """What went wrong; where in this program only with --debug."""
+        return played.failed if self._run.debug else played.failed.splitlines()[0]
+
+    def _scenarios(self, title: str, scenarios: list[tuple[str, str]]) -> None:
         if not scenarios:
             return
         self._heading(title, len(scenarios), "bold yellow")
-        for played in scenarios:
-            self._line(f"    {played.scenario}", "bold")
-            for line in (played.vain or played.failed).splitlines():
-                self._line(f"      {safe(line, 400)}")
+        for name, told in scenarios:
+            self._line(f"    {safe(name)}", "bold")
+            for line in told.splitlines():
+                self._line(f"      {safe(line)}")
 
     def _conclusion(self) -> Exit:
         return self._played.conclusion()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.verdicts import Evidence
     from kubelet_conformance.reports.run import Run
 
-__all__ = ("TerminalReport",)
+__all__ = ("TerminalReport", "counted")
 
 WIDTH_MAX = 110
 _STYLES = {
@@ -85,13 +85,13 @@ class TerminalReport:
         traces = self._check.traces
         versions = sorted({trace.version or "unknown" for trace in traces}, key=_by_number)
         records = sum(trace.records for trace in traces)
-        judged = f"{_count(len(traces), 'trace')}, {_count(records, 'record')}"
-        contracts = _count(len(self._check.results), "contract")
+        judged = f"{counted(len(traces), 'trace')}, {counted(records, 'record')}"
+        contracts = counted(len(self._check.results), "contract")
         self._line(f"Judged {judged} of Kubernetes {', '.join(versions) or 'unknown'} by {contracts}.")
         overridden = [trace for trace in traces if trace.overridden]
         if overridden:
             told = ", ".join(sorted({safe(trace.told or "") for trace in overridden}, key=_by_number))
-            count = _count(len(overridden), "trace")
+            count = counted(len(overridden), "trace")
             by = overridden[0].version
             self._line(f"{count} judged by --kubernetes {by}, although the header says {told}.", "yellow")
 
@@ -123,7 +123,7 @@ class TerminalReport:
                 self._again(result, trace)
             more = result.outcome.breaks - len(shown[result.contract.id])
             if more:
-                self._line(f"    and {_count(more, 'more break')}; --format json lists them", "dim")
+                self._line(f"    and {counted(more, 'more break')}; --format json lists them", "dim")
 
     def _contract(self, result: Result, word: str) -> None:
         contract, verdict = result.contract, result.outcome.verdict
@@ -229,15 +229,16 @@ class TerminalReport:
         word, style = _CONCLUSIONS[self._conclusion()]
         counts = ", ".join(f"{number} {verdict.words}" for verdict, number in self._check.totals().items())
         unread = len(self._check.errors)
-        also = f"; {_count(unread, 'input')} could not be judged" if unread else ""
+        also = f"; {counted(unread, 'input')} could not be judged" if unread else ""
         stale = len(self._check.stale())
-        also += f"; {_count(stale, 'entry', 'entries')} of the baseline stale" if stale else ""
+        also += f"; {counted(stale, 'entry', 'entries')} of the baseline stale" if stale else ""
         self._line()
-        said = f" {counts} in {_count(len(self._check.traces), 'trace')}{also}"
+        said = f" {counts} in {counted(len(self._check.traces), 'trace')}{also}"
         self._line(Text().append(f"{word}:", style).append(said))
 
 
-def _count(number: int, word: str, words: str = "") -> str:
+def counted(number: int, word: str, words: str = "") -> str:
+    """A number and its noun, such as `1 trace` and `2 traces`."""
     return f"{number} {word if number == 1 else words or f'{word}s'}"
 
 

@@ -25,7 +25,7 @@ async def test_admitted_pod_is_not_asked_again(node: Node) -> None:
 
 @witness("ADMIT-02", "ADMIT-03", "ADMIT-11", cpu_millicores=1000)
 async def test_pod_that_does_not_fit_fails_for_good(node: Node) -> None:
-    """A pod that asks for more than the node has left is Failed at once and for good, nothing is made of it."""
+    """A pod that asks for more than the node has left fails at once and for good."""
     await node.run(asking("700m"), name="first")
     big = node.want(pod(asking("400m"), name="big"))
     await big.until_phase("Failed")
@@ -95,7 +95,7 @@ async def test_every_pod_is_admitted_again_after_a_restart(node: Node) -> None:
 
 @witness("ADMIT-06", "ADMIT-02")
 async def test_host_port_is_given_once(node: Node) -> None:
-    """Of two pods that want the same port of the node the later fails; another protocol or address is free."""
+    """Of two pods that want one port of the node the later fails; another port or protocol is free."""
     port = {"containerPort": 80, "hostPort": 8080}
     await node.run(container(ports=[port]), name="first")
     second = node.want(pod(container(ports=[port]), name="second"))

@@ -53,7 +53,7 @@ def _gate(node: Node, kind: str, status: str) -> None:
 
 @witness("COND-06", "SANDBOX-02")
 async def test_sandbox_comes_and_goes(node: Node) -> None:
-    """PodReadyToStartContainers goes with the sandbox: away when it dies, back with the new one, away at the end."""
+    """PodReadyToStartContainers is True with a ready sandbox, and False when that has died or the pod ends."""
     web = await node.run(container(command="run stopdelay=4"))
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_condition("PodReadyToStartContainers", status="False")

@@ -16,7 +16,7 @@ async def test_containers_wait_before_they_are_made(node: Node) -> None:
 
 @witness("CSTAT-02", "CSTAT-07", "CSTAT-08", "CSTAT-12", "CSTAT-13")
 async def test_states_are_those_of_the_records(node: Node) -> None:
-    """A status shows each container's newest instance as the runtime has it, and the one before as its last."""
+    """A status shows each container's newest instance as the runtime has it, then the one before."""
     web = await node.run(container("c1"), container("c2", "seq 3@2 0@40 run"))
     await web.until_running("c2", attempt=1)
     await web.until_running("c2", attempt=2)

@@ -7,7 +7,7 @@ from kubelet_conformance.node import Node, container, pod, witness
 
 @witness("DEADLINE-01", "PHASE-13", "LOOP-11")
 async def test_pod_ends_at_its_deadline(node: Node) -> None:
-    """A pod that has run as long as it may is stopped with its grace, and then Failed with DeadlineExceeded."""
+    """A pod that has run as long as it may is stopped with its grace, and is Failed then."""
     job = await node.run(
         container(command="run stopdelay=3"),
         name="job",

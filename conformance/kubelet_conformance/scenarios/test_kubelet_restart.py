@@ -7,7 +7,7 @@ from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod
 
 @witness("RESTARTKUBELET-01", "RESTARTKUBELET-12", "RESTARTKUBELET-14", "PLEG-18", "CRI-42")
 async def test_healthy_pod_is_left_alone(node: Node) -> None:
-    """A kubelet that starts again touches nothing of a pod that is well, nor runs its hooks and inits again."""
+    """A kubelet that starts again touches nothing of a pod that is well, and repeats no hook or init."""
     hooked = container("c1", lifecycle={"postStart": exec_hook("x 0 0.2")})
     await node.run(hooked, container("c2"), init=(container("i1", "exit 0 1"),))
     await node.restart_kubelet(down=2)
@@ -179,7 +179,7 @@ async def test_silent_api_server_costs_no_pod(node: Node) -> None:
 
 @witness("SYNC-16", "RESTARTKUBELET-10")
 async def test_start_errors_are_forgotten(node: Node) -> None:
-    """Why a container could not be started is not remembered over a kubelet's restart: it is tried at once."""
+    """Why a container could not be started is forgotten with the kubelet's restart: it is tried at once."""
     with node.fault("CreateContainer", code="UNKNOWN", message="no space left"):
         web = node.want(pod())
         await web.until_waiting("c1", "CreateContainerError")

@@ -65,7 +65,7 @@ async def test_sources_without_pods_count_as_heard(node: Node) -> None:
 
 @witness("LOOP-09", "LOOP-10", "GC-10")
 async def test_death_tidies_up(node: Node) -> None:
-    """When a container dies again and again its oldest instances are removed, and the newest dead one stays."""
+    """When a container dies again and again its oldest instances are removed, not the newest."""
     web = node.want(pod(container(command="exit 1 1")))
     await web.until_started("c1", attempt=3)
     await node.wait(5)

@@ -62,7 +62,7 @@ async def test_hidden_files_are_ignored(node: Node) -> None:
 
 @witness("STATIC-07")
 async def test_manifest_that_turns_bad_ends_its_pod_at_the_next_listing(node: Node) -> None:
-    """A manifest that cannot be read any more leaves its pod alone until all are listed again; others go on."""
+    """A manifest that turned bad leaves its pod alone until all are listed again; others go on."""
     web = node.want_static(pod())
     other = node.want_static(pod(name="other"))
     await web.until_phase("Running")
@@ -124,16 +124,16 @@ async def test_deleted_mirror_is_made_again(node: Node) -> None:
     await web.until_phase("Running")
 
 
-@witness("STATIC-13")
+@witness("STATIC-13", "RESTARTKUBELET-07")
 async def test_outdated_mirror_is_replaced(node: Node) -> None:
-    """A mirror with another hash than its static pod is replaced."""
+    """The mirror of a version that was edited away while the kubelet was down is replaced."""
     web = node.want_static(pod())
     await web.until_phase("Running")
-    node.api.update(
-        "default", web.name, {"metadata": {"annotations": {"kubernetes.io/config.mirror": "stale"}}}
-    )
-    await node.wait(10)
-    await web.until_phase("Running")
+    await node.kubelet.kill()
+    node.want_static(pod(container("c2")))
+    await node.wait(2)
+    await node.kubelet.start()
+    await web.until_running("c2")
 
 
 @witness("STATIC-15", "STATIC-21", "WORK-33")
@@ -159,12 +159,12 @@ async def test_api_pod_of_the_same_name_is_not_blocked(node: Node) -> None:
     """A pod at the API server with a static pod's full name runs beside it."""
     await node.wait(2)
     with node.without_node_object():
-        web = node.want_static(pod())
-        await web.until_started("c1")
+        node.want_static(pod())
+        await node.static("web").until_started("c1")
         await node.wait(3)
-        bound = node.want(pod(name=f"web-{node.name}"))
-        await bound.until_started("c1")
-        await node.wait(5)
+    bound = node.want(pod(name=f"web-{node.name}"))
+    await bound.until_started("c1", within=10)
+    await node.wait(5)
 
 
 @witness("STATIC-05")

@@ -1,0 +1,54 @@
+"""How scenarios are called: by their module and function, each unlike the others."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pytest
+
+__all__ = ("Named", "named")
+
+_OURS = "kubelet_conformance.scenarios."
+_NAME_CHARS_MAX = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One scenario.
+
+    Attributes:
+        name: such as `sandbox.killed_sandbox_is_replaced`; fit for the name of a file.
+        place: its number in the order in which the scenarios were found.
+        file: its file, from here; empty for a scenario of this package.
+    """
+
+    name: str
+    place: int
+    file: str
+
+
+def named(scenarios: Iterable[pytest.Function]) -> dict[str, Named]:
+    """Each scenario by its node id; of several with one name, the later ones have a number too."""
+    found: dict[str, Named] = {}
+    taken: set[str] = set()
+    for place, item in enumerate(scenarios):
+        plain = name = _name(item)
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{plain}-{number}"
+        taken.add(name)
+        ours = str(getattr(item.module, "__name__", "")).startswith(_OURS)
+        found[item.nodeid] = Named(name, place, "" if ours else os.path.relpath(item.path))
+    return found
+
+
+def _name(item: pytest.Function) -> str:
+    name = f"{item.path.stem.removeprefix('test_')}.{item.name.removeprefix('test_')}"
+    return re.sub(r"[^\w.,=\[\]-]", "_", name, flags=re.ASCII)[:_NAME_CHARS_MAX]

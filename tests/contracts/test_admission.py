@@ -1,0 +1,137 @@
+"""ADMIT contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from outside_world import api_write, event, tell_status
+from running import BROKEN, KEPT, running
+from story import Story
+
+if TYPE_CHECKING:
+    from story import PodHandle
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+PORT = [{"name": "c1", "image": "img:1", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+
+
+def refused(s: Story, reason: str = "OutOfcpu", **status: Any) -> PodHandle:
+    """A pod that the node refuses."""
+    web = s.pod()
+    event(s, web, reason, kind="Warning", message="Node didn't have enough resource: cpu")
+    s.status(web, "Failed", reason=reason, **{"message": "Pod was rejected: too much", **status})
+    return web
+
+
+@pytest.mark.parametrize(("reason", "verdict"), [("", KEPT), ("OutOfcpu", BROKEN)])
+def test_update_is_not_admitted_again(reason: str, verdict: Verdict) -> None:
+    """ADMIT-01: a pod that runs is not refused for a change."""
+    s, web, _, _ = running()
+    web.manifest["metadata"]["labels"] = {"a": "b"}
+    s.set(web)
+    s.status(web, "Failed" if reason else "Running", reason=reason)
+    s.wait(5).stop_here()
+
+    assert s.judge("ADMIT-01").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "event", "message", "started", "revived"])
+def test_refused_pod_is_told_and_left_alone(wrong: str) -> None:
+    """ADMIT-02: an event, a status, and then nothing any more."""
+    s = Story()
+    if wrong == "event":
+        web = s.pod()
+        s.status(web, "Failed", reason="OutOfcpu", message="Pod was rejected: too much")
+    else:
+        web = refused(s, **({"message": "no"} if wrong == "message" else {}))
+    if wrong == "started":
+        s.run_sandbox(web)
+    if wrong == "revived":
+        s.status(web, "Pending")
+    s.wait(5).stop_here()
+
+    assert s.judge("ADMIT-02").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("reason", "verdict"), [("OutOfmemory", KEPT), ("TooBad", BROKEN), ("", BROKEN)])
+def test_refusals_have_known_reasons(reason: str, verdict: Verdict) -> None:
+    """ADMIT-03: the reason is one of the admission handlers'."""
+    s = Story()
+    s.status(s.pod(), "Failed", reason=reason)
+
+    assert s.judge("ADMIT-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("refuses", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_leaving_pod_still_counts(*, refuses: bool, verdict: Verdict) -> None:
+    """ADMIT-04: a pod that is being deleted has its port until it has ended."""
+    s, web, _, _ = running(ports=PORT[0]["ports"])
+    s.delete(web)
+    other = s.wait(1).pod("other", containers=PORT)
+    if refuses:
+        s.status(other, "Failed", reason="NodePorts")
+    else:
+        s.run_sandbox(other)
+
+    assert s.judge("ADMIT-04").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "runs", "waits"])
+def test_newer_pod_does_not_get_the_port(wrong: str) -> None:
+    """ADMIT-06: one host port is for one pod."""
+    s, _, _, _ = running(ports=PORT[0]["ports"])
+    other = s.pod("other", containers=PORT)
+    if not wrong:
+        s.status(other, "Failed", reason="NodePorts")
+    elif wrong == "runs":
+        s.run_sandbox(other)
+
+    assert s.judge("ADMIT-06").verdict is (BROKEN if wrong else KEPT)
+
+
+def test_another_protocol_is_another_port() -> None:
+    """ADMIT-06 does not concern ports that differ in their protocol."""
+    s, _, _, _ = running(ports=PORT[0]["ports"])
+    port = {"containerPort": 80, "hostPort": 80, "protocol": "UDP"}
+    s.run_sandbox(s.pod("other", containers=[PORT[0] | {"ports": [port]}]))
+
+    assert s.judge("ADMIT-06").activations == 0
+
+
+@pytest.mark.parametrize("contract", ["ADMIT-10", "WORK-34"])
+@pytest.mark.parametrize(("goes", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_refused_pod_can_be_deleted(contract: str, *, goes: bool, verdict: Verdict) -> None:
+    """ADMIT-10 and WORK-34: a refused pod that is deleted goes."""
+    s = Story()
+    web = refused(s)
+    s.wait(5).delete(web)
+    if goes:
+        api_write(s.wait(3), "delete", web.uid, grace=0, precondition=web.uid)
+        s.deleted(web)
+    tell_status(s.wait(60))
+
+    assert s.judge(contract).verdict is verdict
+
+
+def test_refused_pod_is_deleted_without_grace() -> None:
+    """WORK-34: a deletion with a grace period breaks it."""
+    s = Story()
+    web = refused(s)
+    s.wait(5).delete(web)
+    api_write(s, "delete", web.uid, grace=30)
+
+    assert s.judge("WORK-34").verdict is BROKEN
+
+
+@pytest.mark.parametrize(("asked", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_admission_comes_first(*, asked: bool, verdict: Verdict) -> None:
+    """ADMIT-11: a refused pod has left no call."""
+    s = Story()
+    web = s.pod()
+    if asked:
+        s.run_sandbox(web)
+    s.status(web, "Failed", reason="OutOfcpu")
+
+    assert s.judge("ADMIT-11").verdict is verdict

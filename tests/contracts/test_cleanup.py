@@ -1,0 +1,66 @@
+"""CLEANUP contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from outside_world import killed, started
+from running import BROKEN, KEPT, running
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, SandboxHandle, Story
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+def orphaned() -> tuple[Story, SandboxHandle, ContainerHandle]:
+    """A pod that was deleted while no kubelet was up."""
+    s, web, sandbox, c1 = running()
+    killed(s)
+    s.wait(1).unset(web)
+    started(s.wait(1))
+    return s, sandbox, c1
+
+
+@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_failed_listing_ends_housekeeping(*, kills: bool, verdict: Verdict) -> None:
+    """CLEANUP-06: from a listing that fails nothing is concluded."""
+    s, _, c1 = orphaned()
+    s.wait(1).call("ListPodSandbox", {}, error="UNAVAILABLE")
+    if kills:
+        s.wait(2).stop(c1)
+    s.wait(1).call("ListPodSandbox", {}, {"items": []})
+
+    assert s.judge("CLEANUP-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_finished_pod_is_not_run_again(*, runs: bool, verdict: Verdict) -> None:
+    """CLEANUP-07: a pod that has failed is not started again."""
+    s, web, sandbox, c1 = running(policy="Never")
+    s.exited(c1, 1)
+    s.status(web, "Failed")
+    if runs:
+        s.wait(2).create(web, sandbox, "c1", 1)
+    s.wait(5).stop_here()
+
+    assert s.judge("CLEANUP-07").verdict is verdict
+
+
+@pytest.mark.parametrize(("t", "verdict"), [(2.2, KEPT), (0.5, BROKEN)])
+def test_orphans_are_not_killed_at_once(t: float, verdict: Verdict) -> None:
+    """CLEANUP-08: the first housekeeping is 2 s after the start."""
+    s, sandbox, c1 = orphaned()
+    s.wait(t).stop(c1, timeout=2)
+    s.stop_sandbox(sandbox)
+
+    assert s.judge("CLEANUP-08").verdict is verdict
+
+
+def test_orphans_sandbox_is_stopped_last() -> None:
+    """CLEANUP-08: a sandbox that is stopped before its containers breaks it."""
+    s, sandbox, _ = orphaned()
+    s.wait(3).stop_sandbox(sandbox)
+
+    assert s.judge("CLEANUP-08").verdict is BROKEN
