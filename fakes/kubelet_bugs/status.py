@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -58,10 +58,17 @@ class _NothingRan(ContainerStatusRules):
 class _EndsOnce(Deadlines):
     """Says once that the deadline is over; later the containers decide."""
 
+    def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
+        super().__init__(*parts)
+        self._said: dict[str, None] = {}
+
     def ending(self, pod: Pod) -> Ending | None:
-        was_told = pods.uid(pod) in self._told
+        if pods.uid(pod) in self._said:
+            return None
         found = super().ending(pod)
-        return None if was_told else found
+        if found is not None:
+            self._said[pods.uid(pod)] = None
+        return found
 
 
 class _DeletesUnsaid(StatusManager):

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from click.testing import CliRunner
-
-from kubelet_conformance.cli.group import group
+from command import in_process
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from click.testing import Result
+    import pytest
 
 NAME = "sandbox.killed_sandbox_is_replaced"
 
 
-def ran(*arguments: str) -> Result:
-    """What the command did."""
-    return CliRunner().invoke(group, ["snapshot", *arguments])
-
-
-def test_a_text_is_written_for_each_scenario(tmp_path: Path) -> None:
+def test_a_text_is_written_for_each_scenario(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The text begins with the scenario, what it holds and the target, and goes on with the behaviour."""
-    result = ran(NAME, "-o", str(tmp_path / "out"), "--kubernetes", "1.26")
+    result = in_process(capsys, "snapshot", NAME, "-o", tmp_path / "out", "--kubernetes", "1.26")
 
     text = (tmp_path / "out/sandbox/killed_sandbox_is_replaced.txt").read_text(encoding="utf-8")
-    assert result.output == f"1 scenarios written to {tmp_path / 'out'}\n"
+    assert result.out == f"1 scenarios written to {tmp_path / 'out'}\n"
     assert text.startswith(
         f"{NAME}\nA pod whose sandbox died is stopped and gets a new sandbox with the next attempt.\n"
         "Kubelet reference on runtime fake, Kubernetes 1.26.\n\nkubelet started\n"
@@ -35,36 +28,38 @@ def test_a_text_is_written_for_each_scenario(tmp_path: Path) -> None:
     assert text.endswith("\n\nend\n")
 
 
-def test_a_glob_names_many(tmp_path: Path) -> None:
+def test_a_glob_names_many(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Scenarios are chosen by name or by pattern."""
-    result = ran("deadline.*", "-o", str(tmp_path))
+    result = in_process(capsys, "snapshot", "deadline.*", "-o", tmp_path)
 
-    assert result.exit_code == 0
+    assert result.code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["deadline"]
-    assert f"{len(list(tmp_path.glob('deadline/*.txt')))} scenarios written" in result.output
+    assert f"{len(list(tmp_path.glob('deadline/*.txt')))} scenarios written" in result.out
 
 
-def test_an_unknown_scenario_is_a_usage_error(tmp_path: Path) -> None:
+def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A name that fits nothing is told, and nothing is written."""
-    result = ran("sandbox.nothing", "-o", str(tmp_path / "out"))
+    result = in_process(capsys, "snapshot", "sandbox.nothing", "-o", tmp_path / "out")
 
-    assert result.exit_code == 2
-    assert "no scenario is named 'sandbox.nothing'" in result.output
+    assert result.code == 2
+    assert "no scenario is named 'sandbox.nothing'" in result.err
     assert not (tmp_path / "out").exists()
 
 
-def test_an_unknown_kubelet_is_told(tmp_path: Path) -> None:
+def test_an_unknown_kubelet_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A target that cannot be chosen is an error without a traceback."""
-    result = ran(NAME, "-o", str(tmp_path / "out"), "--kubelet", "bug:NONE")
+    result = in_process(capsys, "snapshot", NAME, "-o", tmp_path / "out", "--kubelet", "bug:NONE")
 
-    assert result.exit_code == 1
-    assert "NONE" in result.output
+    assert result.code == 2
+    assert "NONE" in result.err
 
 
-def test_a_kubelet_with_a_bug_shows_in_the_text(tmp_path: Path) -> None:
+def test_a_kubelet_with_a_bug_shows_in_the_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Two kubelets are compared by their texts."""
     for kubelet in ("reference", "bug:CTRD-9545"):
-        assert ran(NAME, "-o", str(tmp_path / kubelet[:3]), "--kubelet", kubelet).exit_code in {0, 3}
+        assert in_process(
+            capsys, "snapshot", NAME, "-o", tmp_path / kubelet[:3], "--kubelet", kubelet
+        ).code in {0, 3}
     texts = [
         (tmp_path / one / "sandbox/killed_sandbox_is_replaced.txt").read_text() for one in ("ref", "bug")
     ]

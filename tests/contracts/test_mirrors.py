@@ -112,13 +112,9 @@ def test_mirror_is_deleted_with_care(wrong: dict[str, Any], verdict: Verdict) ->
 def test_deleted_mirror_is_replaced(wrong: str) -> None:
     """STATIC-13: somebody deletes a mirror; the static pod does not notice."""
     s, web, _, c1 = mirrored()
-    meta = {
-        "name": web.name,
-        "namespace": "default",
-        "uid": "mirror",
-        "deletionTimestamp": "2026-01-01T00:00:00Z",
-    }
-    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}
+    annotations = {"kubernetes.io/config.mirror": web.uid}
+    meta = {"name": web.name, "namespace": "default", "uid": "mirror", "annotations": annotations}
+    meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     s.wait(5).record("pod", op="set", source="api", pod={"metadata": meta, "spec": web.manifest["spec"]})
     if wrong == "kills":
         s.stop(c1)

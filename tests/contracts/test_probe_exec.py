@@ -125,7 +125,7 @@ def test_probe_out_of_time_has_failed(*, kills: bool, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])
 def test_readiness_is_asked_without_waiting(waits: int, verdict: Verdict) -> None:
     """PROBE-23: a long period does not hold up the first readiness probe."""
-    s = Story()
+    s = Story().wait(100)
     web = s.pod(
         containers=[{"name": "c1", "image": "img:1", "readinessProbe": READY | {"periodSeconds": 60}}]
     )

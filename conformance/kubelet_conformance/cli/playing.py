@@ -46,9 +46,11 @@ class _Ending:
         self.concluded: Exit | None = None
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Say what ended it."""
-        if excinfo.errisinstance(KeyboardInterrupt):
+        """Say what ended it: Ctrl-C, or a scenario's module that cannot be imported."""
+        if excinfo.type is KeyboardInterrupt:
             complain("interrupted")
+        elif excinfo.errisinstance(KeyboardInterrupt):
+            self.concluded = tell_internal_error(excinfo.value, debug=self._debug)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
         """Tell of a mistake of our own as every command does, in place of pytest."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import cast
 
 import click
 
@@ -52,7 +53,7 @@ def _for_pytest(options: dict[str, object]) -> list[str]:
         if value is True:
             arguments.append(flag)
         elif isinstance(value, tuple):
-            arguments += [f"{flag}={each}" for each in value]
+            arguments += [f"{flag}={each}" for each in cast("tuple[object, ...]", value)]
         elif value is not None and value is not False:
             arguments.append(f"{flag}={value}")
     return arguments

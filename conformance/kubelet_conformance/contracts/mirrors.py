@@ -100,7 +100,8 @@ def pods_of_files_tolerate_no_execute(m: Moment) -> Findings:
     pod = m.world.names.get(_name_of(body))
     if pod is None or not pod.static or pod.manifest is None:
         return None
-    wants: list[Json] = (body.get("spec") or {}).get("tolerations") or []
+    spec: Json = body.get("spec") or {}
+    wants: list[Json] = spec.get("tolerations") or []
     blanket = any(
         one.get("operator") == "Exists" and one.get("effect") == "NoExecute" and not one.get("key")
         for one in wants

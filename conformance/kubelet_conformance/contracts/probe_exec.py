@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contracts.probe_runs import Name
     from kubelet_conformance.trace.manifests import Probe
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+    from kubelet_conformance.trace.views import Container, Pod
 
 _BEGINS = call("ExecSync")
 _GRID_SLACK = 0.5
@@ -64,8 +64,16 @@ def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
     probes = exec_probes(container)
     if any(name == "startup" for name, _ in probes_of(container.spec)):
         probes = {name: probe for name, probe in probes.items() if name == "startup"}
+    if m.pod is not None and _still_probed(m.pod, container):
+        return
     for name, probe in probes.items():
         yield _first_run(container, name, probe)
+
+
+def _still_probed(pod: Pod, container: Container) -> bool:
+    """The worker waits for an execution in an instance before this one."""
+    earlier = (c.probed for c in pod.containers.get(container.name, ()) if c is not container)
+    return any(one is not None and one.call.id in pod.calls_open for one in earlier)
 
 
 def _first_run(container: Container, name: Name, probe: Probe) -> Answered:
@@ -120,11 +128,20 @@ def probes_keep_their_period(m: Moment) -> Findings:
         return None
     before, period = probed.before, probed.probe.period_seconds
     gap, took = m.t - before.begun_t, before.ended_t - before.begun_t
-    if took >= period or took < 0:
+    if took >= period or took < 0 or _began_late(m, probed.container, before.begun_t, period):
         return None
     if gap < period - _GRID_SLACK and probed.name != "readiness":
         return broken(f"the {probed.name} probe runs after {gap:.1f} s, its period is {period} s")
     return KEPT if gap <= period + _LATE_SLACK else None
+
+
+def _began_late(m: Moment, container: Container, begun_t: float, period: float) -> bool:
+    """The execution at `begun_t` was off the grid: one in an instance before it had taken too long."""
+    for one in m.pod.containers.get(container.name, ()) if m.pod is not None else ():
+        last = one.probed if one is not container else None
+        if last is not None and last.end_t is not None and last.end_t - last.call.t >= period:
+            return begun_t - last.end_t < period
+    return False
 
 
 @probes_keep_their_period.clause("goes-on", on=PROBED)
@@ -244,7 +261,7 @@ def probe_out_of_time_has_failed(m: Moment) -> Findings:
 
 
 def _is_put_off(m: Moment, probe: Probe) -> bool:
-    """The kubelet was young when it heard of the pod: it spreads first executions over a period (PROBE-05)."""
+    """The kubelet was young when it heard of the pod: first executions are spread over a period."""
     started_t, set_t = m.node.started_t, m.pod.set_t if m.pod is not None else None
     return started_t is None or set_t is None or set_t - started_t < probe.period_seconds
 

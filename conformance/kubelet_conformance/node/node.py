@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ("Node",)
 
+_STRIKES = {"none": "", "before": "fails: {code}", "after": "is done and fails: {code}"}
+"""What is told of a fault; other effects are told by their names."""
+
 
 class Node:
     """One node: a kubelet and a runtime under test. Whatever a scenario does here is part of the trace."""
@@ -159,7 +162,7 @@ class Node:
         uid = None if pod is None else pod.uid
         plan = FaultPlan(rpc, effect, code, message, times, uid, container, delay)
         late = f"late by {delay:g} s" if delay else ""
-        what = " ".join(filter(None, (rpc, late, "" if effect == "none" else f"{effect}: {code}")))
+        what = " ".join(filter(None, (rpc, late, _STRIKES.get(effect, effect).format(code=code))))
         fault = self.runtime.inject(plan)
         self.target.recorder.record("fault", what=what)
         try:

@@ -21,19 +21,23 @@ class Scenario:
     Attributes:
         witnesses: the ids of the contracts that it provokes; judged it is by all.
         kubernetes: the oldest version it is meant for, as (1, 29); None is any.
+        lies: contracts of the runtime that the scenario makes it break, and that its trace is not judged by.
         settings: fields of the kubelet's configuration that it needs set.
     """
 
     witnesses: tuple[str, ...] = ()
     kubernetes: tuple[int, int] | None = None
+    lies: tuple[str, ...] = ()
     settings: tuple[tuple[str, object], ...] = ()
 
 
-def witness(*ids: str, kubernetes: tuple[int, int] | None = None, **settings: object) -> Callable[[F], F]:
+def witness(
+    *ids: str, kubernetes: tuple[int, int] | None = None, lies: tuple[str, ...] = (), **settings: object
+) -> Callable[[F], F]:
     """Declare the contracts that a scenario provokes; see `Scenario` for the rest."""
 
     def declared(function: F) -> F:
-        setattr(function, _ATTRIBUTE, Scenario(ids, kubernetes, tuple(sorted(settings.items()))))
+        setattr(function, _ATTRIBUTE, Scenario(ids, kubernetes, lies, tuple(sorted(settings.items()))))
         return function
 
     return declared

@@ -101,4 +101,6 @@ def _line(seen: Seen) -> str:
             return f"{seen.t:9.3f}  {seen.kind} {told}"
 
 
-_TOLD = frozenset({"op", "name", "reason", "message", "what", "exit_code", "verb", "resource", "code"})
+_TOLD = frozenset(
+    {"op", "name", "reason", "message", "what", "exit_code", "verb", "resource", "code", "awaited"}
+)

@@ -39,9 +39,10 @@ def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the tr
     async def on(target: Target) -> None:
         await story(**{**(arguments or {}), "node": Node(target)})
 
+    declared = scenario_of(story)
     vain = failed = ""
     try:
-        trace = stage.play(on, name, dict(scenario_of(story).settings))
+        trace = stage.play(on, name, dict(declared.settings))
     except StoryError as error:
         trace = error.trace
         cause = error.__cause__ or error
@@ -52,7 +53,7 @@ def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the tr
             failed = f"{where}{type(cause).__name__}: {cause}\n{error.told}"
     path.write_bytes(trace)
     try:
-        judged = judge_file(str(path), contracts)
+        judged = judge_file(str(path), [each for each in contracts if each.id not in declared.lies])
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         failed = f"its trace cannot be judged: {error}\n{''.join(traceback.format_exception(error))}"
         judged = Judged(Trace(str(path), None, None, None, name, 0), {}, ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Scenarios", "is_scenario")
 
+_STORY = pytest.StashKey[Callable[..., Awaitable[None]]]()
 _PLAYED = pytest.StashKey[str]()
 _ATTRIBUTE = "kubelet_conformance_played"
 _JUDGED_ENDS = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
@@ -86,6 +88,9 @@ class Scenarios:
         if not scenarios:
             return
         self._named = named(scenarios)
+        for item in scenarios:
+            # Taken now: pytest-asyncio's auto mode puts a wrapper in its place before the call.
+            item.stash[_STORY] = item.obj
         options = self.session().options
         self._refuse_unknown(options.scenarios)
         wanted = {contract.id for contract in self.session().contracts} if options.ids else None
@@ -125,14 +130,15 @@ class Scenarios:
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
         """Play a scenario; it fails if its trace breaks a contract or if it waits in vain."""
-        if not is_scenario(pyfuncitem):
+        story = pyfuncitem.stash.get(_STORY, None)
+        if story is None:
             return None
         this = self._named[pyfuncitem.nodeid]
         if self._progress is not None:
             self._progress.begin(this.name)
-        taken = inspect.signature(pyfuncitem.obj).parameters
+        taken = inspect.signature(story).parameters
         arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in taken}
-        played = self.session().play(pyfuncitem.obj, this, arguments)
+        played = self.session().play(story, this, arguments)
         pyfuncitem.stash[_PLAYED] = packed(played)
         told = self.session().told(played)
         if told:
@@ -154,8 +160,7 @@ class Scenarios:
         played: str | None = getattr(report, _ATTRIBUTE, None)
         if played is None:
             self._other_failed |= report.failed
-            if report.failed and not self._has_terminal():
-                complain(f"{report.nodeid}: {report.longreprtext}", plain=True)
+            self._tell(report)
         elif not self._is_worker():
             self.session().add(unpacked(played))
 
@@ -171,9 +176,15 @@ class Scenarios:
         self._progress = Steps(count, "scenarios played")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Without pytest's own output, a module that cannot be imported is told here."""
+        """A module that cannot be imported is told of."""
+        self._tell(report)
+
+    def _tell(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        """Without pytest's own output, what fails beside scenarios is told here."""
         if report.failed and not self._has_terminal():
-            complain(f"{report.nodeid}: {report.longreprtext}", plain=True)
+            lines = report.longreprtext.splitlines()
+            told = lines if self._config.getoption("kc_debug") else lines[-1:]
+            complain("\n".join([f"{report.nodeid}:", *told]), plain=True)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """The exit status is that of the verdicts; the report goes out, unless pytest prints it later."""

@@ -121,7 +121,7 @@ async def test_refused_pod_can_be_deleted(node: Node) -> None:
     await big.until_gone()
 
 
-@witness("ADMIT-02", "ADMIT-11", cpu_millicores=1000)
+@witness(cpu_millicores=1000)
 async def test_refused_static_pod_has_no_mirror(node: Node) -> None:
     """A static pod that does not fit is not run and has no mirror."""
     node.want_static(pod(asking("2"), name="big"))

@@ -9,7 +9,7 @@ from kubelet_conformance.node import MANIFEST_URL, Node, container, pod, witness
 WEB_PORT = {"containerPort": 80, "hostPort": 8080}
 
 
-@witness("CONFIG-01", "CONFIG-04", static_pod_url=MANIFEST_URL)
+@witness("CONFIG-04", static_pod_url=MANIFEST_URL)
 async def test_three_sources_are_merged(node: Node) -> None:
     """Pods from the API server, the folder and the URL run together, and end alone."""
     own = node.want_static(pod(name="own"))
@@ -22,7 +22,7 @@ async def test_three_sources_are_merged(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("CONFIG-02", "CONFIG-06")
+@witness("CONFIG-02")
 async def test_only_what_changed_is_touched(node: Node) -> None:
     """A list that brings one new pod and one changed pod leaves the others alone."""
     await node.run(name="first")
@@ -43,7 +43,7 @@ async def test_what_goes_makes_room_for_what_comes(node: Node) -> None:
     await old.until_stopped()
 
 
-@witness("CONFIG-05", "SYNC-13", "RESTART-08")
+@witness("SYNC-13", "RESTART-08")
 async def test_changes_that_mean_something(node: Node) -> None:
     """A foreign status wakes no worker, an annotation does, another image replaces the container."""
     web = await node.run()
@@ -57,7 +57,7 @@ async def test_changes_that_mean_something(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("CONFIG-05", "WORK-16")
+@witness("CONFIG-05")
 async def test_changes_wake_a_worker_that_waits(node: Node) -> None:
     """A pod that waits for its retry is not tried earlier for a foreign status, and is for an annotation."""
     with node.fault("RunPodSandbox", code="UNKNOWN"):
@@ -81,7 +81,7 @@ async def test_deletion_and_change_at_once(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("CONFIG-08", "WORK-05", "TERM-24")
+@witness("CONFIG-08")
 async def test_pod_first_seen_in_its_deletion(node: Node) -> None:
     """A pod that is being deleted when it is first heard of is never started, and goes."""
     await node.kubelet.kill()
@@ -104,7 +104,7 @@ async def test_second_pod_of_a_name_is_refused(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("CONFIG-11", "LOOP-08")
+@witness("CONFIG-11")
 async def test_pods_are_asked_for_once_the_node_is_there(node: Node) -> None:
     """Pods are asked for when the node's own object is there, and not before."""
     await node.kubelet.kill()
@@ -174,7 +174,7 @@ async def test_gate_opened_by_another_is_noticed(node: Node) -> None:
     await web.until_condition("Ready", within=8)
 
 
-@witness("CONFIG-17", "LOOP-08")
+@witness("CONFIG-17")
 async def test_removal_waits_for_every_source(node: Node) -> None:
     """A pod whose manifest goes while another source is still silent is stopped once that one is heard."""
     web = node.want_static(pod())
@@ -204,7 +204,7 @@ async def test_pod_that_comes_back_while_it_ends(node: Node) -> None:
     await web.until(lambda: any(c.state == "RUNNING" for c in web.containers()), "running again")
 
 
-@witness("CONFIG-09", "STATIC-07", "EVENTS-01")
+@witness("CONFIG-09", "EVENTS-01")
 async def test_files_that_hold_no_pod_are_refused(node: Node) -> None:
     """A file that is not YAML, empty, a list, or something other than a pod is left out; the others run."""
     node.manifests.write("a-not-yaml.yaml", "kind: Pod\n  metadata: [")
@@ -219,7 +219,7 @@ async def test_files_that_hold_no_pod_are_refused(node: Node) -> None:
     await node.wait(25)
 
 
-@witness("CONFIG-09", "STATIC-07", "STATIC-22", "EVENTS-01")
+@witness("CONFIG-09", "STATIC-22", "EVENTS-01")
 async def test_fields_that_are_wrong_are_refused(node: Node) -> None:
     """A pod with a field that is unknown, wrong or out of range is refused with an event; others run."""
     bad = {
@@ -245,7 +245,7 @@ async def test_fields_that_are_wrong_are_refused(node: Node) -> None:
     await node.wait(25)
 
 
-@witness("CONFIG-13", "CONFIG-14", static_pod_url=MANIFEST_URL)
+@witness(static_pod_url=MANIFEST_URL)
 async def test_bad_pod_in_a_list_does_not_keep_the_others(node: Node) -> None:
     """A pod at the URL that is refused keeps none of the others from running."""
     _, good = node.serve(pod(name="bad", restart="Sometimes"), pod(name="good"))

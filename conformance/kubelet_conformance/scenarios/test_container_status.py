@@ -22,7 +22,7 @@ async def test_states_are_those_of_the_records(node: Node) -> None:
     await web.until_running("c2", attempt=2)
 
 
-@witness("CSTAT-03", "CSTAT-04", "CSTAT-14")
+@witness("CSTAT-03", "CSTAT-04")
 async def test_last_state_is_of_the_instance_before(node: Node) -> None:
     """A container that crashes again and again shows its end, then waits with that end as its last state."""
     web = node.want(pod(container(command="seq 1@1 2@1 3@1 run")))

@@ -52,7 +52,7 @@ async def test_exits_while_down_meet_the_restart_policy(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-04", "PHASE-06")
+@witness("PHASE-06")
 async def test_success_while_down_is_told(node: Node) -> None:
     """A pod whose last container ended well while the kubelet was down becomes Succeeded."""
     job = await node.run(restart="Never", name="job")
@@ -64,7 +64,7 @@ async def test_success_while_down_is_told(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-05", "PHASE-11")
+@witness("RESTARTKUBELET-05")
 async def test_ended_pods_stay_ended(node: Node) -> None:
     """Pods that have succeeded or failed are not started again by a kubelet that comes back."""
     good = node.want(pod(container("c1", "exit 0 1"), name="good", restart="Never"))
@@ -75,7 +75,7 @@ async def test_ended_pods_stay_ended(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("RESTARTKUBELET-05", "CONFIG-12")
+@witness("RESTARTKUBELET-05")
 async def test_end_that_was_never_told_is_found_again(node: Node) -> None:
     """An end that could not be written before the kubelet's death is read off the runtime's records."""
     job = await node.run(restart="Never", name="job")
@@ -103,7 +103,7 @@ async def test_deletions_while_down_are_made_up_for(node: Node) -> None:
     await forced.until_stopped()
 
 
-@witness("RESTARTKUBELET-07", "STATIC-15")
+@witness("RESTARTKUBELET-07")
 async def test_manifest_removed_while_down_ends_its_pod(node: Node) -> None:
     """A static pod whose manifest went while the kubelet was down is stopped, and its mirror deleted."""
     web = node.want_static(pod())

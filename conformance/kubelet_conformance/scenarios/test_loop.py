@@ -63,7 +63,7 @@ async def test_sources_without_pods_count_as_heard(node: Node) -> None:
     await web.until_stopped(within=15)
 
 
-@witness("LOOP-09", "LOOP-10", "GC-10")
+@witness("LOOP-10", "GC-10")
 async def test_death_tidies_up(node: Node) -> None:
     """When a container dies again and again its oldest instances are removed, not the newest."""
     web = node.want(pod(container(command="exit 1 1")))
@@ -71,7 +71,7 @@ async def test_death_tidies_up(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("LOOP-11", "WORK-16")
+@witness("LOOP-11")
 async def test_retries_come_when_they_are_due(node: Node) -> None:
     """A pod that failed is tried again when that is due, to the second, and the others are left alone."""
     await node.run(name="fine")
@@ -105,7 +105,7 @@ async def test_slow_stop_holds_up_nobody(node: Node) -> None:
     await slow.until_gone()
 
 
-@witness("LOOP-14", "ADMIT-06")
+@witness("LOOP-14")
 async def test_older_pod_is_admitted_first(node: Node) -> None:
     """Of two pods that are heard of at once and want one port, the older gets it."""
     await node.kubelet.kill()

@@ -40,7 +40,7 @@ async def test_always_never_succeeds(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("PHASE-06", "PHASE-11", "STATUS-10")
+@witness("PHASE-06", "STATUS-10")
 async def test_all_ended_well_succeeds(node: Node) -> None:
     """A pod is Succeeded when all its containers ended with 0 and none is to come again."""
     job = node.want(pod(container("c1", "exit 0 1"), container("c2", "exit 0 4"), restart="OnFailure"))
@@ -48,7 +48,7 @@ async def test_all_ended_well_succeeds(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("PHASE-07", "PHASE-08", "PHASE-11", "STATUS-10")
+@witness("PHASE-07", "PHASE-08", "STATUS-10")
 async def test_failure_is_final_once_nothing_runs(node: Node) -> None:
     """A pod that runs once is Running while something runs, and then Failed if one container failed."""
     job = node.want(pod(container("c1", "exit 1 1"), container("c2", "exit 0 6"), restart="Never"))
@@ -74,7 +74,7 @@ async def test_init_that_fails_decides_by_policy(node: Node) -> None:
     await again.until_phase("Running")
 
 
-@witness("PHASE-10", "PHASE-12", "SANDBOX-05")
+@witness("PHASE-10", "SANDBOX-05")
 async def test_init_that_cannot_run_again_counts_as_done(node: Node) -> None:
     """An init container that ended with 0 and cannot be started again counts as done."""
     init = container("i1", "exit 0 1", image="registry/init:1", imagePullPolicy="Always")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.node import Node, container, pod, witness
 
 
-@witness("PLEG-01", "CLEANUP-06")
+@witness("PLEG-01")
 async def test_failed_listing_is_no_death(node: Node) -> None:
     """While listings fail nothing is concluded from what they do not say."""
     web = await node.run(container("c1"), container("c2"))
@@ -48,7 +48,7 @@ async def test_death_of_a_sandbox_is_noticed(node: Node) -> None:
     await web.until_running("c1", attempt=1, within=40)
 
 
-@witness("PLEG-05", "PLEG-13")
+@witness("PLEG-05")
 async def test_failed_inspection_is_repeated(node: Node) -> None:
     """An exit is not lost because the container could not be inspected the first time."""
     web = await node.run()
@@ -65,7 +65,7 @@ async def test_pod_without_records_begins_anew(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("PLEG-08", "LOOP-03")
+@witness("PLEG-08")
 async def test_hanging_listing_stops_the_loop(node: Node) -> None:
     """When no relist has succeeded for three minutes nothing is begun, until one has."""
     await node.run()

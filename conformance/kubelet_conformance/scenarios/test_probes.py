@@ -132,7 +132,7 @@ async def test_ended_container_is_not_probed(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("PROBE-13", "TERM-14", "TERM-04")
+@witness("TERM-14")
 async def test_liveness_ends_with_the_deletion(node: Node) -> None:
     """A pod that is deleted is not probed for liveness any more, and goes on being probed for readiness."""
     liveness = exec_probe("xf alive", periodSeconds=1, failureThreshold=3, terminationGracePeriodSeconds=2)

@@ -21,7 +21,7 @@ async def test_records_are_what_was_asked_for(node: Node) -> None:
     await node.wait(3)
 
 
-@witness("CRI-05", "CRI-13", "CRI-14", "CRI-19", "CRI-20")
+@witness("CRI-05", "CRI-13", "CRI-19", "CRI-20")
 async def test_stopping_stops(node: Node) -> None:
     """A stop returns when the container has ended: by itself in its grace, or killed after it."""
     obeys = await node.run(container(command="run stopdelay=2 stopcode=1"), name="obeys", grace=10)
@@ -42,7 +42,7 @@ async def test_removed_is_gone(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("CRI-08", "TERM-10")
+@witness("CRI-08")
 async def test_stop_of_what_is_gone(node: Node) -> None:
     """Stopping a container that has just vanished does no harm."""
     hooked = container("c1", lifecycle={"preStop": exec_hook("x 0 2")})
@@ -113,7 +113,7 @@ async def test_work_goes_on_without_its_caller(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("CRI-03", "SANDBOX-10")
+@witness("SANDBOX-10")
 async def test_sandbox_that_failed_late_is_found(node: Node) -> None:
     """A sandbox whose making was answered with an error, but took place, is found by its records and used."""
     with node.fault("RunPodSandbox", effect="after", code="UNKNOWN", times=1):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.node import MANIFEST_FOLDER, Node, container, pod, witness
 
 
-@witness(
-    *("STATIC-01", "STATIC-03", "STATIC-04", "STATIC-05", "STATIC-09", "STATIC-11", "STATIC-16", "EVENTS-07")
-)
+@witness(*("STATIC-01", "STATIC-03", "STATIC-04", "STATIC-09", "STATIC-11", "STATIC-16", "EVENTS-07"))
 async def test_manifest_becomes_a_pod_and_its_mirror(node: Node) -> None:
     """A manifest becomes a pod named after the node, which runs at once and has a mirror with its status."""
     await node.wait(3)
@@ -29,7 +27,7 @@ async def test_edited_manifest_is_another_pod(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("STATIC-02", "RESTARTKUBELET-15")
+@witness("RESTARTKUBELET-15")
 async def test_unchanged_manifest_is_the_same_pod(node: Node) -> None:
     """A manifest that is written again as it was, and read by another kubelet, is still the same pod."""
     web = node.want_static(pod())
@@ -72,7 +70,7 @@ async def test_manifest_that_turns_bad_ends_its_pod_at_the_next_listing(node: No
     await node.wait(5)
 
 
-@witness("STATIC-07", static_pod_path=f"{MANIFEST_FOLDER}/only.yaml")
+@witness(static_pod_path=f"{MANIFEST_FOLDER}/only.yaml")
 async def test_single_manifest_that_turns_bad_stays_in_force(node: Node) -> None:
     """Where the kubelet reads one file, one that turned bad leaves the pod as it was."""
     web = node.want_static(pod(), file="only.yaml")
@@ -91,7 +89,7 @@ async def test_missing_folder_wants_no_pods(node: Node) -> None:
     await web.until_stopped()
 
 
-@witness("STATIC-10", "STATIC-16")
+@witness("STATIC-16")
 async def test_static_pod_needs_no_api_server(node: Node) -> None:
     """A static pod runs while the API server is away, and has its mirror when that is back."""
     with node.outage():
@@ -124,7 +122,7 @@ async def test_deleted_mirror_is_made_again(node: Node) -> None:
     await web.until_phase("Running")
 
 
-@witness("STATIC-13", "RESTARTKUBELET-07")
+@witness("STATIC-13")
 async def test_outdated_mirror_is_replaced(node: Node) -> None:
     """The mirror of a version that was edited away while the kubelet was down is replaced."""
     web = node.want_static(pod())
@@ -176,7 +174,7 @@ async def test_static_pod_is_pending_at_first(node: Node) -> None:
         await web.until_phase("Running")
 
 
-@witness("STATIC-22", "STATIC-25")
+@witness("STATIC-22")
 async def test_static_pod_may_not_claim_devices(node: Node) -> None:
     """A manifest with resource claims or ephemeral containers is refused."""
     node.want_static(pod(name="claims", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}]))

@@ -35,7 +35,7 @@ async def test_foreign_phase_is_put_right(node: Node) -> None:
     await web.until_phase("Running", within=15)
 
 
-@witness("STATUS-04", "TERM-19")
+@witness("STATUS-04")
 async def test_successor_of_the_same_name_is_not_touched(node: Node) -> None:
     """The status of a pod that was force deleted is not written to the new pod of its name."""
     old = await node.run(container(command="run stopdelay=8"))
@@ -85,7 +85,7 @@ async def test_host_network_pod_has_the_nodes_address(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("STATUS-10", "TERM-29")
+@witness("STATUS-10")
 async def test_ended_container_stays_ended(node: Node) -> None:
     """A container that is not to come again stays terminated while its siblings go on."""
     web = await node.run(container("c1"), container("c2"), container("c3"), restart="OnFailure")
@@ -144,7 +144,7 @@ async def test_completed_pod_can_be_deleted(node: Node) -> None:
     await job.until_gone(within=10)
 
 
-@witness("STATUS-20", "CONFIG-12")
+@witness("STATUS-20")
 async def test_status_is_written_once_the_api_server_is_back(node: Node) -> None:
     """What could not be written is written when the API server is back, with nothing lost."""
     web = await node.run()

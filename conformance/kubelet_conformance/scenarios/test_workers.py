@@ -198,3 +198,16 @@ async def test_static_pod_comes_back_after_its_end(node: Node) -> None:
     node.want_static(manifest)
     await web.until_called("RunPodSandbox", count=2, within=30)
     await web.until_running("c1")
+
+
+@witness("WORK-11", lies=("CRI-05", "CRI-13", "CRI-14"))
+async def test_runtime_that_lies_about_a_stop_is_not_believed(node: Node) -> None:
+    """A container that still runs although its stop was answered as done is stopped again."""
+    web = await node.run(container("c1"))
+    with (
+        node.fault("StopContainer", effect="pretend", times=1),
+        node.fault("StopPodSandbox", effect="pretend", times=1),
+    ):
+        web.delete(grace=5)
+        await web.until_called("StopContainer", count=2)
+    await web.until_gone()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import yaml
 
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER as FOLDER
 from kubelet_conformance.targets.protocols import MANIFEST_URL as URL
+from kubelet_conformance.trace.manifests import Manifest
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.recorder import Recorder
@@ -105,6 +107,8 @@ def _pods(text: str) -> list[Json]:
 def _is_pod(value: Any) -> bool:  # noqa: ANN401 - what a file holds
     if not isinstance(value, dict):
         return False
-    pod = cast("Json", value)
-    metadata = pod.get("metadata")
-    return isinstance(metadata, dict) and "name" in metadata and isinstance(pod.get("spec"), dict)
+    try:
+        pod = msgspec.convert(value, Manifest)
+    except msgspec.ValidationError:
+        return False  # A field of another type: no kubelet can take it for a pod either.
+    return bool(pod.metadata.name) and isinstance(cast("Json", value).get("spec"), dict)

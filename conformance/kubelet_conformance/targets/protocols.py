@@ -31,7 +31,7 @@ MANIFEST_FOLDER = "/etc/kubernetes/manifests"
 """The folder that the kubelet reads unless a scenario sets `static_pod_path`."""
 MANIFEST_URL = "http://127.0.0.1/manifests"
 """The URL that a scenario sets as `static_pod_url` to have the kubelet read it."""
-Effect = Literal["none", "before", "after", "hang", "lost-reply"]
+Effect = Literal["none", "before", "after", "hang", "pretend", "lost-reply"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,9 @@ class FaultPlan:
     """A fault on calls of one rpc.
 
     `effect` is when it strikes: `before` the call takes place, `after` it did ("timed out but done"), `hang`
-    until the caller's deadline, `lost-reply` done but never answered; `none` where the call is only late, by
-    `delay_seconds`, as it may be besides. `times` is how often, None for always.
+    until the caller's deadline, `pretend` answered as done and not done, `lost-reply` done but never
+    answered; `none` where the call is only late, by `delay_seconds`, as it may be besides.
+    `times` is how often, None for always.
     """
 
     rpc: str

@@ -237,9 +237,11 @@ def _too_many(problem: str) -> BodyError:
 def _running(pod: Pod | None, record: SandboxRecord) -> Call | None:
     """The RunPodSandbox that runs this sandbox and has not been answered yet, if there is one."""
     for call in pod.calls_open.values() if pod is not None else ():
-        asked = call.rpc == "RunPodSandbox" and call.request.view(RunPodSandboxRequest)
-        if asked and asked.config.metadata == record.metadata:
-            return call
+        if call.rpc == "RunPodSandbox":
+            asked = call.request.view(RunPodSandboxRequest).config
+            # A kubelet that was killed may have asked for the same sandbox, seen at another time.
+            if (asked.metadata, asked.annotations) == (record.metadata, record.annotations):
+                return call
     return None
 
 

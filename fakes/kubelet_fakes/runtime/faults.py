@@ -46,6 +46,8 @@ class Effect(StrEnum):
     """The call takes place and fails all the same."""
     HANG = "hang"
     """The call is held up until its deadline, and does not take place then; healed, it does."""
+    PRETEND = "pretend"
+    """The call is answered as done and does not take place: a runtime that lies."""
     LOST_REPLY = "lost-reply"
     """The call takes place and is not answered before its deadline, or before the fault is healed."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
+from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
 from kubelet_fakes.runtime.errors import CallError
@@ -16,8 +17,6 @@ from kubelet_fakes.runtime.store import KILLED
 from kubelet_fakes.runtime.subjects import subject_of
 
 if TYPE_CHECKING:
-    from cri_api.v1 import api_pb2 as cri
-
     from kubelet_fakes.clock import Clock
     from kubelet_fakes.runtime.core import RuntimeCore
     from kubelet_fakes.runtime.faults import Fault, Strike
@@ -120,6 +119,8 @@ class Shell:
             await self._clock.sleep(strike.delay)
         if fault is not None and effect is Effect.BEFORE:
             raise fault.error()
+        if effect is Effect.PRETEND:
+            return _pretended(request)
         self._advance()
         reply = handler(request)
         self._arm()
@@ -226,6 +227,11 @@ class Shell:
             task.cancel()
         for queue in self._streams:
             queue.put_nowait(None)
+
+
+def _pretended(request: Message) -> Any:  # noqa: ANN401 - the reply that belongs to the request
+    """The empty reply to a request."""
+    return getattr(cri, request.DESCRIPTOR.name.replace("Request", "Response"))()
 
 
 async def _spoil(fault: Fault) -> None:
