@@ -10,13 +10,6 @@ from kubelet_reference.runtime_side import RuntimeParts
 __all__ = ("BUGS",)
 
 
-class _KeepsTheDeleted(GarbageCollector):
-    """Keeps of a deleted pod what it keeps of a living one."""
-
-    def may_go_entirely(self, uid: str) -> bool:
-        return not uid
-
-
 class _KeepsSandboxes(GarbageCollector):
     """Does not remove sandboxes."""
 
@@ -26,16 +19,9 @@ class _KeepsSandboxes(GarbageCollector):
 
 BUGS: tuple[Bug, ...] = (
     Bug(
-        "CTRD-7988",
-        "The dead containers of a deleted pod stay, and its sandbox with them.",
-        lambda: Parts(runtime=RuntimeParts(garbage_collector=_KeepsTheDeleted)),
-        ("GC-02",),
-        ("CTRD-12390",),
-    ),
-    Bug(
         "CTRD-10865",
         "Dead sandboxes are never removed.",
         lambda: Parts(runtime=RuntimeParts(garbage_collector=_KeepsSandboxes)),
-        ("GC-02",),
+        ("GC-05",),
     ),
 )

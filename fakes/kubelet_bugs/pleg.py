@@ -85,7 +85,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-22155",
         "A pod whose records all vanish between two relists is never looked at again.",
         lambda: Parts(pleg=_OnlyThePresent),
-        ("PLEG-03",),
+        ("LOOP-09", "RESTART-01"),
         ("K41",),
     ),
     Bug(
@@ -112,7 +112,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-69723",
         "A pod shows the IP of its first sandbox for ever.",
         lambda: Parts(pleg=_OldAddress),
-        ("SANDBOX-20",),
+        ("STATUS-16",),
         ("K8S-69925",),
     ),
     Bug(

@@ -114,7 +114,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-110309",
         "Readiness is not probed any more once a pod is to go.",
         lambda: Parts(prober=_StopsAll),
-        ("PROBE-05",),
+        ("PROBE-13",),
         ("K38", "K8S-110191", "K8S-110418"),
     ),
     Bug(
@@ -167,7 +167,7 @@ BUGS: tuple[Bug, ...] = (
         "CTRD-9568",
         "A probe that takes too long counts as a success.",
         lambda: Parts(probe_runner=_SlowIsFine),
-        ("PROBE-15",),
+        ("PROBE-08", "PROBE-22"),
         ("K8S-92057", "K8S-94115", "K8S-110070", "K8S-124226"),
     ),
 )

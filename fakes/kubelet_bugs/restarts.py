@@ -124,7 +124,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-22240",
         "The delay of a restart counts from an older instance than the last.",
         lambda: Parts(runtime=RuntimeParts(crash_backoff=_OldestCounts)),
-        ("BACKOFF-02",),
+        ("BACKOFF-01", "BACKOFF-03"),
     ),
     Bug(
         "K8S-84443",

@@ -132,7 +132,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-79398",
         "A sandbox that could not be run is not tried again for a pod that is not to be restarted.",
         lambda: _deciding(_OneTry()),
-        ("SANDBOX-10",),
+        ("SANDBOX-06",),
         ("K02", "K8S-78125"),
     ),
     Bug(
@@ -146,7 +146,7 @@ BUGS: tuple[Bug, ...] = (
         "CTRD-11029",
         "Containers that survived their sandbox go on beside those of the next one.",
         lambda: Parts(runtime=RuntimeParts(runtime_manager=_LeavesSurvivors)),
-        ("SANDBOX-04",),
+        ("SANDBOX-18", "TERM-01"),
     ),
     Bug(
         "K8S-107730",

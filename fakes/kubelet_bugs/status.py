@@ -105,7 +105,7 @@ class _DoneIsDone(StatusManager):
             super().set_pod_status(pod, status)
 
     def terminate_pod(self, pod: Pod) -> None:
-        if not pods.is_terminal_phase(self._before(pod).phase):
+        if pods.deletion_asked(pod):
             super().terminate_pod(pod)
 
 
@@ -153,14 +153,14 @@ BUGS: tuple[Bug, ...] = (
         "K8S-58711",
         "A pod that is Failed becomes Succeeded when its containers end well.",
         lambda: Parts(status=StatusDecisions(lasting_phase=_phase_of_the_day)),
-        ("PHASE-11",),
+        ("PHASE-05", "PHASE-07"),
         ("K35",),
     ),
     Bug(
         "K8S-118310",
         "A pod that was ended at its deadline has the phase that its exit codes make.",
         lambda: Parts(deadlines=_EndsOnce),
-        ("PHASE-13",),
+        ("PHASE-05",),
         ("K50",),
     ),
     Bug(
@@ -179,7 +179,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-88613",
         "A failed pod's object goes while its containers are still stopping.",
         lambda: Parts(status_manager=_DeletesEarly),
-        ("TERM-18",),
+        ("TERM-01", "TERM-18"),
         ("K32",),
     ),
     Bug(
@@ -192,7 +192,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-98718",
         "A pod that failed at its deadline shows its containers as running for ever.",
         lambda: Parts(status_manager=_DoneIsDone),
-        ("CSTAT-02",),
+        ("WORK-13",),
         ("K8S-98742",),
     ),
     Bug(
@@ -220,7 +220,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-82387",
         "The status of a pod is written to another one that has its name now.",
         lambda: Parts(status_manager=_NamesWillDo),
-        ("STATUS-04",),
+        ("STATUS-08", "TERM-30"),
         ("K31", "K8S-86320"),
     ),
     Bug(

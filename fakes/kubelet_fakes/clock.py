@@ -320,9 +320,13 @@ def run(coro: Coroutine[Any, Any, T], *, limit_seconds: float | None = None) -> 
         coro.close()
         raise RuntimeError("run() inside a running event loop: await the coroutine instead")
     loop = VirtualLoop(limit_seconds=limit_seconds)
+    main = loop.create_task(coro, name="main")
     try:
-        return loop.run_until_complete(loop.create_task(coro, name="main"))
+        return loop.run_until_complete(main)
     finally:
+        if main.done() and not main.cancelled():
+            # Ctrl-C passes through the loop; asked for here, it is not told again as never retrieved.
+            main.exception()
         try:
             _cancel_all(loop)
             loop.run_until_complete(loop.shutdown_asyncgens())

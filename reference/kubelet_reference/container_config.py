@@ -71,7 +71,9 @@ def container_config(
         tty=bool(container.tty),
         linux=cri.LinuxContainerConfig(
             resources=container_resources(pod, container, settings.memory_bytes),
-            security_context=container_security(pod, container, instance.image, instance.target_id),
+            security_context=container_security(
+                pod, container, instance.image, instance.target_id, behaviour=behaviour
+            ),
         ),
     )
 

@@ -8,6 +8,7 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import PodSecurityContext, SecurityContext
 
 from kubelet_reference import pods
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from lightkube.models.core_v1 import Capabilities, Pod, SeccompProfile
@@ -31,6 +32,13 @@ _MASKED_PATHS = (
     "/sys/devices/virtual/powercap",
 )
 _READ_ONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+_MASKED_PATHS_BEFORE = tuple(
+    path
+    for path in _MASKED_PATHS
+    if path not in {"/proc/asound", "/proc/interrupts", "/sys/devices/virtual/powercap"}
+)
+_READ_ONLY_PATHS_BEFORE = ("/proc/asound", *_READ_ONLY_PATHS)
+_BEHAVIOUR = Behaviour()
 _NO_SECURITY, _NO_POD_SECURITY = SecurityContext(), PodSecurityContext()
 
 
@@ -60,7 +68,12 @@ def sandbox_security(pod: Pod) -> cri.LinuxSandboxSecurityContext:
 
 
 def container_security(
-    pod: Pod, container: AnyContainer, image: cri.Image, target_id: str = ""
+    pod: Pod,
+    container: AnyContainer,
+    image: cri.Image,
+    target_id: str = "",
+    *,
+    behaviour: Behaviour = _BEHAVIOUR,
 ) -> cri.LinuxContainerSecurityContext:
     """The security context of a container.
 
@@ -70,6 +83,9 @@ def container_security(
     own, options = _of_container(container), namespaces(pod)
     if target_id:
         options.pid, options.target_id = cri.TARGET, target_id
+    masked, read_only = _MASKED_PATHS, _READ_ONLY_PATHS
+    if not behaviour.hides_more_of_the_host:
+        masked, read_only = _MASKED_PATHS_BEFORE, _READ_ONLY_PATHS_BEFORE
     context = cri.LinuxContainerSecurityContext(
         namespace_options=options,
         capabilities=_capabilities(own.capabilities) if own.capabilities else None,
@@ -78,8 +94,8 @@ def container_security(
         readonly_rootfs=bool(own.readOnlyRootFilesystem),
         supplemental_groups=_groups(_of_pod(pod)),
         no_new_privs=own.allowPrivilegeEscalation is False,
-        masked_paths=() if own.privileged else _MASKED_PATHS,
-        readonly_paths=() if own.privileged else _READ_ONLY_PATHS,
+        masked_paths=() if own.privileged else masked,
+        readonly_paths=() if own.privileged else read_only,
         seccomp=_seccomp(own.seccompProfile or _of_pod(pod).seccompProfile),
     )
     _set_user(context, _user(pod, container), image)

@@ -146,7 +146,8 @@ class ContainerStarter:
             created = await self._client.create_container(into.sandbox_id, config, into.sandbox_config)
         except grpc.RpcError as error:
             raise StartError(Failure.CREATE_CONTAINER, error_text(error)) from error
-        text = f"Created container: {container.name}"
+        colon = ":" if self._behaviour.names_created_after_colon else ""
+        text = f"Created container{colon} {container.name}"
         self._recorder.normal(into.pod, Reason.CREATED, text, container.name)
         return created
 

@@ -64,6 +64,10 @@ class Behaviour:
     """CRI-42: RuntimeConfig is asked once when the kubelet starts (>= 1.28)."""
     adopts_known_pods: bool = True
     """WORK-27: housekeeping tells workers of pods that config dropped (>= 1.27)."""
+    hides_more_of_the_host: bool = True
+    """/proc/asound, /proc/interrupts and powercap are masked, as recorded kubelets of 1.32 do (>= 1.31)."""
+    names_created_after_colon: bool = True
+    """EVENTS-01: `Created container: c1`, before 1.32 `Created container c1`, as recorded."""
 
     @classmethod
     def of(cls, version: str) -> Self:
@@ -93,4 +97,6 @@ class Behaviour:
             tells_image_size=minor >= 29,
             asks_runtime_config=minor >= 28,
             adopts_known_pods=minor >= 27,
+            hides_more_of_the_host=minor >= 31,
+            names_created_after_colon=minor >= 32,
         )

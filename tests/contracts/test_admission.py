@@ -78,6 +78,21 @@ def test_leaving_pod_still_counts(*, refuses: bool, verdict: Verdict) -> None:
     assert s.judge("ADMIT-04").verdict is verdict
 
 
+@pytest.mark.parametrize(("refuses", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_pod_that_is_over_counts_no_more(*, refuses: bool, verdict: Verdict) -> None:
+    """ADMIT-04: a pod that has ended makes room."""
+    s, web, _, c1 = running(policy="Never")
+    s.exited(c1)
+    s.status(web, "Succeeded")
+    other = s.wait(5).pod("other")
+    if refuses:
+        s.status(other, "Failed", reason="OutOfcpu")
+    else:
+        s.run_sandbox(other)
+
+    assert s.judge("ADMIT-04").verdict is verdict
+
+
 @pytest.mark.parametrize("wrong", ["", "runs", "waits"])
 def test_newer_pod_does_not_get_the_port(wrong: str) -> None:
     """ADMIT-06: one host port is for one pod."""

@@ -122,6 +122,23 @@ def test_probe_out_of_time_has_failed(*, kills: bool, verdict: Verdict) -> None:
     assert s.judge("PROBE-15").verdict is verdict
 
 
+@pytest.mark.parametrize(("ready", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_readiness_out_of_time_has_failed(*, ready: bool, verdict: Verdict) -> None:
+    """PROBE-15: a slow readiness probe makes nothing ready."""
+    s, web, _, c1 = running(readinessProbe=READY)
+    s.call("ExecSync", {"container_id": c1.id, "cmd": ["ready"], "timeout": "1"}, error="DEADLINE_EXCEEDED")
+    one = {
+        "name": "c1",
+        "state": {"running": {"startedAt": None}},
+        "containerID": f"x://{c1.id}",
+        "ready": ready,
+    }
+    s.status(web, containerStatuses=[one])
+    run(s.wait(5), c1, "ready")
+
+    assert s.judge("PROBE-15").verdict is verdict
+
+
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])
 def test_readiness_is_asked_without_waiting(waits: int, verdict: Verdict) -> None:
     """PROBE-23: a long period does not hold up the first readiness probe."""

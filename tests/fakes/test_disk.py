@@ -41,6 +41,17 @@ def test_files_and_folders() -> None:
     ]
 
 
+def test_appending_makes_what_is_missing() -> None:
+    """What is appended comes after what is there; a missing file is made, and its folder."""
+    disk = filled()
+    disk.append("/etc/pods/a.yaml", b"b")
+    disk.append("/var/log/pods/web/0.log", b"")
+    disk.append("/var/log/pods/web/0.log", b"line")
+
+    assert disk.read("/etc/pods/a.yaml") == b"ab"
+    assert disk.read("/var/log/pods/web/0.log") == b"line"
+
+
 def test_removing_takes_everything_below() -> None:
     """A folder goes with all in it; what is not there is fine; the root stays."""
     disk = filled()

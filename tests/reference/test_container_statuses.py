@@ -176,6 +176,16 @@ def test_finished_init_container_stays_so() -> None:
     assert word(found.init[0].state) == "Terminated 0 Completed"
 
 
+def test_init_container_without_record_waits_like_any_other() -> None:
+    """One whose record went with the old sandbox waits for what holds it up, its success behind it (PHASE-10)."""
+    before = {"name": "i1", "image": "", "imageID": "", "ready": True, "restartCount": 0}
+    done = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    pod = a_pod(inits=("i1",), status={"initContainerStatuses": [{**before, "state": done}]})
+    (found,) = told(pod, error="ErrImagePull", failed="i1").init
+
+    assert (word(found.state), word(found.lastState)) == ("Waiting ErrImagePull", "Terminated 0 Completed")
+
+
 def test_order() -> None:
     """Init containers stand in the order of the spec, the others by name (INIT-17, EPH-11)."""
     found = told(a_pod(inits=("z", "a"), apps=("z1", "a1"), ephemeral=("z2", "a2")))

@@ -6,6 +6,7 @@ difference is there to be reviewed.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from syrupy.types import SnapshotIndex
 
 CHOICE = Choice()
+GUIDE = Path(__file__).resolve().parent.parent.parent / "docs/behaviour.md"
 
 
 class TextFiles(SingleFileSnapshotExtension):
@@ -69,3 +71,10 @@ def test_no_text_is_left_of_a_scenario_that_is_gone() -> None:
     there = {path.relative_to(snapshots()) for path in snapshots().glob("*/*.txt")}
 
     assert there - known == set(), "remove the text, or rename it with its scenario"
+
+
+def test_the_text_in_the_guide_is_a_snapshot() -> None:
+    """What the user guide shows is what the reference does."""
+    [shown] = re.findall(r"^```text\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+    assert shown == take(shown.partition("\n")[0], CHOICE).text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
+Json = dict[str, Any]
 _LATER = frozenset({"DeadlineExceeded", "Preempting", "Terminated", "NodeLost", "NodeAffinity"})
 """Reasons that may also end a pod that was admitted."""
 _STATUS_BATCH = 10.0
@@ -192,6 +195,67 @@ def leaving_pod_still_counts(m: Moment) -> Findings:
     if pod is None or holder is None or holder.termination is None or holder.termination.cause != "deleted":
         return None
     return _is_refused(pod, holder)
+
+
+class _Sizes:
+    """What each pod's containers ask for, by UID, and what pods that were admitted have asked for."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, str] = {}
+        self.admitted: dict[str, int] = {}
+
+
+def _size(pod: Json) -> str:
+    """What the pod takes of the node, as text."""
+    spec: Json = pod.get("spec") or {}
+    every: list[Json] = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    takes = [(one.get("resources"), one.get("ports")) for one in every]
+    placed = [spec.get(key) for key in ("nodeSelector", "affinity", "hostNetwork", "overhead")]
+    return repr((takes, placed))
+
+
+@leaving_pod_still_counts.clause("freed", on=status().either(call("RunPodSandbox")))
+def pod_that_is_over_counts_no_more(m: Moment) -> Findings:
+    """A pod that has ended, or is gone, holds nothing any more."""
+    pod, now, sizes = m.pod, m.status, m.node.note(_Sizes)
+    size = sizes.of.get(pod.uid) if pod is not None else None
+    if pod is None or size is None:
+        return None
+    if now is None:
+        before = size in sizes.admitted
+        sizes.admitted[size] = m.seq
+        return KEPT if before and not pod.sandboxes and _is_alone(m, pod) else None
+    if (
+        not _rejects(m, now)
+        or size not in sizes.admitted
+        or not now.reason.startswith(("OutOf", "NodePorts"))
+    ):
+        return None
+    if not _is_alone(m, pod):
+        return None
+    text = f"{now.reason}: a pod like {pod.name} was admitted before, and no other takes anything now"
+    return broken(text, sizes.admitted[size])
+
+
+def _is_alone(m: Moment, pod: Pod) -> bool:
+    """No other pod may take anything of the node."""
+    for other in (*m.world.pods.values(), *m.world.names.values()):
+        if other is pod or (other.static and other.name == pod.name):
+            continue
+        ended = not other.wanted or other.finished
+        if not ended or any(c.state != "exited" for c in other.every_container() if c.state != "removed"):
+            return False
+    return True
+
+
+@leaving_pod_still_counts.remember(on=pod_set().either(deleted()))
+def _size_is_told(m: Moment) -> None:
+    """Take in what pods ask for."""
+    sizes, record = m.node.note(_Sizes).of, m.record
+    if isinstance(record, PodChange) and m.manifest is not None and m.manifest.metadata.uid:
+        sizes[m.manifest.metadata.uid] = _size(msgspec.json.decode(record.pod))
+    elif m.pod is not None:
+        sizes.pop(m.pod.uid, None)
 
 
 @leaving_pod_still_counts.remember(on=OUTSIDE)

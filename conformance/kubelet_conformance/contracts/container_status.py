@@ -262,6 +262,8 @@ def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
             continue
         if not container.start_failed:
             continue
+        if container.record is not None and container.record.state != "CONTAINER_CREATED":
+            continue  # The start failed for the kubelet only: the runtime has done it.
         if said.state.waiting is not None:
             yield KEPT
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, done, exited
+from kubelet_conformance.contract.words import call, done, exited, status
 from kubelet_conformance.contracts.probe_runs import (
     PROBED,
     PROBES,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Answered, Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.contracts.probe_runs import Name
     from kubelet_conformance.trace.manifests import Probe
     from kubelet_conformance.trace.moment import Moment
@@ -63,7 +64,8 @@ def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
         return
     probes = exec_probes(container)
     if any(name == "startup" for name, _ in probes_of(container.spec)):
-        probes = {name: probe for name, probe in probes.items() if name == "startup"}
+        for later in ("liveness", "readiness"):
+            probes.pop(later, None)
     if m.pod is not None and _still_probed(m.pod, container):
         return
     for name, probe in probes.items():
@@ -258,6 +260,31 @@ def probe_out_of_time_has_failed(m: Moment) -> Findings:
         unless=exited().where(about(container)).either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after its {probed.name} probe ran out of time",
     )
+
+
+@probe_passes_its_timeout_on.clause("not-ready", on=PROBED)
+def readiness_out_of_time_has_failed(m: Moment) -> Findings:
+    """A readiness probe that ran out of time makes nothing ready."""
+    probed = probe_at(m)
+    if probed is None or m.reply.error is None or probed.outcome != "failure" or probed.name != "readiness":
+        return None
+    container = probed.container
+    if container.state != "running" or not _to_watch(m) or probed.runs.published:
+        return None
+    return answered(
+        by=runs_probe(container, probed.probe),
+        unless=no_more_probed(container),
+        not_before=status().where(_is_ready(container), "it is ready"),
+        text=f"container {container.name} is probed again",
+    )
+
+
+def _is_ready(container: Container) -> Predicate:
+    def says(m: Moment) -> bool:
+        every = m.status.every_container if m.status is not None else ()
+        return any(one.runtime_id == container.id and one.ready for one in every)
+
+    return says
 
 
 def _is_put_off(m: Moment, probe: Probe) -> bool:

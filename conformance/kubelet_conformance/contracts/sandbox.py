@@ -114,6 +114,14 @@ def sandbox_in_use_was_made_or_found(m: Moment) -> Findings:
     return KEPT if m.sandbox.born and m.sandbox.status_t is None else None
 
 
+@first_sandbox_is_attempt_zero.clause("nothing else", on=call("StopPodSandbox"))
+def sandbox_to_stop_was_made_or_found(m: Moment) -> Findings:
+    """A kubelet stops only sandboxes it was told of (K8S-32935)."""
+    if not m.node.born or m.sandbox is not None:
+        return None
+    return broken("the kubelet stops a sandbox that no RunPodSandbox and no listing has told it of")
+
+
 @first_sandbox_is_attempt_zero.remember(on=failed("RunPodSandbox"))
 def _nothing_was_made(m: Moment) -> None:
     """A RunPodSandbox that failed without any effect made none."""

@@ -21,7 +21,7 @@ from kubelet_conformance.contracts.situations import (
     told_exited,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.timing import CALL_TIMEOUT, FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerRequest,
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.records import Call
     from kubelet_conformance.trace.views import Container, Pod
 
+_ENDLESS = frozenset({"PullImage", "ExecSync"})
+_LONGEST_SYNC = 4 * CALL_TIMEOUT
+"""How long the rest of a sync may take that pulls nothing and runs no hook: a sandbox and a container."""
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
 _ANSWERED = done(*_STEPS, "StopContainer").either(failed(*_STEPS, "StopContainer"))
@@ -73,6 +76,7 @@ def update_does_not_undo_a_kill(m: Moment) -> Findings:
         return None
     return answered(
         by=call("StopContainer", "StopPodSandbox").either(deleted()),
+        within=None if any(c.rpc in _ENDLESS for c in pod.calls_open.values()) else _LONGEST_SYNC,
         not_before=call("RunPodSandbox"),
         text=f"pod {pod.name} is terminated after the update",
     )

@@ -90,9 +90,9 @@ def _scenes(every: Iterable[Step]) -> Iterator[_Scene]:
         if again is not None:
             again.times += 1
             continue
-        pause = _folded(step.t - before)
+        pause, begins = _folded(step.t - before), _begins(step, stopping)
         before = step.t
-        if pause or step.what == "end" or (_begins(step, stopping) and scene.has_answer):
+        if pause or step.what == "end" or (begins and scene.has_answer):
             if scene.happened or scene.has_answer:
                 yield scene
             scene = _Scene(pause)
@@ -184,9 +184,9 @@ def _is_begun(made: Step, started: Step) -> bool:
 
 
 def _event_lines(events: list[_Line]) -> Iterator[str]:
-    """A line an object, with all its events in order."""
+    """A line an object, in the order of their names, with all its events in order."""
     of: dict[str, list[str]] = {}
     for line in events:
         of.setdefault(line.step.whom, []).append(line.step.detail + line.count)
-    for whom, reasons in of.items():
+    for whom, reasons in sorted(of.items()):
         yield f"events {whom}: {', '.join(reasons)}"

@@ -51,9 +51,9 @@ def _gate(node: Node, kind: str, status: str) -> None:
     node.api.update_status("default", "web", {"conditions": [{"type": kind, "status": status}]})
 
 
-@witness("COND-06", "SANDBOX-02")
+@witness("COND-06", "SANDBOX-02", kubernetes=(1, 29))
 async def test_sandbox_comes_and_goes(node: Node) -> None:
-    """PodReadyToStartContainers is True with a ready sandbox, and False when that has died or the pod ends."""
+    """PodReadyToStartContainers is True with a ready sandbox, else False, at the pod's end too."""
     web = await node.run(container(command="run stopdelay=4"))
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_condition("PodReadyToStartContainers", status="False")

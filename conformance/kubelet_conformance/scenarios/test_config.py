@@ -43,7 +43,7 @@ async def test_what_goes_makes_room_for_what_comes(node: Node) -> None:
     await old.until_stopped()
 
 
-@witness("SYNC-13", "RESTART-08")
+@witness("SYNC-13", "RESTART-08", "CRI-14")
 async def test_changes_that_mean_something(node: Node) -> None:
     """A foreign status wakes no worker, an annotation does, another image replaces the container."""
     web = await node.run()
@@ -174,7 +174,7 @@ async def test_gate_opened_by_another_is_noticed(node: Node) -> None:
     await web.until_condition("Ready", within=8)
 
 
-@witness("CONFIG-17")
+@witness("CONFIG-17", kubernetes=(1, 27))
 async def test_removal_waits_for_every_source(node: Node) -> None:
     """A pod whose manifest goes while another source is still silent is stopped once that one is heard."""
     web = node.want_static(pod())

@@ -28,7 +28,7 @@ async def test_deadline_counts_while_the_pod_is_pending(node: Node) -> None:
     await job.until_phase("Failed", within=60)
 
 
-@witness("DEADLINE-01")
+@witness("PHASE-06")
 async def test_deadline_that_was_kept_means_nothing(node: Node) -> None:
     """A pod that ended in time keeps its phase when the deadline passes."""
     job = node.want(pod(container(command="exit 0 2"), name="job", restart="Never", activeDeadlineSeconds=6))

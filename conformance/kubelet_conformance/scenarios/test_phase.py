@@ -95,7 +95,17 @@ async def test_running_pod_may_be_pending_again(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("PHASE-14", "TERM-16")
+@witness("PHASE-11", "STATUS-03")
+async def test_ended_pod_stays_ended(node: Node) -> None:
+    """A pod that has succeeded stays so, though somebody writes another phase."""
+    job = node.want(pod(container(command="exit 0 1"), restart="Never", name="job"))
+    await job.until_phase("Succeeded")
+    node.api.update_status("default", "job", {"phase": "Running"})
+    await job.until_phase("Succeeded", within=15)
+    await node.wait(5)
+
+
+@witness("PHASE-14", "TERM-16", kubernetes=(1, 27))
 async def test_deleted_pod_ends_by_its_exit_codes(node: Node) -> None:
     """A deleted pod ends Succeeded where all containers ended with 0, else Failed, whatever its policy."""
     good = await node.run(name="good")

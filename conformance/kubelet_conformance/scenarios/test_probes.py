@@ -132,18 +132,20 @@ async def test_ended_container_is_not_probed(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("TERM-14")
+@witness("PROBE-13", "TERM-14")
 async def test_liveness_ends_with_the_deletion(node: Node) -> None:
     """A pod that is deleted is not probed for liveness any more, and goes on being probed for readiness."""
     liveness = exec_probe("xf alive", periodSeconds=1, failureThreshold=3, terminationGracePeriodSeconds=2)
-    readiness = exec_probe("xf alive", periodSeconds=1, failureThreshold=2)
+    readiness = exec_probe("xf ready", periodSeconds=1, failureThreshold=2)
     node.runtime.set_file("alive", there=True)
+    node.runtime.set_file("ready", there=True)
     web = await node.run(
         container(command="run stopdelay=8", livenessProbe=liveness, readinessProbe=readiness), grace=20
     )
     await web.until_condition("Ready")
     web.delete()
     node.runtime.set_file("alive", there=False)
+    node.runtime.set_file("ready", there=False)
     await web.until_condition("Ready", status="False")
     await web.until_gone()
 
@@ -151,8 +153,9 @@ async def test_liveness_ends_with_the_deletion(node: Node) -> None:
 @witness("PROBE-14")
 async def test_probe_without_result_changes_nothing(node: Node) -> None:
     """An execution that brings no result is tried three times in all, and then counts neither way."""
-    probe = exec_probe("x 0 0", periodSeconds=3, failureThreshold=1)
-    web = await node.run(container(livenessProbe=probe, readinessProbe=probe))
+    liveness = exec_probe("x 0 0", periodSeconds=3, failureThreshold=1)
+    readiness = exec_probe("x 0 0.1", periodSeconds=3, failureThreshold=1)
+    web = await node.run(container(livenessProbe=liveness, readinessProbe=readiness))
     await web.until_condition("Ready")
     with node.fault("ExecSync", code="UNKNOWN", message="no shim"):
         await node.wait(8)
@@ -217,8 +220,7 @@ async def test_readiness_after_a_restart_of_the_kubelet(node: Node) -> None:
 @witness("PROBE-01")
 async def test_init_containers_are_not_probed(node: Node) -> None:
     """While init containers run no probe of the app containers does."""
-    probe = exec_probe("x 0 0", periodSeconds=1)
-    web = node.want(
-        pod(container(livenessProbe=probe, readinessProbe=probe), init=(container("i1", "exit 0 5"),))
-    )
+    liveness, readiness = exec_probe("x 0 0", periodSeconds=1), exec_probe("x 0 0.1", periodSeconds=1)
+    probed = container(livenessProbe=liveness, readinessProbe=readiness)
+    web = node.want(pod(probed, init=(container("i1", "exit 0 5"),)))
     await web.until_condition("Ready")

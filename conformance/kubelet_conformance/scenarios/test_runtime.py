@@ -113,7 +113,7 @@ async def test_work_goes_on_without_its_caller(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("SANDBOX-10")
+@witness("SANDBOX-02")
 async def test_sandbox_that_failed_late_is_found(node: Node) -> None:
     """A sandbox whose making was answered with an error, but took place, is found by its records and used."""
     with node.fault("RunPodSandbox", effect="after", code="UNKNOWN", times=1):

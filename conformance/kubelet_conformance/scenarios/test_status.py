@@ -66,7 +66,7 @@ async def test_foreign_conditions_are_kept(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("STATUS-08", "STATUS-16")
+@witness("STATUS-08", "STATUS-16", "CONFIG-06")
 async def test_start_time_outlives_container_and_sandbox(node: Node) -> None:
     """A pod keeps its start time, and gets the address of its new sandbox, when that is replaced."""
     web = await node.run()

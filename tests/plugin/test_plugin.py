@@ -1,0 +1,274 @@
+"""Plain pytest with our plugin: scenarios of the package and of others, beside tests that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from stories import ASSERTS, GOOD, PLAIN, RAISES, VAIN, scenario_file
+
+import kubelet_conformance.targets.in_process  # noqa: F401 - loaded once, and not in every inner run
+from kubelet_conformance.plugin import scenarios  # noqa: F401 - the same
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+pytest_plugins = ["pytester"]
+
+OURS = ("-p", "kubelet_conformance.plugin")
+#: What is set where these tests run must not reach the inner runs.
+ALONE = ("-p", "no:asyncio", "-p", "no:xdist", "-p", "no:cacheprovider")
+BUGGY = ("--kc-kubelet", "bug:K8S-9649")
+PROBED = '''
+async def test_probed(node: Node) -> None:
+    """A container whose readiness probe fails."""
+    await node.run(container("c1", readinessProbe={"exec": {"command": ["x", "1", "0"]}, "periodSeconds": 1}))
+    await node.wait(20)
+'''
+
+
+@pytest.fixture
+def play(pytester: pytest.Pytester) -> Any:
+    """Play a file of stories with the plugin, in this process; arguments are pytest's."""
+
+    def run(stories: Sequence[str], *arguments: str) -> pytest.RunResult:
+        pytester.makepyfile(test_mine=scenario_file(*stories))
+        return pytester.runpytest_inprocess(*OURS, *ALONE, *arguments)
+
+    return run
+
+
+def told(ended: pytest.RunResult) -> str:
+    """What was printed."""
+    return ended.stdout.str()
+
+
+def test_file_of_somebody_else(play: Any) -> None:
+    """A scenario outside the package is played and judged by all contracts; its file needs nothing special."""
+    ended = play([GOOD, PLAIN])
+
+    assert ended.ret == 0
+    assert re.search(r"^Played 1 scenario on .* judged by \d{3} contracts\.$", told(ended), re.MULTILINE)
+    ended.assert_outcomes(passed=2)
+
+
+def test_tests_that_are_no_scenarios_are_left_alone(play: Any) -> None:
+    """Without a scenario the plugin neither reports nor changes the exit code."""
+    ended = play([PLAIN, "def test_wrong():\n    assert False\n"])
+
+    assert ended.ret == 1
+    assert "Played" not in told(ended)
+
+
+def test_break_fails_its_scenario(play: Any) -> None:
+    """A scenario whose trace breaks a MUST fails, names the contracts, and can be played again alone."""
+    ended = play(
+        [PROBED, GOOD], *BUGGY, "--kc-contract=PROBE-10", "--kc-contract=SANDBOX-02", "--kc-scenario=*"
+    )
+    [again] = re.findall(r"^    again: python -m (pytest .*)$", told(ended), re.MULTILINE)
+
+    assert ended.ret == 1
+    ended.assert_outcomes(failed=1, passed=1)
+    assert "broken: PROBE-10" in told(ended)
+    assert shlex.split(again) == [
+        "pytest",
+        *OURS,
+        "test_mine.py",
+        "--kc-contract=PROBE-10",
+        "--kc-scenario=mine.probed",
+        "--kc-kubelet=bug:K8S-9649",
+    ]
+
+
+def test_command_of_a_break_plays_it_again(play: Any, pytester: pytest.Pytester) -> None:
+    """The command that is shown for a break breaks the same."""
+    first = play([PROBED], *BUGGY, "--kc-contract=PROBE-10", "--kc-scenario=mine.probed")
+    [again] = re.findall(r"^    again: python -m pytest (.*)$", told(first), re.MULTILINE)
+    second = pytester.runpytest_inprocess(*shlex.split(again), *ALONE)
+
+    assert second.ret == 1
+    assert f"again: python -m pytest {again}" in told(second)
+
+
+def test_wait_in_vain_says_what_was_awaited(play: Any) -> None:
+    """A wait in vain tells its line, what was awaited, what was last seen, and how the trace ends."""
+    ended = play([VAIN], "--tb=short")
+    text = told(ended)
+
+    assert ended.ret == 3
+    ended.assert_outcomes(failed=1)
+    assert re.search(r"test_mine\.py:\d+: waited 20 s in vain for pod web: phase Failed\n", text)
+    assert "last seen: phase Running; c1 running\nthe trace ends:\n" in text
+    assert re.search(r"^ +0\.000  StartContainer done$", text, re.MULTILINE)
+    assert "waited or asserted in vain, and no broken contract explains it (1)\n    mine.vain\n" in text
+
+
+def test_failing_assert_is_a_wait_in_vain(play: Any) -> None:
+    """A plain assert that fails tells its line and both sides, and is inconclusive."""
+    ended = play([ASSERTS])
+
+    assert ended.ret == 3
+    assert re.search(r"test_mine\.py:\d+: assert 'Running' == 'Failed'", told(ended))
+
+
+def test_exception_is_a_mistake_of_the_suite(play: Any) -> None:
+    """A scenario that raises ends with 4; others are judged all the same, and the traceback is in the report."""
+    ended = play([RAISES, GOOD], "--kc-format=json", "--kc-output=report.json")
+    found = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    [raised, good] = found["scenarios"]
+
+    assert (ended.ret, found["exit_code"]) == (4, 4)
+    ended.assert_outcomes(failed=1, passed=1)
+    assert re.match(r"test_mine\.py:\d+: ValueError: boom\nTraceback", raised["failed"])
+    assert (good["failed"], good["vain"]) == ("", "")
+    assert found["totals"]["kept"] > 20
+
+
+@pytest.mark.parametrize(("debug", "lines"), [((), 0), (("--kc-debug",), 1)])
+def test_traceback_is_shown_on_request(play: Any, debug: tuple[str, ...], lines: int) -> None:
+    """The report tells an exception in one line, and where it came from with --kc-debug."""
+    ended = play([RAISES], *debug)
+    report = told(ended).partition("the suite itself failed (1)")[2]
+
+    assert re.search(r"^      test_mine\.py:\d+: ValueError: boom$", report, re.MULTILINE)
+    assert report.count("Traceback (most recent call last):") == lines
+
+
+def test_other_tests_that_fail_count_too(play: Any) -> None:
+    """A plain test that fails makes a run fail whose scenarios are well."""
+    ended = play([GOOD, "def test_wrong():\n    assert False\n"])
+
+    assert ended.ret == 1
+    assert "OK: " in told(ended)
+
+
+def test_baseline_lets_a_scenario_pass(play: Any) -> None:
+    """A break that the baseline names is no failure of its scenario."""
+    entry = '[[deviation]]\nid = "PROBE-10"\nclause = "no-kill"\nreason = "soon"\n'
+    Path("known.toml").write_text(entry, encoding="utf-8")
+    ended = play([PROBED], *BUGGY, "--kc-contract=PROBE-10", "--kc-scenario=*", "--kc-baseline=known.toml")
+
+    assert ended.ret == 0
+    ended.assert_outcomes(passed=1)
+
+
+def test_parameters_and_fixtures(play: Any) -> None:
+    """A scenario may have parameters and other fixtures; each of its plays has a trace of its own."""
+    many = """
+        import pytest
+
+        @pytest.fixture
+        def script():
+            return "exit"
+
+        @pytest.mark.parametrize("code", [0, 1], ids=["well", "a/b"])
+        async def test_many(node: Node, code: int, script: str) -> None:
+            web = node.want({"metadata": {"name": "web"}, "spec": {"containers": [
+                container("c1", f"{script} {code} 2")], "restartPolicy": "Never"}})
+            await web.until_phase("Failed" if code else "Succeeded")
+    """
+    import textwrap  # noqa: PLC0415 - for this text alone
+
+    ended = play([textwrap.dedent(many)], "--kc-record=kept")
+
+    assert ended.ret == 0
+    assert sorted(each.name for each in Path("kept", "traces").iterdir()) == [
+        "mine.many[a_b].jsonl",
+        "mine.many[well].jsonl",
+    ]
+
+
+def test_same_names_are_told_apart(play: Any, pytester: pytest.Pytester) -> None:
+    """Two scenarios of one name, in two folders, have a name and a trace each."""
+    for folder in ("one", "two"):
+        pytester.mkpydir(folder).joinpath("test_same.py").write_text(scenario_file(GOOD), encoding="utf-8")
+    ended = play([], "--kc-format=json", "--kc-output=report.json", "one", "two")
+    found = json.loads(Path("report.json").read_text(encoding="utf-8"))
+
+    assert ended.ret == 0
+    assert [each["name"] for each in found["scenarios"]] == ["same.good", "same.good-2"]
+
+
+def test_witnesses_are_chosen(play: Any) -> None:
+    """--kc-contract leaves out scenarios that do not declare the contract, and no other tests."""
+    ended = play([GOOD, VAIN, PLAIN], "--kc-contract=SANDBOX-02")
+
+    assert ended.ret == 0
+    ended.assert_outcomes(passed=2, deselected=1)
+
+
+def test_newer_scenarios_are_left_out(play: Any) -> None:
+    """A scenario for a newer version is not played on an older one."""
+    newer = GOOD.replace('@witness("SANDBOX-02")', '@witness("SANDBOX-02", kubernetes=(1, 29))')
+    old, new = (play([newer, PLAIN], f"--kc-kubernetes={version}") for version in ("1.26", "1.32"))
+
+    old.assert_outcomes(passed=1, deselected=1)
+    new.assert_outcomes(passed=2)
+
+
+def test_wrong_choice_is_a_usage_error(play: Any) -> None:
+    """What cannot be chosen is pytest's usage error, with our message."""
+    ended = play([GOOD], "--kc-kubelet=crio")
+
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: no kubelet is named 'crio': choose reference, or bug:ID" in ended.stderr.str()
+
+
+def test_junit_of_pytest_is_left_alone(play: Any) -> None:
+    """Pytest's own reports hold nothing of ours."""
+    play([GOOD], "--junitxml=own.xml")
+    text = Path("own.xml").read_text(encoding="utf-8")
+
+    assert 'name="test_good"' in text
+    assert "propert" not in text
+
+
+def test_lives_beside_pytest_asyncio(pytester: pytest.Pytester) -> None:
+    """In the auto mode of pytest-asyncio, which takes every coroutine for its own, scenarios are played."""
+    settings = ("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function")
+    other = "import asyncio\n\nasync def test_other() -> None:\n    assert asyncio.get_running_loop()\n"
+    pytester.makepyfile(test_mine=scenario_file(GOOD, other))
+    ended = pytester.runpytest_inprocess(*OURS, "-p", "no:xdist", *settings)
+
+    assert ended.ret == 0
+    ended.assert_outcomes(passed=2)
+
+
+@pytest.mark.slow
+def test_workers_of_xdist_are_merged(pytester: pytest.Pytester) -> None:
+    """With xdist the report is the same as without, record and order included."""
+    pytester.makepyfile(test_mine=scenario_file(VAIN, GOOD, RAISES, ASSERTS, PLAIN))
+    reports: list[dict[str, Any]] = []
+    for number in ("0", "2"):
+        ended = pytester.run(
+            sys.executable, "-m", "pytest", *OURS, "-p", "no:asyncio", "-n", number, "--kc-record=kept"
+        )
+        reports.append(json.loads(Path("kept", "run.json").read_text(encoding="utf-8")))
+
+        assert ended.ret == 4
+        ended.assert_outcomes(passed=2, failed=3)
+    serial, spread = reports
+
+    assert serial.pop("command") != spread.pop("command")
+    assert serial == spread
+    assert [each["name"] for each in spread["scenarios"]] == [
+        "mine.vain",
+        "mine.good",
+        "mine.raises",
+        "mine.asserts",
+    ]
+
+
+@pytest.mark.slow
+def test_workers_without_scenarios_are_left_alone(pytester: pytest.Pytester) -> None:
+    """With xdist, too, a run without scenarios has no report of ours and its own exit code."""
+    pytester.makepyfile(test_mine=scenario_file(PLAIN))
+    ended = pytester.run(sys.executable, "-m", "pytest", *OURS, "-p", "no:asyncio", "-n", "1")
+
+    assert ended.ret == 0
+    assert "Played" not in told(ended)

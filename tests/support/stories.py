@@ -1,0 +1,42 @@
+"""Scenario files that somebody wrote outside the package."""
+
+from __future__ import annotations
+
+__all__ = ("ASSERTS", "GOOD", "PLAIN", "RAISES", "VAIN", "scenario_file")
+
+GOOD = '''
+@witness("SANDBOX-02")
+async def test_good(node: Node) -> None:
+    """A killed sandbox is replaced."""
+    web = await node.run()
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=1)
+'''
+VAIN = '''
+async def test_vain(node: Node) -> None:
+    """A pod that runs on is awaited to fail."""
+    web = await node.run()
+    await web.until_phase("Failed", within=20)
+'''
+ASSERTS = '''
+async def test_asserts(node: Node) -> None:
+    """A pod that runs is asserted to have failed."""
+    web = await node.run()
+    assert web.phase == "Failed"
+'''
+RAISES = '''
+async def test_raises(node: Node) -> None:
+    """A story with a mistake."""
+    await node.run()
+    raise ValueError("boom")
+'''
+PLAIN = '''
+def test_plain() -> None:
+    """No scenario at all."""
+'''
+
+
+def scenario_file(*stories: str) -> str:
+    """The text of a file with these stories."""
+    first = '"""Stories."""\n\nfrom kubelet_conformance.node import Node, container, witness\n'
+    return "\n".join([first, *stories])
