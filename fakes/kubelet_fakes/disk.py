@@ -72,7 +72,7 @@ class MemoryDisk:
         self._tell("write", path)
 
     def append(self, path: str, content: bytes) -> None:
-        """Add to a file; it is made if it is not there, as is its folder. This is how a runtime writes logs."""
+        """Add to a file, which is made if it is not there, as is its folder: a runtime writes logs so."""
         path = self._checked(path)
         folder, name = self._parted(path)
         self.make_folder(folder)

@@ -83,9 +83,7 @@ def container_security(
     own, options = _of_container(container), namespaces(pod)
     if target_id:
         options.pid, options.target_id = cri.TARGET, target_id
-    masked, read_only = _MASKED_PATHS, _READ_ONLY_PATHS
-    if not behaviour.hides_more_of_the_host:
-        masked, read_only = _MASKED_PATHS_BEFORE, _READ_ONLY_PATHS_BEFORE
+    masked, read_only = _hidden_paths(behaviour)
     context = cri.LinuxContainerSecurityContext(
         namespace_options=options,
         capabilities=_capabilities(own.capabilities) if own.capabilities else None,
@@ -100,6 +98,13 @@ def container_security(
     )
     _set_user(context, _user(pod, container), image)
     return context
+
+
+def _hidden_paths(behaviour: Behaviour) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a container without privileges cannot see, and what it can only read."""
+    if behaviour.hides_more_of_the_host:
+        return _MASKED_PATHS, _READ_ONLY_PATHS
+    return _MASKED_PATHS_BEFORE, _READ_ONLY_PATHS_BEFORE
 
 
 def root_problem(pod: Pod, container: AnyContainer, image: cri.Image) -> str:

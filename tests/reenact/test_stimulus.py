@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+from story import Story
 
 from kubelet_conformance.reenact.deeds import (
     AddEphemeral,
     CreatePod,
     Deed,
     DeletePod,
+    EndContainer,
     EndKubelet,
     FailCalls,
     KillSandbox,
@@ -21,6 +25,9 @@ from kubelet_conformance.reenact.deeds import (
 )
 from kubelet_conformance.reenact.stimulus import read_stimulus
 from kubelet_fixtures import traces
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ALIVE = "/run/scenario/alive"
 DEEDS: dict[str, list[type[Deed] | Deed]] = {
@@ -81,3 +88,18 @@ def test_times_count_from_the_start_of_the_kubelet() -> None:
     assert [round(t, 4) for t, _ in stimulus.deeds] == [0.5962, 5.4098, 6.4762]
     assert stimulus.kubernetes == "1.32"
     assert round(stimulus.ends, 4) == 16.9777
+
+
+def test_an_end_that_no_script_foretells_is_a_deed(tmp_path: Path) -> None:
+    """A container of an ordinary image that ends by itself ends again; one that was stopped does not."""
+    told = Story()
+    web = told.pod("web", containers=[{"name": name, "image": "img:1"} for name in ("c1", "c2")])
+    sandbox = told.run_sandbox(web)
+    c1, c2 = (told.run_container(web, sandbox, name) for name in ("c1", "c2"))
+    told.wait(5).exited(c1, code=3)
+    told.wait(5).stop(c2)
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(told.text())
+
+    ends = [deed for _, deed in read_stimulus(str(path)).deeds if isinstance(deed, EndContainer)]
+    assert ends == [EndContainer("web", "c1", 0, 3)]

@@ -177,7 +177,7 @@ def test_finished_init_container_stays_so() -> None:
 
 
 def test_init_container_without_record_waits_like_any_other() -> None:
-    """One whose record went with the old sandbox waits for what holds it up, its success behind it (PHASE-10)."""
+    """One whose record went with its sandbox waits for what holds it up, its success behind it (PHASE-10)."""
     before = {"name": "i1", "image": "", "imageID": "", "ready": True, "restartCount": 0}
     done = {"terminated": {"exitCode": 0, "reason": "Completed"}}
     pod = a_pod(inits=("i1",), status={"initContainerStatuses": [{**before, "state": done}]})

@@ -62,7 +62,7 @@ def _as_here(sandbox: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("trace", RECORDED, ids=lambda path: f"{path.parent.name[-4:]}-{path.stem}")
 def test_requests(trace: Path) -> None:
-    """Sandboxes and containers are asked for as the real kubelet did, from 1.31 on its hash included (START-05)."""
+    """Sandboxes and containers are asked for as the real kubelet did, its hash included (START-05)."""
     for pod, request in _requests(trace):
         told = request.get("sandbox_config") or request["config"]
         made = _plain(sandbox_config(pod, told["metadata"].get("attempt", 0), SETTINGS))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.records import (
     ApiWrite,
+    Body,
     Deleted,
     Event,
     Expect,
@@ -20,13 +22,14 @@ from kubelet_conformance.trace.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubelet_conformance.trace.manifests import Condition, ContainerStatus, Manifest, PodStatus
+    from kubelet_conformance.trace.manifests import Condition, ContainerStatus, PodStatus
     from kubelet_conformance.trace.moment import Moment
 
 __all__ = ("told",)
 
 _OK = range(200, 300)
 _STATUS_CHARS = 2000
+_COMMAND_CHARS = 60
 _ORDER = "init", "sidecar", "app", "ephemeral", "unknown"
 
 
@@ -86,11 +89,15 @@ def _write(moment: Moment, record: ApiWrite) -> tuple[str, str, str] | None:
     grace = "" if record.grace is None else f"grace {record.grace}"
     outcome = f"-> {record.code}" if refused else ""
     what = "/".join(filter(None, (record.resource, record.subresource)))
-    return (
-        "api",
-        safe(f"{record.verb} {what} {_pod(moment, record.uid)}"),
-        " ".join(filter(None, (grace, outcome))),
-    )
+    name = _created(record) or _pod(moment, record.uid)
+    return "api", safe(f"{record.verb} {what} {name}"), " ".join(filter(None, (grace, outcome)))
+
+
+def _created(record: ApiWrite) -> str:
+    """The name of what is created; nothing else tells that of a new mirror pod."""
+    if record.verb != "create" or not record.body:
+        return ""
+    return Body(record.body).view(Manifest).metadata.name
 
 
 def _change(moment: Moment, record: PodChange) -> tuple[str, str]:
@@ -112,7 +119,8 @@ def _containers(manifest: Manifest) -> Iterator[str]:
     entries = manifest.spec.entries.items()
     for name, (kind, spec) in sorted(entries, key=lambda entry: _ORDER.index(entry[1][0])):
         of_kind = "" if kind == "app" else f" ({kind})"
-        yield f"{name}{of_kind} {spec.image} `{' '.join(spec.command or ())}`"
+        command = safe(" ".join(spec.command or ()), _COMMAND_CHARS)
+        yield f"{name}{of_kind} {spec.image} `{command}`"
     if manifest.spec.restart_policy != "Always":
         yield f"restart {manifest.spec.restart_policy}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from kubelet_conformance.node import MANIFEST_URL, Node, container, pod, witness
 
@@ -222,7 +223,7 @@ async def test_files_that_hold_no_pod_are_refused(node: Node) -> None:
 @witness("CONFIG-09", "STATIC-22", "EVENTS-01")
 async def test_fields_that_are_wrong_are_refused(node: Node) -> None:
     """A pod with a field that is unknown, wrong or out of range is refused with an event; others run."""
-    bad = {
+    bad: dict[str, dict[str, Any]] = {
         "unknown-field": pod(name="unknown-field", colour="blue"),
         "wrong-type": pod(name="wrong-type", hostNetwork="maybe"),
         "two-of-a-name": pod(container("c1"), container("c1"), name="two-of-a-name"),

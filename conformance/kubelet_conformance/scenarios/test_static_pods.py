@@ -117,7 +117,7 @@ async def test_deleted_mirror_is_made_again(node: Node) -> None:
     web = node.want_static(pod())
     await web.until_phase("Running")
     web.delete()
-    await node.wait(5)
+    await node.wait(25)
     await web.until_phase("Running")
     web.delete(0)
     await web.until_phase("Running")

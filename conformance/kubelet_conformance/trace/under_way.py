@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply, ExecSyncRequest, StatusReply
+from kubelet_conformance.trace.bodies import (
+    CreateContainerRequest,
+    ExecSyncReply,
+    ExecSyncRequest,
+    StatusReply,
+)
 from kubelet_conformance.trace.views import Execution
 
 if TYPE_CHECKING:

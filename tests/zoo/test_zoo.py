@@ -1,0 +1,101 @@
+"""The zoo: every bug is caught by what it says it breaks, and by little else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from kubelet_bugs import Bug, every_bug, find_bug
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.node import scenario_of
+from kubelet_conformance.plugin.play import play
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.stage import Choice, Stage, open_stage
+
+MOST_BROKEN = 15
+"""How many contracts one bug may break on the witnesses of those that it declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One scenario played once: its trace, the contracts that it breaks, and how the suite failed in it."""
+
+    trace: bytes
+    broken: frozenset[str]
+    failed: str
+
+
+@cache
+def stage(kubelet: str, kubernetes: str) -> Stage:
+    """A stage, made once."""
+    return open_stage(Choice(kubelet=kubelet, kubernetes=kubernetes))
+
+
+def lived(kubelet: str, kubernetes: str, scenario: str) -> Life:
+    """Play a scenario on a kubelet and judge it by every contract."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "trace.jsonl")
+        story = every_scenario()[scenario]
+        played = play(story, scenario, stage(kubelet, kubernetes), every_contract().values(), path)
+        return Life(path.read_bytes(), frozenset(played.broken), played.failed)
+
+
+@cache
+def lived_rightly(kubernetes: str, scenario: str) -> Life:
+    """The same with the right kubelet."""
+    return lived("reference", kubernetes, scenario)
+
+
+def witnesses(bug: Bug) -> list[str]:
+    """The scenarios that provoke a contract which the bug declares."""
+    version = tuple(int(part) for part in bug.kubernetes.split("."))
+    declared = {name: scenario_of(story) for name, story in every_scenario().items()}
+    return [
+        name
+        for name, scenario in declared.items()
+        if set(scenario.witnesses) & set(bug.breaks) and (scenario.kubernetes or version) <= version
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", every_bug().values(), ids=lambda bug: bug.id)
+def test_bug_is_caught_by_what_it_declares(bug: Bug) -> None:
+    """On the witnesses a bug breaks each contract that it declares, few others, and nothing in the suite."""
+    right = {name: lived_rightly(bug.kubernetes, name) for name in witnesses(bug)}
+    wrong = {name: lived(f"bug:{bug.id}", bug.kubernetes, name) for name in right}
+    newly = {name: life.broken - right[name].broken for name, life in wrong.items()}
+    broken = frozenset[str]().union(*newly.values())
+
+    assert not {name: life.failed for name, life in wrong.items() if life.failed and not right[name].failed}
+    assert set(bug.breaks) <= broken
+    assert all(wrong[name].trace != right[name].trace for name, ids in newly.items() if ids)
+    assert len(broken) <= MOST_BROKEN, sorted(broken)
+
+
+def test_every_bug_declares_what_is_there() -> None:
+    """Bugs declare contracts that have judges, with a scenario for each."""
+    witnessed = {each for story in every_scenario().values() for each in scenario_of(story).witnesses}
+    for bug in every_bug().values():
+        assert bug.breaks, bug.id
+        assert set(bug.breaks) <= every_contract().keys() & witnessed, bug.id
+
+
+def test_bugs_are_found_by_any_of_their_names() -> None:
+    """No name means two bugs, and each leads to its own."""
+    for bug in every_bug().values():
+        assert all(find_bug(name) is bug for name in (bug.id, *bug.aliases)), bug.id
+
+
+def test_unknown_bug_is_met_with_those_that_resemble_it() -> None:
+    """A mistyped name is answered by the right one."""
+    with pytest.raises(LookupError, match="K8S-52641"):
+        find_bug("K8S-52614")
+
+
+def test_titles_are_sentences() -> None:
+    """Each title says in one sentence what is wrong."""
+    assert all(bug.title[0].isupper() and bug.title.endswith(".") for bug in every_bug().values())
