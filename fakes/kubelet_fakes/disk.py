@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from posixpath import basename, dirname, normpath
+from posixpath import normpath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class MemoryDisk:
 
     def make_folder(self, path: str) -> None:
         """Make the folder and those above it; one that is there is fine."""
+        if path in self._folders and not self._broken:
+            return
         path = self._checked(path)
         if path in self._folders:
             return
@@ -127,7 +129,8 @@ class MemoryDisk:
 
     @staticmethod
     def _parted(path: str) -> tuple[str, str]:
-        return dirname(path), basename(path)
+        folder, _, name = path.rpartition("/")
+        return folder or "/", name
 
     def _entries(self, folder: str) -> dict[str, bytes | None]:
         entries = self._folders.get(folder)

@@ -56,7 +56,10 @@ def is_owned(kind: str) -> bool:
 
 def condition(conditions: Iterable[PodCondition] | None, kind: str) -> PodCondition | None:
     """The condition of that type, if it is there."""
-    return next((one for one in conditions or () if one.type == kind), None)
+    for one in conditions or ():
+        if one.type == kind:
+            return one
+    return None
 
 
 def put(conditions: Sequence[PodCondition], new: PodCondition) -> list[PodCondition]:
@@ -70,10 +73,11 @@ def pod_conditions(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
 ) -> list[PodCondition]:
     """The conditions that follow from a generated status: its phase and its container statuses."""
+    containers = containers_ready(pod, status)
     found = [
         _initialized(pod, status, behaviour),
-        ready(pod, status),
-        containers_ready(pod, status),
+        _ready(pod, status, containers),
+        containers,
         PodCondition(type=POD_SCHEDULED, status="True"),
     ]
     if behaviour.reports_ready_to_start_containers:
@@ -119,7 +123,12 @@ def containers_ready(pod: Pod, status: PodStatus) -> PodCondition:
 
 def ready(pod: Pod, status: PodStatus) -> PodCondition:
     """ContainersReady, and with it every readiness gate of the pod (COND-04, COND-05)."""
-    containers = replace(containers_ready(pod, status), type=READY)
+    return _ready(pod, status, containers_ready(pod, status))
+
+
+def _ready(pod: Pod, status: PodStatus, containers: PodCondition) -> PodCondition:
+    """The same, where ContainersReady is known."""
+    containers = replace(containers, type=READY)
     if containers.status != "True":
         return containers
     gates = [gate.conditionType for gate in pods.spec(pod).readinessGates or ()]

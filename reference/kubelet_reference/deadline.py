@@ -55,6 +55,8 @@ class Deadlines:
 
     def is_past(self, pod: Pod) -> bool:
         """Whether the pod's time is over."""
+        if pods.spec(pod).activeDeadlineSeconds is None:
+            return False
         status = self._stored(pods.uid(pod)) or pod.status
         return is_past_deadline(pod, status, self._clock.wall_ns())
 

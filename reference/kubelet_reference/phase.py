@@ -89,28 +89,18 @@ def count(pod: Pod, status: PodStatus, *, final: bool = False) -> Counts:
     """What each init and app container of the spec counts as."""
     inits = {one.name: one for one in status.initContainerStatuses or ()}
     apps = {one.name: one for one in status.containerStatuses or ()}
-    counted = [
+    counted: dict[str, int] = {}
+    for kind in (
         *_counted(pods.init_containers(pod), inits, _as_init),
         *_counted(pods.containers(pod), apps, _as_app),
-    ]
+    ):
+        counted[kind] = counted.get(kind, 0) + 1
     return Counts(
         policy=pods.restart_policy(pod),
         final=final and not pods.is_static(pod),
         app_was_up=any(was_up(one) for one in apps.values()),
-        **{kind: counted.count(kind) for kind in _KINDS},
+        **counted,
     )
-
-
-_KINDS = (
-    "pending_init",
-    "failed_init",
-    "pending_sidecar",
-    "unknown",
-    "waiting",
-    "running",
-    "stopped",
-    "succeeded",
-)
 
 
 def was_up(status: ContainerStatus) -> bool:

@@ -271,7 +271,7 @@ class PodWorkers(WorkerViews):
 
     def _newer(self, pending: Update | None, update: Update) -> Update:
         """Which of two updates the next round gets: the newest, timed from the oldest (WORK-02)."""
-        if pending is None or pending.start_time is None:
+        if pending is None or pending.start_time in {None, update.start_time}:
             return update
         return replace(update, start_time=pending.start_time)
 

@@ -70,17 +70,17 @@ def spec(pod: Pod) -> PodSpec:
 
 def uid(pod: Pod) -> str:
     """The pod's UID, "" before it has one."""
-    return metadata(pod).uid or ""
+    return (pod.metadata or _NO_METADATA).uid or ""
 
 
 def name(pod: Pod) -> str:
     """The pod's name."""
-    return metadata(pod).name or ""
+    return (pod.metadata or _NO_METADATA).name or ""
 
 
 def namespace(pod: Pod) -> str:
     """The pod's namespace."""
-    return metadata(pod).namespace or "default"
+    return (pod.metadata or _NO_METADATA).namespace or "default"
 
 
 def key(pod: Pod) -> str:
@@ -95,13 +95,13 @@ def full_name(pod: Pod) -> str:
 
 def annotations(pod: Pod) -> Mapping[str, str]:
     """The pod's annotations."""
-    found = metadata(pod).annotations  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    found = (pod.metadata or _NO_METADATA).annotations  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return cast("dict[str, str] | None", found) or {}
 
 
 def labels(pod: Pod) -> Mapping[str, str]:
     """The pod's labels."""
-    found = metadata(pod).labels  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    found = (pod.metadata or _NO_METADATA).labels  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return cast("dict[str, str] | None", found) or {}
 
 
@@ -122,17 +122,17 @@ def is_mirror(pod: Pod) -> bool:
 
 def containers(pod: Pod) -> list[Container]:
     """The app containers."""
-    return spec(pod).containers
+    return (pod.spec or _NO_SPEC).containers
 
 
 def init_containers(pod: Pod) -> list[Container]:
     """The init containers, sidecars included."""
-    return spec(pod).initContainers or []
+    return (pod.spec or _NO_SPEC).initContainers or []
 
 
 def ephemeral_containers(pod: Pod) -> list[EphemeralContainer]:
     """The ephemeral containers."""
-    return spec(pod).ephemeralContainers or []
+    return (pod.spec or _NO_SPEC).ephemeralContainers or []
 
 
 def all_containers(pod: Pod) -> tuple[AnyContainer, ...]:
@@ -176,7 +176,7 @@ def grace_seconds(pod: Pod) -> int:
 
 def deletion_asked(pod: Pod) -> bool:
     """Whether the pod's deletion was asked for at the API server."""
-    return metadata(pod).deletionTimestamp is not None
+    return (pod.metadata or _NO_METADATA).deletionTimestamp is not None
 
 
 def deletion_grace_seconds(pod: Pod) -> int | None:
@@ -196,9 +196,9 @@ def is_terminal_phase(phase_name: str | None) -> bool:
 
 def restart_policy(pod: Pod) -> str:
     """The restart policy: Always (the default), OnFailure or Never."""
-    return spec(pod).restartPolicy or ALWAYS
+    return (pod.spec or _NO_SPEC).restartPolicy or ALWAYS
 
 
 def host_network(pod: Pod) -> bool:
     """Whether the pod is on the host's network."""
-    return bool(spec(pod).hostNetwork)
+    return bool((pod.spec or _NO_SPEC).hostNetwork)

@@ -23,29 +23,25 @@ _MERGE_KEYS = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
 
 def status_patch(uid: str, old: PodStatus, new: PodStatus) -> dict[str, object] | None:
     """The patch from `old` to `new`, None if nothing differs; the UID in it is a precondition (STATUS-01)."""
-    changes = dict(_changes(_fields(old), _fields(new)))
+    changes = dict(_changes(old, new))
     if not changes:
         return None
     return {"metadata": {"uid": uid}, "status": dict(sorted(changes.items()))}
 
 
-def _fields(status: PodStatus) -> dict[str, object]:
-    return cast("dict[str, object]", msgspec.to_builtins(status))
-
-
-def _changes(old: dict[str, object], new: dict[str, object]) -> Iterator[tuple[str, object]]:
-    yield from ((name, None) for name in old if name not in new)
-    for name, value in new.items():
-        if old.get(name) == value:
+def _changes(old: PodStatus, new: PodStatus) -> Iterator[tuple[str, object]]:
+    for name in new.__struct_fields__:
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after:
             continue
-        if name in _MERGE_KEYS:
-            yield from _list_changes(name, _elements(old.get(name)), _elements(value))
+        if after is not None and name in _MERGE_KEYS:
+            yield from _list_changes(name, _elements(before), _elements(after))
         else:
-            yield name, value
+            yield name, msgspec.to_builtins(after)
 
 
 def _elements(value: object) -> list[dict[str, object]]:
-    return cast("list[dict[str, object]] | None", value) or []
+    return cast("list[dict[str, object]] | None", msgspec.to_builtins(value)) or []
 
 
 def _list_changes(
@@ -79,6 +75,8 @@ def _element_change(
     if old is None:
         # The API's conditions always have this field, if only as null.
         return {"lastProbeTime": None, **new} if name == "conditions" else new
+    if old == new:
+        return None
     changes: dict[str, object] = {field: None for field in old if field not in new}
     changes |= {field: value for field, value in new.items() if old.get(field) != value}
     return {**changes, _MERGE_KEYS[name]: new[_MERGE_KEYS[name]]} if changes else None

@@ -112,7 +112,7 @@ def _cut(state: ContainerState | None, limit: int) -> ContainerState | None:
 
 def is_same(one: PodStatus, other: PodStatus) -> bool:
     """Whether two statuses agree in all that the kubelet sets: conditions of others do not count."""
-    return _owned_part(one) == _owned_part(other)
+    return one == other or _owned_part(one) == _owned_part(other)
 
 
 def _owned_part(status: PodStatus) -> PodStatus:

@@ -165,7 +165,7 @@ class PodSyncer:
 
     def with_ips(self, records: PodRecords, status: PodStatus) -> PodRecords:
         """The records with the status's IPs: containers get these, unless the sandbox is new (SYNC-12)."""
-        return replace(records, ips=tuple(one.ip for one in status.podIPs or () if one.ip))
+        return _with(records, tuple(one.ip for one in status.podIPs or () if one.ip))
 
     def remember_reasons(self, pod: Pod, result: SyncResult) -> None:
         """Keep why containers could not be started, for the next status (SYNC-15)."""
@@ -217,7 +217,7 @@ class PodSyncer:
     async def look_again(self, pod: Pod, before: PodRecords) -> PodRecords:
         """Read the records anew from the runtime, past the cache; the IPs stay what they were."""
         uid, name, namespace = pods.uid(pod), pods.name(pod), pods.namespace(pod)
-        return replace(await self._tools.runtime.pod_records(uid, name, namespace), ips=before.ips)
+        return _with(await self._tools.runtime.pod_records(uid, name, namespace), before.ips)
 
     def require_stopped(self, records: PodRecords) -> None:
         """Fail if the runtime shows a running container although it stopped all of them (WORK-11)."""
@@ -242,3 +242,7 @@ class PodSyncer:
         if pods.spec(pod).volumes:
             await waits.wait(self._tools.volumes.unmount(pod))
         self._tools.statuses.terminate_pod(pod)
+
+
+def _with(records: PodRecords, ips: tuple[str, ...]) -> PodRecords:
+    return records if records.ips == ips else replace(records, ips=ips)

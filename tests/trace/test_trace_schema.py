@@ -50,6 +50,8 @@ RIGHT: list[Json] = [
     reply(1, "c1", error={"code": "UNKNOWN"}, effect=False),
     record(1, "later", anything={}),
     record(1, "pod", op="remove", name="x"),
+    record(1, "disk", op="made", path="/etc/kubernetes/manifests"),
+    record(1, "http", op="serves", status=200),
     record(1, "expect", contract="TERM-01", met=False, by=None),
     end(1, 0),
 ]
@@ -75,6 +77,8 @@ WRONG: dict[str, Any] = {
     "pod with another op": record(1, "pod", op="wish", pod={}),
     "status without uid": record(1, "status", status={}),
     "event without reason": record(1, "event"),
+    "disk without words": record(1, "disk", op=1),
+    "status of a URL is text": record(1, "http", op="serves", status="200"),
     "kubelet with another op": record(1, "kubelet", op="slept"),
     "exit code is text": record(1, "runtime", op="exited", exit_code="1"),
 }

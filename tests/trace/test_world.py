@@ -186,3 +186,21 @@ def test_too_many_pods_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(BodyError, match="more than 3 pods"):
         s.world()
+
+
+def test_manifest_replaces_no_pod_of_the_api() -> None:
+    """A pod from a manifest stands beside the API pod of its full name, whichever goes first."""
+    s = Story()
+    bound = s.pod("web-node-1")
+    s.run_sandbox(bound)
+    static = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": []}}
+    s.record("pod", op="set", source="file", pod=static)
+    beside = s.world().pods[bound.uid]
+
+    assert (beside.wanted, beside.termination, beside.source) == (True, None, "api")
+
+    own = s.pod("own-node-1")
+    s.run_sandbox(own)
+    s.record("pod", op="remove", source="file", namespace="default", name="own")
+
+    assert s.world().pods[own.uid].wanted

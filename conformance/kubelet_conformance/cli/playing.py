@@ -25,6 +25,8 @@ _ARGUMENTS = (
     *("-p", "no:terminal", "-p", "no:cacheprovider", "--capture=no"),
     # The user's own pytest is left alone: its configuration, conftest files and plugins.
     *("-c", os.devnull, "--rootdir=.", "--noconftest", "--disable-plugin-autoload"),
+    # Scenarios have no threads, and looking for what ends unnoticed takes a second.
+    *("-p", "no:unraisableexception", "-p", "no:threadexception"),
 )
 _THE_USERS_OWN = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 _EXITS = {

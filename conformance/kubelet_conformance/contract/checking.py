@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.catalogue import rows
+from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.judge import Judge
-from kubelet_conformance.contract.verdicts import Outcome, Verdict, merged
+from kubelet_conformance.contract.verdicts import Outcome, Verdict, graver, merged
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.trace.errors import BodyError, TraceError
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Call, Expect, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Iterable
 
     from kubelet_conformance.contract.baseline import Baseline, Deviation
     from kubelet_conformance.contract.frame import Contract
@@ -38,7 +37,6 @@ REPORTED = (
 )
 """The verdicts in the order in which reports tell them."""
 _WAITS_MAX = 1000
-_COLLECT_AFTER_OBJECTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +82,7 @@ class Judged:
     waits: tuple[Wait, ...]
 
 
+@seldom_collected()
 def judge_file(
     path: str,
     contracts: Iterable[Contract],
@@ -96,7 +95,7 @@ def judge_file(
     `progress` is told now and then how many records have been judged. Raises TraceError, with the line, for
     anything that is not a valid trace.
     """
-    with Reader(path) as reader, _seldom_collected():
+    with Reader(path) as reader:
         header = reader.header
         told = _told_version(reader)
         judge = Judge(path, header, contracts, kubernetes or told)
@@ -116,19 +115,6 @@ def judge_file(
                 progress(count)
     trace = Trace(path, kubernetes or told, header.kubernetes, header.runtime, header.scenario, count)
     return Judged(trace, judge.outcomes(), tuple(waits))
-
-
-@contextmanager
-def _seldom_collected() -> Generator[None]:
-    """Let Python look for cycles seldom: judging makes many objects a record, and hardly any cycles."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def _told_version(reader: Reader) -> Version | None:
@@ -163,9 +149,8 @@ class Result:
 
     def add(self, outcome: Outcome, version: str) -> None:
         """Take the outcome on one more trace."""
-        order = list(Verdict)
         earlier = self.versions.get(version, outcome.verdict)
-        self.versions[version] = min(earlier, outcome.verdict, key=order.index)
+        self.versions[version] = graver(earlier, outcome.verdict)
         if outcome.verdict is Verdict.NOT_APPLICABLE and outcome.reason not in self.reasons:
             self.reasons.append(outcome.reason)
         self.outcome = merged(self.outcome, outcome)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
 from kubelet_conformance.contract.needs import missing
 from kubelet_conformance.contract.owed import Ledger, Obligation
-from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
+from kubelet_conformance.contract.verdicts import UNTESTED, Evidence, Outcome, Verdict
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import TEACHING, learn
 from kubelet_conformance.trace.looking import keys_of, look
@@ -92,7 +92,7 @@ class _Tally:
         self.listeners: list[_Listener] = []
         self._judge = judge
         self._scenario = judge.world.header.scenario
-        self._outcome = Outcome(Verdict.NOT_EXERCISED)
+        self._outcome = UNTESTED
         self._failed = ""
 
     def owe(self, obligation: Obligation, moment: Moment) -> None:
@@ -100,7 +100,7 @@ class _Tally:
         self._judge.ledger.owe(obligation, of_pod or moment.node)
 
     def broken(self, clause: Clause, seqs: tuple[int, ...], text: str) -> None:
-        outcome = self._outcome
+        outcome = self._own_outcome()
         outcome.breaks += 1
         place = clause.name, self._scenario
         if len(outcome.evidence) < EVIDENCE_MAX or place not in outcome.broken_clauses:
@@ -109,13 +109,22 @@ class _Tally:
             outcome.evidence.append(Evidence(self._judge.trace, self._scenario, clause.name, seq, said))
         outcome.broken_clauses.add(place)
 
+    def _own_outcome(self) -> Outcome:
+        """The outcome, no longer the one that most contracts share."""
+        if self._outcome is UNTESTED:
+            self._outcome = Outcome(Verdict.NOT_EXERCISED)
+        return self._outcome
+
     def crashed(self, seq: int) -> None:
         if not self._failed:
             self._failed = f"the judge failed at seq {seq}: {traceback.format_exc(limit=-3).strip()}"
 
     def verdict(self) -> Outcome:
-        outcome = self._outcome
-        outcome.activations = outcome.breaks + sum(one.kept for one in self.listeners)
+        kept = sum(one.kept for one in self.listeners)
+        if not kept and not self._failed and self._outcome is UNTESTED:
+            return UNTESTED
+        outcome = self._own_outcome()
+        outcome.activations = outcome.breaks + kept
         outcome.kept_clauses = {(one.clause.name, self._scenario) for one in self.listeners if one.kept}
         if self._failed:
             outcome.verdict, outcome.reason = Verdict.ERROR, self._failed

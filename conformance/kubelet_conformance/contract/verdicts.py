@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ("MERGED_EVIDENCE_MAX", "Evidence", "Outcome", "Verdict", "merged")
+__all__ = ("MERGED_EVIDENCE_MAX", "UNTESTED", "Evidence", "Outcome", "Verdict", "graver", "merged")
 
 MERGED_EVIDENCE_MAX = 100
 """How many breaks of one contract are kept as evidence over all traces; all are counted."""
@@ -66,15 +66,26 @@ class Outcome:
     """(clause, scenario) that were broken, those beyond the evidence included."""
 
 
+UNTESTED = Outcome(Verdict.NOT_EXERCISED)
+"""The outcome of every contract that a trace puts to no test; nobody may change it."""
+
+
+def graver(first: Verdict, second: Verdict) -> Verdict:
+    """The graver of two verdicts, by their order."""
+    return first if first is second or _ORDER.index(first) < _ORDER.index(second) else second
+
+
 def merged(first: Outcome, second: Outcome) -> Outcome:
     """One outcome for two traces: the graver verdict, the sums."""
-    graver = min(first, second, key=lambda outcome: _ORDER.index(outcome.verdict))
+    verdict = graver(first.verdict, second.verdict)
+    if verdict is first.verdict and not (second.activations or second.evidence):
+        return first
     return Outcome(
-        graver.verdict,
+        verdict,
         first.activations + second.activations,
         first.breaks + second.breaks,
         _joined(first.evidence, second.evidence),
-        graver.reason,
+        first.reason if verdict is first.verdict else second.reason,
         first.kept_clauses | second.kept_clauses,
         first.broken_clauses | second.broken_clauses,
     )

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.frame import answered
 from kubelet_conformance.contract.words import Pattern, call, event, pod_set, status
 from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
+from kubelet_conformance.contracts.timing import FILE_POLL
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
 from kubelet_conformance.trace.looking import full_name
 from kubelet_conformance.trace.records import Event, PodChange
@@ -19,7 +20,17 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-__all__ = ("MIRROR", "REJECTIONS", "Fresh", "fresh_pod", "host_ports", "is_mirror", "starts")
+__all__ = (
+    "MIRROR",
+    "REJECTIONS",
+    "Fresh",
+    "can_start",
+    "can_start_once_heard_of",
+    "fresh_pod",
+    "host_ports",
+    "is_mirror",
+    "starts",
+)
 
 MIRROR = "kubernetes.io/config.mirror"
 """The annotation by which a mirror pod names the hash of its static pod."""
@@ -114,7 +125,17 @@ def host_ports(m: Moment) -> frozenset[tuple[str, int]]:
 
 
 def can_start(m: Moment, pod: Fresh) -> bool:
-    """The kubelet works, and nothing in the manifest may keep the pod waiting or get it refused."""
+    """The kubelet works and hears of the pod at once, and nothing in the manifest may keep it waiting or get
+    it refused.
+    """
+    made_t = outside(m).made_t
+    # Nobody may watch a folder that has just been made: it is listed from time to time.
+    watched = made_t is None or m.t - made_t > FILE_POLL
+    return (watched or pod.source != "file") and can_start_once_heard_of(m, pod)
+
+
+def can_start_once_heard_of(m: Moment, pod: Fresh) -> bool:
+    """As `can_start`, but the kubelet may hear of the pod later."""
     node, known, manifest = m.node, outside(m), m.manifest
     if manifest is None or not node.kubelet_up or node.relisted_t is None or node.listing_failed:
         return False

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import done, failed, kubelet
+from kubelet_conformance.contract.words import Pattern, done, failed, kubelet
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import StatusReply
-from kubelet_conformance.trace.records import Fault
+from kubelet_conformance.trace.records import Disk, Fault
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
 
-__all__ = ("API_BACK", "OUTSIDE", "STATUS_STALE", "Outside", "outside")
+__all__ = ("API_BACK", "DISK", "OUTSIDE", "STATUS_STALE", "Outside", "outside")
 
-OUTSIDE: Pattern = FAULT.either(done("Status"), failed("Status"), kubelet("started"))
+DISK = Pattern(frozenset({"disk"}), words="on disk")
+"""A manifest folder or another path changes."""
+OUTSIDE: Pattern = FAULT.either(done("Status"), failed("Status"), kubelet("started"), DISK)
 """What a judge has to see, besides what it judges: pass it to `outside`."""
 STATUS_STALE = 30.0
 """A runtime that gave no good Status for this long counts as down (runtime.go)."""
@@ -47,6 +48,10 @@ class Outside:
         self.bad_seq = 0
         self.network_bad_t: float | None = None
         """Since when it says that its network is not ready."""
+        self.missing = ""
+        """The path of the manifests, as long as it is missing."""
+        self.made_t: float | None = None
+        """When it was made, having been missing."""
 
     def down_since(self, t: float) -> float | None:
         """Since when a kubelet that goes by Status does not work; None while it does."""
@@ -70,11 +75,20 @@ def outside(m: Moment) -> Outside:
             known.api_away_t = m.t
         elif "node's object" in m.record.what:
             known.node_gone = m.record.what == _NODE_GONE
+    elif isinstance(m.record, Disk):
+        _seen_on_disk(known, m.record)
     elif m.keys[0] == "kubelet:started":
         known.good_t = known.bad_t = known.network_bad_t = None
     elif m.keys[0] == "done:Status":
         _told(known, m)
     return known
+
+
+def _seen_on_disk(known: Outside, record: Disk) -> None:
+    if record.op == "missing":
+        known.missing, known.made_t = record.path, None
+    elif record.op == "made" and record.path == known.missing:
+        known.missing, known.made_t = "", record.t
 
 
 def _told(known: Outside, m: Moment) -> None:

@@ -70,10 +70,15 @@ def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
     yield f"Source: {result.contract.row.source}"
     for each in breaks:
         yield ""
-        yield f"In scenario `{safe(each.scenario or each.trace)}`:"
+        yield f"In scenario {_inline(each.scenario or each.trace)}:"
         yield from _code([*Break(each, lines).slice(), each.text])
     yield ""
-    yield f"Again: `{run.again(result.contract.id, [each.trace for each in breaks])}`"
+    yield f"Again: {_inline(run.again(result.contract.id, [each.trace for each in breaks]))}"
+
+
+def _inline(text: str) -> str:
+    """The text as code within a line; what it holds cannot end it."""
+    return "`" + safe(text, 2000).replace("`", "'") + "`"
 
 
 def _code(lines: list[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ __all__ = ("every_scenario",)
 
 @cache
 def every_scenario() -> dict[str, Callable[..., Awaitable[None]]]:
-    """All scenarios by name (`sandbox.killed_sandbox_is_replaced`), module by module in the order of files."""
+    """All scenarios by name (`sandbox.killed_sandbox_is_replaced`), in the order of modules."""
     found: dict[str, Callable[..., Awaitable[None]]] = {}
     for module in pkgutil.iter_modules(__path__):
         area = module.name.removeprefix("test_")

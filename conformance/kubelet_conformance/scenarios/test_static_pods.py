@@ -182,3 +182,12 @@ async def test_static_pod_may_not_claim_devices(node: Node) -> None:
     node.want_static(pod(name="debugged", ephemeralContainers=[container("debugger")]))
     await node.until(lambda: len(node.events("FailedValidation")) > 1, "FailedValidation x2", within=30)
     await node.wait(5)
+
+
+@witness("STATIC-08", static_pod_path="/etc/kubernetes/later")
+async def test_folder_that_appears_later_is_read(node: Node) -> None:
+    """A manifest folder that is made while the kubelet runs is found, and its pods are run."""
+    await node.run(name="bound")
+    node.manifests.make_folder()
+    web = node.want_static(pod())
+    await web.until_phase("Running", within=40)

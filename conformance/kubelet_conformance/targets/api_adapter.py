@@ -67,6 +67,7 @@ class KubeletApi:
     def __init__(self, core: ApiCore, recorder: Recorder) -> None:
         self.connection = Connection(core, _KUBELET)
         self._recorder = recorder
+        self._pods = _Pods()
         self.connection.on_answer.append(self._answered)
 
     def _answered(self, answer: Answer) -> None:
@@ -92,7 +93,7 @@ class KubeletApi:
         """The pods bound to the node, and the resourceVersion to watch from."""
         fields = {"spec.nodeName": node_name}
         found, version = _asked(lambda: self.connection.list_objects("pods", fields=fields))
-        return [_pod(each) for each in found], version
+        return [self._pods.of(each) for each in found], version
 
     async def watch_pods(self, node_name: str, resource_version: str) -> AsyncIterator[WatchEvent]:
         """Each change after `resource_version`."""
@@ -100,7 +101,9 @@ class KubeletApi:
         watch = _asked(lambda: self.connection.watch("pods", resource_version, fields=fields))
         try:
             async for event in watch:
-                yield WatchEvent(event.type, _pod(event.object))
+                yield WatchEvent(event.type, self._pods.of(event.object))
+                if event.type == "DELETED":
+                    self._pods.forget(event.object)
         except ApiStatusError as error:
             raise _refused(error) from None
         finally:
@@ -108,15 +111,15 @@ class KubeletApi:
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """The stored pod."""
-        return _pod(_asked(lambda: self.connection.get("pods", name, namespace)))
+        return self._pods.of(_asked(lambda: self.connection.get("pods", name, namespace)))
 
     async def create_pod(self, pod: Pod) -> Pod:
         """Create a mirror pod."""
-        return _pod(_asked(lambda: self.connection.create("pods", _plain(pod))))
+        return self._pods.of(_asked(lambda: self.connection.create("pods", _plain(pod))))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, object]) -> Pod:
         """Merge into a pod's status."""
-        return _pod(_asked(lambda: self.connection.patch("pods", name, patch, namespace, "status")))
+        return self._pods.of(_asked(lambda: self.connection.patch("pods", name, patch, namespace, "status")))
 
     async def delete_pod(self, namespace: str, name: str, *, grace_seconds: int, uid: str | None) -> None:
         """Delete a pod."""
@@ -146,8 +149,23 @@ def _refused(error: ApiStatusError) -> ApiError:
     return ApiError(error.code, error.reason, str(error))
 
 
-def _pod(stored: FrozenDict) -> Pod:
-    return _model(Pod, stored)
+class _Pods:
+    """Stored pods as lightkube's: each version of one is converted once, whoever asks for it."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, tuple[FrozenDict, Pod]] = {}
+
+    def of(self, stored: FrozenDict) -> Pod:
+        """The pod; nobody may change it."""
+        uid = stored["metadata"]["uid"]
+        latest = self._latest.get(uid)
+        if latest is None or latest[0] is not stored:
+            latest = self._latest[uid] = stored, _model(Pod, stored)
+        return latest[1]
+
+    def forget(self, stored: FrozenDict) -> None:
+        """The pod is gone."""
+        self._latest.pop(stored["metadata"]["uid"], None)
 
 
 def _plain(pod: Pod) -> Json:

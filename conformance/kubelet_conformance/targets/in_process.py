@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from kubelet_bugs import find_bug
+from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
 from kubelet_conformance.targets.host_files import HostFiles
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
@@ -60,6 +61,7 @@ class InProcessStage:
             raise UnknownTargetError(f"no runtime is named {choice.runtime!r}: choose fake")
         self._choice = choice
 
+    @seldom_collected()
     def play(
         self, story: Callable[[Target], Awaitable[None]], name: str, settings: Mapping[str, object]
     ) -> bytes:
@@ -121,6 +123,7 @@ class _Life:
         self.api.put("Node", _node())
         tap = Tap(runtime, self.recorder)
         self.kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder)
+        self.manifests.look()
         await self.kubelet.start()
         try:
             await story(cast("Target", self))

@@ -34,21 +34,34 @@ class WrittenManifests:
         self._url = url
         self._recorder = recorder
         self._path = path
+        self._folder = FOLDER if path.startswith(f"{FOLDER}/") else path
         self._wanted: dict[str, dict[str, Json]] = {}
         disk.make_folder(FOLDER)
 
+    def look(self) -> None:
+        """Put on the record whether the folder that the kubelet is to read is missing (STATIC-08)."""
+        if not self._disk.is_folder(self._folder):
+            self._recorder.record("disk", op="missing", path=self._folder)
+
+    def make_folder(self) -> None:
+        """Make the folder that the kubelet reads, where it is missing."""
+        if not self._disk.is_folder(self._folder):
+            self._disk.make_folder(self._folder)
+            self._recorder.record("disk", op="made", path=self._folder)
+
     def write(self, file: str, text: str) -> None:
         """Write a file into the folder."""
-        self._disk.write(f"{FOLDER}/{file}", text.encode())
-        self._recorder.record("disk", op="written", path=f"{FOLDER}/{file}")
+        path = f"{self._folder}/{file}"
+        self._disk.write(path, text.encode())
+        self._recorder.record("disk", op="written", path=path)
         pods = [] if file.startswith(".") else _pods(text)
-        if pods or self._path != f"{FOLDER}/{file}":
+        if pods or self._path != path:
             self._tell(f"file {file}", "file", pods)
 
     def remove(self, file: str) -> None:
         """Remove a file from the folder."""
-        self._disk.remove(f"{FOLDER}/{file}")
-        self._recorder.record("disk", op="removed", path=f"{FOLDER}/{file}")
+        self._disk.remove(f"{self._folder}/{file}")
+        self._recorder.record("disk", op="removed", path=f"{self._folder}/{file}")
         self._tell(f"file {file}", "file", [])
 
     def serve(self, status: int, body: str) -> None:

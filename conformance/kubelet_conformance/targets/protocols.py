@@ -204,6 +204,10 @@ class ApiControl(Protocol):
 class Manifests(Protocol):
     """The manifest folder and URL that the kubelet reads."""
 
+    def make_folder(self) -> None:
+        """Make the folder, where it is missing."""
+        ...
+
     def write(self, file: str, text: str) -> None:
         """Write a file into the folder."""
         ...

@@ -36,14 +36,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kubelet_conformance.trace.records import Record
-    from kubelet_conformance.trace.views import Container
+    from kubelet_conformance.trace.views import Container, Pod
     from kubelet_conformance.trace.world import World
 
-__all__ = ("EXIT_AFTER_STOP_SECONDS", "full_name", "keys_of", "look")
+__all__ = ("EXIT_AFTER_STOP_SECONDS", "STATIC_SOURCES", "full_name", "keys_of", "look")
 
 EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""
 
+STATIC_SOURCES = frozenset({"file", "http"})
+"""Where static pods come from."""
 _REQUESTS: dict[str, type[ContainerRequest | StopContainerRequest | ExecSyncRequest]] = {
     "StopContainer": StopContainerRequest,
     "ExecSync": ExecSyncRequest,
@@ -243,9 +245,8 @@ def _look_at_pod(moment: Moment, record: PodChange) -> None:
     world = moment.world
     if record.op == "remove":
         name = full_name(world, record.source, record.name)
-        named = world.names.get((record.namespace or "default", name))
         # What goes at the API server is no static pod, whose mirror it may be.
-        named = None if named is not None and named.static and record.source == "api" else named
+        named = _of_such_a_source(world, record.source, record.namespace or "default", name)
         moment.pod = world.pods.get(record.uid) or named
         return
     manifest = moment.manifest = Body(record.pod).view(Manifest)
@@ -254,17 +255,26 @@ def _look_at_pod(moment: Moment, record: PodChange) -> None:
     if meta.uid:
         moment.pod = world.pods.get(meta.uid)
         return
-    pod = world.names.get((namespace, name))
+    pod = _of_such_a_source(world, record.source, namespace, name)
     if pod is None or not pod.wanted or not pod.uid or pod.manifest == manifest:
         moment.pod = pod if pod is not None and pod.wanted else None
     else:
         moment.replaced = pod
 
 
+def _of_such_a_source(world: World, source: str, namespace: str, name: str) -> Pod | None:
+    """The pod of that name, but no API pod for a manifest, which may stand beside it, nor the reverse."""
+    static, named = source in STATIC_SOURCES, world.names.get((namespace, name))
+    if named is None or named.static is static:
+        return named
+    alike = (pod for pod in world.pods.values() if (pod.namespace, pod.name) == (namespace, name))
+    return next((pod for pod in alike if pod.static is static and pod.wanted), None)
+
+
 def full_name(world: World, source: str, name: str) -> str:
     """A static pod is called <manifest name>-<node> everywhere but in its manifest (config/common.go)."""
     node = world.header.node
-    return f"{name}-{node.lower()}" if node and source in {"file", "http"} else name
+    return f"{name}-{node.lower()}" if node and source in STATIC_SOURCES else name
 
 
 def _look_at_status(moment: Moment, record: Status) -> None:

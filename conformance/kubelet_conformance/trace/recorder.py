@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 __all__ = ("Failed", "Item", "RecordedCall", "RecordedReply", "Recorder", "Seen")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCall:
+class RecordedCall(msgspec.Struct, frozen=True):
     """A call began."""
 
     t: float
@@ -43,8 +42,7 @@ class Failed:
     effect: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedReply:
+class RecordedReply(msgspec.Struct, frozen=True):
     """A call ended, well or not."""
 
     t: float
@@ -59,8 +57,7 @@ class RecordedReply:
         return self.outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """A record of any other kind."""
 
     t: float
@@ -114,15 +111,22 @@ class _Encoded:
 
     def __init__(self) -> None:
         self._latest: dict[tuple[str, bytes], tuple[Message, msgspec.Raw]] = {}
+        self._bytes: dict[int, bytes] = {}
+        """Each request by its id, which stays its own as long as the record is kept."""
 
     def request(self, call: RecordedCall) -> msgspec.Raw:
         """The JSON of a request."""
-        key = call.rpc, call.request.SerializeToString(deterministic=True)
-        return self._of(("request " + key[0], key[1]), call.request)
+        return self._of(("request " + call.rpc, self._bytes_of(call.request)), call.request)
 
     def response(self, call: RecordedCall, response: Message) -> msgspec.Raw:
         """The JSON of a response."""
-        return self._of((call.rpc, call.request.SerializeToString(deterministic=True)), response)
+        return self._of((call.rpc, self._bytes_of(call.request)), response)
+
+    def _bytes_of(self, request: Message) -> bytes:
+        found = self._bytes.get(id(request))
+        if found is None:
+            found = self._bytes[id(request)] = request.SerializeToString(deterministic=True)
+        return found
 
     def _of(self, key: tuple[str, bytes], message: Message) -> msgspec.Raw:
         latest = self._latest.get(key)

@@ -22,10 +22,12 @@ __all__ = (
     "Body",
     "Call",
     "Deleted",
+    "Disk",
     "End",
     "Event",
     "Expect",
     "Fault",
+    "Http",
     "Kubelet",
     "Message",
     "PodChange",
@@ -259,13 +261,19 @@ class Probe(_Line, frozen=True, tag="probe"):
 
 
 class Disk(_Line, frozen=True, tag="disk"):
-    """A manifest folder, a volume or a log path that appeared, changed or went."""
+    """A manifest folder, a volume or a log path that appeared, changed or went, as `op` says."""
+
+    op: str = ""
+    path: str = ""
 
     kind: ClassVar[str] = "disk"
 
 
 class Http(_Line, frozen=True, tag="http"):
-    """A manifest URL as the kubelet read it."""
+    """A manifest URL as the kubelet read it; `status` is the HTTP status, 0 for a refused connection."""
+
+    op: str = ""
+    status: int | None = None
 
     kind: ClassVar[str] = "http"
 

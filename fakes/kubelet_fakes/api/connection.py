@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from kubelet_fakes.api.errors import ApiStatusError, unavailable
 from kubelet_fakes.api.requests import Client, Request
@@ -21,8 +24,7 @@ __all__ = ("Answer", "Connection", "Fault")
 _OK, _CREATED = 200, 201
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A request and how it ended: `code` is HTTP's, 0 for no answer; `object` is None after a failure."""
 
     request: Request

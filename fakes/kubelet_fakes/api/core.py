@@ -173,7 +173,7 @@ class ApiCore(Client):
         old = self._found(kind, request)
         wanted = merged(old, dict(request.body))
         if wanted is not old:
-            check_shape(kind, wanted)
+            check_shape(kind, _changed_part(old, wanted))
         return self._change(kind, request, old, wanted)
 
     def _change(self, kind: Resource, request: Request, old: FrozenDict, wanted: FrozenDict) -> FrozenDict:
@@ -288,6 +288,13 @@ def _key(kind: Resource, namespace: str, name: str) -> _Key:
 
 def _by_key(entry: tuple[_Key, FrozenDict]) -> _Key:
     return entry[0]
+
+
+def _changed_part(old: FrozenDict, wanted: FrozenDict) -> FrozenDict:
+    """What is wanted otherwise than it is, with the metadata that says of what."""
+    return FrozenDict(
+        {key: value for key, value in wanted.items() if key == "metadata" or value is not old.get(key)}
+    )
 
 
 def _kept_by_server(kind: Resource, old: FrozenDict, wanted: FrozenDict) -> FrozenDict:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kubelet_fakes.api.errors import bad_request
-from kubelet_fakes.api.objects import FrozenDict, FrozenList, frozen, is_array, is_object
+from kubelet_fakes.api.objects import EMPTY, PLAIN, FrozenDict, FrozenList, frozen, is_array, is_object
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ("merged",)
 
@@ -58,11 +58,14 @@ def merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
             return FrozenDict()
         case _:
             pass
-    base: FrozenDict = old if isinstance(old, FrozenDict) else FrozenDict()
+    base: FrozenDict = old if isinstance(old, FrozenDict) else EMPTY
     changed = _changed(base, patch)
     if not changed and old is base:
         return old
-    return FrozenDict({key: value for key, value in (base | changed).items() if value is not None})
+    result = base | changed
+    if None in result.values():
+        result = {key: value for key, value in result.items() if value is not None}
+    return FrozenDict(result)
 
 
 def _changed(base: FrozenDict, patch: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +73,9 @@ def _changed(base: FrozenDict, patch: dict[str, Any]) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     for key in _fields(patch):
         old, new = base.get(key), patch.get(key)
-        if new is not None or key not in patch:
+        if type(new) in PLAIN:
+            new = old if new == old else new
+        elif new is not None or key not in patch:
             new = _merged_field(key, old, patch)
         if new is not old:
             changed[key] = new
@@ -80,25 +85,28 @@ def _changed(base: FrozenDict, patch: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def _fields(patch: Mapping[str, Any]) -> list[str]:
+def _fields(patch: Mapping[str, Any]) -> Iterable[str]:
     """The fields that the patch or one of its directives speaks of, each once."""
+    if not any([key.startswith("$") for key in patch]):  # noqa: C419 - a list is twice as fast
+        return patch
     fields: dict[str, None] = {}
     for key in patch:
-        directive, slash, field = key.partition("/")
         if not key.startswith("$"):
             fields[key] = None
-        elif slash and f"{directive}/" in {_ORDER, _DELETE_FROM}:
+            continue
+        directive, slash, field = key.partition("/")
+        if slash and f"{directive}/" in {_ORDER, _DELETE_FROM}:
             fields[field] = None
         elif key not in {"$patch", "$retainKeys"}:
             raise bad_request(f"unknown directive {key} in a strategic merge patch")
-    return list(fields)
+    return fields
 
 
 def _merged_field(key: str, old: Any, patch: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of any shape
     new = patch.get(key, [])
-    if is_array(new) and key in _KEYS:
+    if key in _KEYS and is_array(new):
         return _merged_items(_KEYS[key], old or FrozenList(), new, patch.get(_ORDER + key))
-    if is_array(new) and key in _SETS:
+    if key in _SETS and is_array(new):
         return _merged_set(old or FrozenList(), new, patch.get(_DELETE_FROM + key, ()))
     return merged(old, new) if key in patch else old
 

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("EMPTY", "FrozenDict", "FrozenList", "at", "dotted", "frozen", "is_array", "is_object", "replaced")
+__all__ = (
+    "EMPTY",
+    "PLAIN",
+    "FrozenDict",
+    "FrozenList",
+    "at",
+    "frozen",
+    "is_array",
+    "is_object",
+    "replaced",
+)
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
@@ -45,7 +55,9 @@ class FrozenList(list[Any]):
 EMPTY = FrozenDict()
 """What stands in for an object that is not there."""
 
-_FROZEN = frozenset({str, int, float, bool, type(None), FrozenDict, FrozenList})
+PLAIN = frozenset({str, int, float, bool})
+"""The types of JSON that hold no other, null apart."""
+_FROZEN = PLAIN | {type(None), FrozenDict, FrozenList}
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
@@ -63,7 +75,9 @@ def frozen(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
     if type(value) in _FROZEN:
         return value
     if is_object(value):
-        return FrozenDict({key: frozen(each) for key, each in value.items()})
+        return FrozenDict(
+            {key: each if type(each) in _FROZEN else frozen(each) for key, each in value.items()}
+        )
     if is_array(value):
         return FrozenList([frozen(each) for each in value])
     return value
@@ -77,11 +91,6 @@ def at(thing: Mapping[str, Any], *path: str) -> Any:  # noqa: ANN401 - JSON of a
             return None
         value = value.get(key)
     return value
-
-
-def dotted(thing: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON of any shape
-    """As `at`, with a path such as `spec.nodeName`, the form of a field selector."""
-    return at(thing, *path.split("."))
 
 
 def replaced(thing: FrozenDict, path: tuple[str, ...], value: Any) -> FrozenDict:  # noqa: ANN401 - JSON

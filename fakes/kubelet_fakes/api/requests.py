@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from kubelet_fakes.api.objects import EMPTY
 
@@ -19,8 +20,7 @@ __all__ = ("Client", "Request")
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One request: `verb` is create, get, list, update, patch, delete or watch.
 
     An empty namespace means all of them, or that the kind has none.
@@ -31,14 +31,14 @@ class Request:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    body: Mapping[str, Any] = EMPTY
     grace_seconds: int | None = None
     uid: str | None = None
     """The precondition of a deletion; None is none."""
     resource_version: str = ""
     """Where a watch begins; empty or "0" is now, after everything that is there."""
-    fields: Mapping[str, str] = field(default_factory=dict[str, str])
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    fields: Mapping[str, str] = EMPTY
+    labels: Mapping[str, str] = EMPTY
     by: str = ""
 
 

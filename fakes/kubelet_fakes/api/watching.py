@@ -7,8 +7,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_fakes.api.errors import ApiStatusError, expired
-from kubelet_fakes.api.objects import EMPTY, dotted
+from kubelet_fakes.api.objects import EMPTY, at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -20,8 +22,7 @@ __all__ = ("ADDED", "DELETED", "MODIFIED", "Change", "History", "Selector", "Wat
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One change of one object: `before` is None for a new one; a removed one is shown as it was last."""
 
     revision: int
@@ -36,8 +37,7 @@ class Change:
     """The connection that the request came over; empty for the world outside."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
+class WatchEvent(msgspec.Struct, frozen=True):
     """What a watch tells: `type` is ADDED, MODIFIED or DELETED."""
 
     type: str
@@ -50,26 +50,28 @@ class Selector:
 
     resource: str
     namespace: str = ""
-    fields: tuple[tuple[str, str], ...] = ()
-    """Dotted paths and the values they must have; one that is not there counts as empty."""
+    fields: tuple[tuple[tuple[str, ...], str], ...] = ()
+    """Paths and the values they must have; one that is not there counts as empty."""
     labels: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(
         cls, resource: str, namespace: str, fields: Mapping[str, str], labels: Mapping[str, str]
     ) -> Selector:
-        """A selector from what a request carries."""
-        return cls(resource, namespace, tuple(fields.items()), tuple(labels.items()))
+        """A selector from what a request carries: its paths are dotted, as in `spec.nodeName`."""
+        paths = tuple((tuple(path.split(".")), value) for path, value in fields.items())
+        return cls(resource, namespace, paths, tuple(labels.items()))
 
     def takes(self, thing: FrozenDict) -> bool:
         """Whether the object is one of them."""
         metadata = thing["metadata"]
         if self.namespace and metadata.get("namespace") != self.namespace:
             return False
-        if any((dotted(thing, path) or "") != value for path, value in self.fields):
-            return False
+        for path, value in self.fields:
+            if (at(thing, *path) or "") != value:
+                return False
         labels = metadata.get("labels") or EMPTY
-        return all(labels.get(key) == value for key, value in self.labels)
+        return not self.labels or all(labels.get(key) == value for key, value in self.labels)
 
     def event(self, change: Change) -> WatchEvent | None:
         """What a watch tells of the change: an object that no longer fits is deleted, as seen from there."""

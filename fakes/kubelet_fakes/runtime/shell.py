@@ -120,7 +120,8 @@ class Shell:
         if fault is not None and effect is Effect.BEFORE:
             raise fault.error()
         if effect is Effect.PRETEND:
-            return _pretended(request)
+            pretended: Reply = _pretended(request)
+            return pretended
         self._advance()
         reply = handler(request)
         self._arm()

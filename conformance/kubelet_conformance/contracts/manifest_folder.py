@@ -1,0 +1,57 @@
+"""STATIC: a folder of manifests that is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, exited, kubelet, pod_set
+from kubelet_conformance.contracts.fresh import can_start_once_heard_of, fresh_pod, host_ports, starts
+from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.situations import FAULT, about, of
+from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.moment import Moment
+
+
+@contract("STATIC-08", on=kubelet("started"), needs=(CRI, PODS), clause="seen")
+def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
+    """A folder of manifests that is missing counts as one without any: the kubelet does its housekeeping and
+    kills what nobody wants.
+    """
+    known = outside(m)
+    if not known.missing or known.api_away_t is not None or known.node_gone:
+        return
+    for container in m.world.containers.values():
+        pod = container.pod
+        if pod is None or pod.wanted or not container.born or container.state != "running":
+            continue
+        yield answered(
+            by=call("StopContainer").where(about(container)),
+            within=KUBELET_START,
+            unless=FAULT.either(exited().where(about(container)), pod_set().where(of(pod))),
+            whole_node=True,
+            text=f"container {container.name}, which nobody wants, is stopped",
+        )
+
+
+@missing_folder_counts_as_seen.remember(on=OUTSIDE)
+def _folder_is_told(m: Moment) -> None:
+    """Take in whether the folder is there, and what can be reached."""
+    outside(m)
+
+
+@missing_folder_counts_as_seen.clause("picked-up", on=pod_set())
+def folder_that_appears_is_read(m: Moment) -> Findings:
+    """Once the folder appears its manifests are run, within the time in which it is listed."""
+    pod, made_t = fresh_pod(m), outside(m).made_t
+    if pod is None or pod.source != "file" or made_t is None or m.t - made_t > FILE_POLL:
+        return None
+    if not can_start_once_heard_of(m, pod) or host_ports(m):
+        return None
+    return starts(pod, FILE_POLL + REACTION, f"static pod {pod.name} is started")

@@ -1,0 +1,169 @@
+"""The reports of a run: each form is whole and safe, whatever a trace or a scenario says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from lines import HEADER, end, trace
+from story import Story
+
+from kubelet_conformance.contract.baseline import Baseline, Deviation, clause_names
+from kubelet_conformance.contract.checking import Check, judge_file
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.reports.forms import FORMS, in_form
+from kubelet_conformance.reports.played import Played, PlayedRun
+from kubelet_conformance.reports.run import Exit, gravest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+HOSTILE = "\x1b[31m``` \x00 ]]> \u202e & <b>\ud800"
+
+
+class Commands:
+    """Commands that tell what they were asked for."""
+
+    def command(self) -> str:
+        """That of the whole run."""
+        return "play"
+
+    def again(self, contract: str, played: Iterable[Played]) -> str:
+        """That of a part."""
+        return f"play {contract} {' '.join(each.scenario for each in played)}"
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """The trace of a scenario in which a second sandbox is run while the first stands."""
+    s = Story(scenario=f"two{HOSTILE[:-1]}")
+    web = s.pod(HOSTILE[:-1])
+    s.run_sandbox(web)
+    s.wait(1).run_sandbox(web, attempt=1)
+    path = tmp_path / "broken.jsonl"
+    path.write_bytes(s.text())
+    return path
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Path:
+    """The trace of a scenario in which nothing happens."""
+    path = tmp_path / "idle.jsonl"
+    path.write_bytes(trace(end(1), header={**HEADER, "scenario": "idle"}))
+    return path
+
+
+def run_of(
+    *played: Played, contracts: str = "SANDBOX-04 INIT-01", baseline: Baseline | None = None
+) -> PlayedRun:
+    """A run of these, judged by these contracts."""
+    every = every_contract()
+    check = Check([every[each] for each in contracts.split()], baseline)
+    for each in played:
+        check.add(each.judged)
+    return PlayedRun(check, played, kubelet="k", runtime="r", kubernetes="1.32", seed=0, commands=Commands())
+
+
+def judged(path: Path, name: str, contracts: str = "SANDBOX-04 INIT-01", **ended: str) -> Played:
+    """What came of the scenario of this trace, judged by these contracts."""
+    chosen = [every_contract()[each] for each in contracts.split()]
+    return Played(name, judge_file(str(path), chosen), **ended)
+
+
+def suites(run: PlayedRun) -> dict[str, ET.Element]:
+    """The suites of its JUnit report by name."""
+    root = ET.fromstring(in_form("junit", run, to_file=True))  # noqa: S314 - made here
+    return {"": root, **{each.get("name", ""): each for each in root}}
+
+
+def counts(suite: ET.Element) -> tuple[str | None, ...]:
+    """How many tests, failures, errors and skipped ones a suite says it has."""
+    return tuple(suite.get(name) for name in ("tests", "failures", "errors", "skipped"))
+
+
+def test_junit_counts_contracts(broken: Path, idle: Path) -> None:
+    """Each contract is a test case of its area; scenarios that ended badly are errors beside them."""
+    run = run_of(
+        judged(broken, "two"), judged(idle, "idle", vain="waited"), judged(idle, "odd", failed="boom")
+    )
+    found = suites(run)
+
+    assert list(found) == ["", "SANDBOX", "INIT", "scenarios"]
+    assert [counts(each) for each in found.values()] == [
+        ("4", "1", "2", "1"),
+        ("1", "1", "0", "0"),
+        ("1", "0", "0", "1"),
+        ("2", "0", "2", "0"),
+    ]
+    assert [each.get("classname") for each in found[""].iter("testcase")] == [
+        "SANDBOX",
+        "INIT",
+        "scenarios",
+        "scenarios",
+    ]
+    assert found["INIT"].find("testcase/skipped[@message='not exercised']") is not None
+    assert [each.get("message") for each in found["scenarios"].iter("error")] == [
+        "the suite failed",
+        "waited in vain",
+    ]
+
+
+def test_junit_proves_the_break(broken: Path) -> None:
+    """A failure has the rule as its message, and source, slice, sentence and command as its text."""
+    [failure] = suites(run_of(judged(broken, "two")))["SANDBOX"].iter("failure")
+    text = failure.text or ""
+
+    assert failure.get("message") == every_contract()["SANDBOX-04"].rule
+    assert text.startswith("source: kuberuntime/kuberuntime_manager.go")
+    assert "RunPodSandbox" in text
+    assert text.endswith("again: play SANDBOX-04 two")
+
+
+def test_junit_tells_what_is_known(broken: Path) -> None:
+    """A known deviation is skipped, with the reason that the baseline gives."""
+    clauses = clause_names(every_contract()["SANDBOX-04"])
+    known = Baseline("known.toml", [Deviation("SANDBOX-04", "soon", each) for each in clauses])
+    run = run_of(judged(broken, "two"), baseline=known)
+    found = suites(run)
+
+    assert found["SANDBOX"].find("testcase/skipped[@message='known deviation: soon']") is not None
+    assert counts(found["baseline"]) == ("0", "0", "0", "0")
+    assert run.conclusion() is Exit.OK
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hostile_text_stays_text(form: str, broken: Path, idle: Path) -> None:
+    """Whatever a trace or an exception says neither breaks a form nor reaches a terminal."""
+    ended = (judged(idle, "odd", failed=HOSTILE), judged(idle, "in vain", vain=HOSTILE))
+    text = in_form(form, run_of(judged(broken, "two"), *ended), to_file=True)
+    fences = [line for line in text.splitlines() if line.startswith("```")]
+
+    assert text.isprintable() or set(filter(lambda char: not char.isprintable(), text)) == {"\n"}
+    assert fences == (["```text", "```"] * 3 if form == "markdown" else [])
+
+
+def test_scenario_explained_by_a_break_is_not_told_apart(broken: Path) -> None:
+    """A wait in vain in a trace that breaks a contract is explained by it."""
+    run = run_of(judged(broken, "two", vain="waited"))
+
+    assert (run.unexplained, run.conclusion()) == ([], Exit.FAILED)
+
+
+def test_wait_in_vain_is_inconclusive_beside_what_was_kept(broken: Path, idle: Path) -> None:
+    """A wait that no break explains makes a run inconclusive, and less grave than a break elsewhere."""
+    only = "SANDBOX-01"
+    vain = judged(idle, "idle", only, vain="waited")
+    kept = run_of(judged(broken, "two", only), vain, contracts=only)
+    worse = run_of(judged(broken, "two"), judged(idle, "idle", vain="waited"))
+
+    assert kept.conclusion() is Exit.INCONCLUSIVE
+    assert worse.conclusion() is Exit.FAILED
+
+
+def test_gravest_end_counts() -> None:
+    """An internal error comes before bad input, that before a failure, that before an inconclusive run."""
+    order = [Exit.INTERNAL_ERROR, Exit.BAD_INPUT, Exit.FAILED, Exit.INCONCLUSIVE, Exit.OK]
+
+    assert [gravest(*order[number:]) for number in range(len(order))] == order
