@@ -204,13 +204,14 @@ def test_what_follows_a_late_call_is_late_too() -> None:
 @pytest.mark.parametrize("trace", ["delete_graceful", "two_inits_two_ctrs", "ephemeral", "kubelet_restart"])
 @pytest.mark.parametrize("version", ["1.26", "1.32"])
 def test_a_quiet_minute_breaks_nothing(trace: str, version: str) -> None:
-    """The gap of a late call is no fault of its own: where nothing is owed, no contract minds it."""
+    """The gap of a late call is no fault of its own: only the poll that is always owed is missed."""
     whole = scene(f"kubernetes-{version}/{trace}")
     place = quiet_place(whole)
 
     outcomes = judging.outcomes(trace, encoded(whole.recording.header, late(whole, place, 60)))
 
-    assert [key for key, one in outcomes.items() if one.verdict in {Verdict.BROKEN, Verdict.ERROR}] == []
+    broken = {key for key, one in outcomes.items() if one.verdict in {Verdict.BROKEN, Verdict.ERROR}}
+    assert broken <= {"LOOP-05"}
 
 
 def quiet_place(whole: Scene) -> int:
