@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
+from lightkube.models.core_v1 import Node
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.admission import HANDLERS, Rejection, node_affinity
+from kubelet_reference.admission import HANDLERS, node_affinity
 from kubelet_reference.config import Mux
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_activity import PodActivity
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from lightkube.models.core_v1 import Pod
 
-    from kubelet_reference.admission import Candidate
+    from kubelet_reference.admission import Candidate, Rejection
     from kubelet_reference.config import Source
 
 __all__ = ("BUGS",)
@@ -61,9 +63,7 @@ class _SourceMayForget(Mux):
 
 def _affinity_without_node(candidate: Candidate) -> Rejection | None:
     """Takes a node whose object was not read yet for one without labels."""
-    if candidate.node is None and pods.spec(candidate.pod).nodeSelector:
-        return Rejection("NodeAffinity", "Predicate NodeAffinity failed")
-    return node_affinity(candidate)
+    return node_affinity(dataclasses.replace(candidate, node=candidate.node or Node()))
 
 
 BUGS: tuple[Bug, ...] = (

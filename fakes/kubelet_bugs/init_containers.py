@@ -119,7 +119,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-83622",
         "After an init container that failed for good the app containers are started.",
         lambda: _deciding(_GoesOnWithoutInit()),
-        ("INIT-08",),
+        ("INIT-09",),
     ),
     Bug(
         "K8S-126543",

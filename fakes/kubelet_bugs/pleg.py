@@ -119,6 +119,6 @@ BUGS: tuple[Bug, ...] = (
         "K8S-83705",
         "A kubelet that comes back takes no notice of containers that ended before.",
         lambda: Parts(pleg=_OnlyTheLiving),
-        ("RESTARTKUBELET-04", "RESTARTKUBELET-05"),
+        ("RESTARTKUBELET-04",),
     ),
 )

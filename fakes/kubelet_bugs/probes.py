@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kubelet_bugs.bug import Bug
-from kubelet_reference import pods
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules, Verdict
 from kubelet_reference.probe_runner import Answer, ProbeRunner
@@ -44,14 +43,6 @@ class _StopsNone(Prober):
 
     def stop_liveness_and_startup(self, pod: Pod) -> None:
         """Stop nothing."""
-
-
-class _StopsForDeletions(Prober):
-    """Goes on with all probes of a pod that ends without having been deleted."""
-
-    def stop_liveness_and_startup(self, pod: Pod) -> None:
-        if pods.deletion_asked(pod):
-            super().stop_liveness_and_startup(pod)
 
 
 class _StartedByName(Prober):
@@ -123,12 +114,6 @@ BUGS: tuple[Bug, ...] = (
         lambda: Parts(prober=_StopsNone),
         ("PROBE-13",),
         ("K8S-98571", "K8S-107473", "K8S-107514"),
-    ),
-    Bug(
-        "K8S-105215",
-        "Liveness is still probed while a pod ends that was not deleted.",
-        lambda: Parts(prober=_StopsForDeletions),
-        ("PROBE-13",),
     ),
     Bug(
         "K8S-141155",

@@ -158,7 +158,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-109596",
         "Of a pod that only the runtime knows the containers are stopped and the sandbox is not.",
         lambda: Parts(pod_syncer=_OrphansKeepSandbox),
-        ("WORK-24",),
+        ("SANDBOX-18",),
         ("K8S-111901",),
     ),
     Bug(

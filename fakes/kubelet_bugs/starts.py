@@ -11,7 +11,6 @@ from kubelet_reference.hooks import HookError
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
 from kubelet_reference.pod_status import StatusDecisions
-from kubelet_reference.pod_workers import Timing
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.start_container import ContainerStarter
 from kubelet_reference.sync_result import Failure, StartError
@@ -56,13 +55,6 @@ class _MustStillRun(ContainerStarter):
             raise StartError(Failure.RUN_CONTAINER, f"container {container.name} is not running")
 
 
-class _NoPause(Timing):
-    """Tries again at once what has just failed."""
-
-    def after_failure(self, error: Exception | None) -> float:
-        return 0.0
-
-
 def _no_image_no_pod(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False) -> str:
     """The phase, with a pull that failed as the end of a pod that is not to be restarted."""
     waits = (one.state.waiting for one in status.containerStatuses or () if one.state)
@@ -98,11 +90,5 @@ BUGS: tuple[Bug, ...] = (
         lambda: Parts(status=StatusDecisions(pod_phase=_no_image_no_pod)),
         ("PHASE-02",),
         ("K8S-66828",),
-    ),
-    Bug(
-        "K8S-12670",
-        "A container that cannot be created is tried again without a pause.",
-        lambda: Parts(timing=_NoPause),
-        ("BACKOFF-13",),
     ),
 )

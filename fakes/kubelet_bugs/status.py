@@ -130,37 +130,19 @@ class _NamesWillDo(StatusManager):
         return await api.get_pod(pods.namespace(kept.pod), pods.name(kept.pod))
 
 
-class _WritesOnce(StatusManager):
-    """Takes a status for written before the API server has it."""
-
-    async def _write_one(self, api: ApiServer, uid: str, kept: Kept) -> None:
-        await super()._write_one(api, uid, kept)
-        self._unsent.pop(uid, None)
-
-    def _is_due(self, uid: str, kept: Kept) -> bool:
-        return False
-
-
-class _NeverLooksBack(StatusManager):
-    """Does not compare what it wrote with what is there now."""
-
-    def _is_due(self, uid: str, kept: Kept) -> bool:
-        return kept.finished and super()._is_due(uid, kept)
-
-
 BUGS: tuple[Bug, ...] = (
     Bug(
         "K8S-58711",
         "A pod that is Failed becomes Succeeded when its containers end well.",
         lambda: Parts(status=StatusDecisions(lasting_phase=_phase_of_the_day)),
-        ("PHASE-05", "PHASE-07"),
+        ("PHASE-05",),
         ("K35",),
     ),
     Bug(
         "K8S-118310",
         "A pod that was ended at its deadline has the phase that its exit codes make.",
         lambda: Parts(deadlines=_EndsOnce),
-        ("PHASE-05",),
+        ("EVENTS-08", "PHASE-05"),
         ("K50",),
     ),
     Bug(
@@ -173,13 +155,13 @@ BUGS: tuple[Bug, ...] = (
         "K8S-88440",
         "A deleted pod's object goes before it was written how its containers ended.",
         lambda: Parts(status_manager=_DeletesUnsaid),
-        ("TERM-18",),
+        ("TERM-16",),
     ),
     Bug(
         "K8S-88613",
         "A failed pod's object goes while its containers are still stopping.",
         lambda: Parts(status_manager=_DeletesEarly),
-        ("TERM-01", "TERM-18"),
+        ("TERM-18",),
         ("K32",),
     ),
     Bug(
@@ -222,18 +204,5 @@ BUGS: tuple[Bug, ...] = (
         lambda: Parts(status_manager=_NamesWillDo),
         ("STATUS-08", "TERM-30"),
         ("K31", "K8S-86320"),
-    ),
-    Bug(
-        "K8S-17980",
-        "A status that could not be written while the API server was away is never written.",
-        lambda: Parts(status_manager=_WritesOnce),
-        ("STATUS-20",),
-    ),
-    Bug(
-        "K8S-88964",
-        "What others wrote into a status stays as they left it.",
-        lambda: Parts(status_manager=_NeverLooksBack),
-        ("STATUS-03",),
-        ("K8S-8818",),
     ),
 )

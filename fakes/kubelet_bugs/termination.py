@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.cri_client import CriClient
 from kubelet_reference.grace import MINIMUM_SECONDS, effective_grace
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
@@ -108,13 +107,6 @@ class _WaitsForHooks(Terminator):
         await super()._within(max(limit, _FOR_EVER), kill, container, handler)
 
 
-class _PlainDeadline(CriClient):
-    """Gives a call that waits no more time than any other."""
-
-    def waiting_deadline(self, seconds: int) -> float:
-        return min(self._timeout, seconds + self._timeout)
-
-
 BUGS: tuple[Bug, ...] = (
     Bug(
         "K8S-83916",
@@ -183,12 +175,5 @@ BUGS: tuple[Bug, ...] = (
         lambda: Parts(runtime=RuntimeParts(terminator=_WaitsForHooks)),
         ("TERM-06",),
         ("K8S-127339",),
-    ),
-    Bug(
-        "K8S-44970",
-        "The call that stops a container is given up before the container's grace is over.",
-        lambda: Parts(cri_client=_PlainDeadline),
-        ("CRI-32",),
-        ("K47", "CRIO-512"),
     ),
 )

@@ -139,9 +139,9 @@ BUGS: tuple[Bug, ...] = (
     ),
     Bug(
         "K8S-98520",
-        "A container whose start timed out though it was done is made a second time.",
+        "After a start that timed out, though it was done, the pod is made a second time.",
         lambda: Parts(pod_workers=_Hasty),
-        ("WORK-17",),
+        ("SANDBOX-02",),
         ("K8S-139670",),
     ),
     Bug(

@@ -38,13 +38,18 @@ class ContainerDeletor:
     def __init__(self, remove: Callable[[str], Awaitable[bool]]) -> None:
         self._remove = remove
         self._due = asyncio.Queue[str]()
+        self._queued = set[str]()
 
     def container_died(self, records: PodRecords, died_id: str, *, remove_all: bool) -> None:
         """Have the superfluous instances removed; `remove_all` says that the pod's content may go."""
         for record in superfluous(records, died_id, remove_all=remove_all):
-            self._due.put_nowait(record.id)
+            if record.id not in self._queued:
+                self._queued.add(record.id)
+                self._due.put_nowait(record.id)
 
     async def run(self) -> None:
         """Remove what is due, for ever; what fails is left to the garbage collector."""
         while True:
-            await self._remove(await self._due.get())
+            container_id = await self._due.get()
+            await self._remove(container_id)
+            self._queued.discard(container_id)

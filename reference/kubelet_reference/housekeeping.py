@@ -13,6 +13,7 @@ here waits for a container to stop (LOOP-13).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from kubelet_reference.worker import KnownPod
 
 __all__ = ("HouseTools", "Housekeeping")
+
+_LIFECYCLES = {State.WAITING: "sync", State.FINISHED: "terminated"}
+"""States that metrics do not tell from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,12 @@ class Housekeeping:
         if self._tools.behaviour.adopts_known_pods:
             self.finish_deleted(wanted, running, known)
             self.kill_unknown(running, known)
+        self.count(known)
         self._tools.forget_old()
+
+    def count(self, known: Mapping[str, KnownPod]) -> None:
+        """Tell the metrics how many pods have a worker, and of which kind."""
+        self._tools.metrics.set_working_pods(Counter(_labels(pod) for pod in known.values()))
 
     def stop_stray_probes(self, known: Mapping[str, KnownPod]) -> None:
         """Stop the probes of pods that neither run nor are being stopped."""
@@ -164,3 +173,11 @@ class Housekeeping:
         worker = self._tools.workers.known(update.uid)
         if worker is not None:
             known[update.uid] = worker
+
+
+def _labels(pod: KnownPod) -> tuple[str, str, str]:
+    """The lifecycle, config and static of a worker, in the words of the kubelet's metric."""
+    lifecycle = _LIFECYCLES.get(pod.state, pod.state)
+    if not pod.has_spec:
+        return lifecycle, "runtime_only", "unknown"
+    return lifecycle, "orphan" if pod.is_orphan else "desired", str(pod.is_static).lower()

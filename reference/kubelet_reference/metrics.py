@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from kubelet_reference.records import ContainerState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kubelet_reference.records import ListedPod
 
@@ -54,6 +54,12 @@ class Metrics:
 
     def _watch_state(self, state: ContainerState, listed: Callable[[], Sequence[ListedPod]]) -> None:
         self.running_containers.labels(state.lower()).set_function(lambda: containers_in(state, listed()))
+
+    def set_working_pods(self, counts: Mapping[tuple[str, str, str], int]) -> None:
+        """The pods that have a worker, by lifecycle, config and static; other combinations have none."""
+        self.working_pods.clear()
+        for labels, count in counts.items():
+            self.working_pods.labels(*labels).set(count)
 
     def operation_began(self, operation: str) -> None:
         """Count a call of the runtime, such as start_container."""

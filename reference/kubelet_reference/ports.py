@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from cri_api.v1 import api_pb2 as cri
     from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
+    from lightkube.models.node_v1 import RuntimeClass
 
 __all__ = (
     "ApiError",
@@ -180,6 +181,7 @@ class ApiServer(Protocol):
     async def get_node(self, name: str) -> Node: ...
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap: ...
     async def get_secret(self, namespace: str, name: str) -> Secret: ...
+    async def get_runtime_class(self, name: str) -> RuntimeClass: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from kubelet_reference.images import ImageManager
 from kubelet_reference.pod_actions import compute_actions, sandbox_changed
 from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
+from kubelet_reference.runtime_classes import RuntimeClasses
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.sandbox_maker import SandboxMaker
 from kubelet_reference.start_container import ContainerStarter, StartParts
@@ -102,7 +103,7 @@ def build_runtime_side(
     environment = Environment(neighbours.api, tools.settings)
     hands = Hands(
         reader=reader,
-        sandboxes=parts.sandbox_maker(tools, neighbours.is_ending),
+        sandboxes=parts.sandbox_maker(tools, RuntimeClasses(neighbours.api), neighbours.is_ending),
         starter=parts.starter(tools, StartParts(images, environment, hooks, terminator)),
         terminator=terminator,
         backoff=parts.crash_backoff(tools),

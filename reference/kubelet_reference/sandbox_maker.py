@@ -11,6 +11,7 @@ from kubelet_reference.cri_errors import NoStatus, wrapped_text
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import pod_text, quoted
 from kubelet_reference.labels import sandbox_record
+from kubelet_reference.runtime_classes import UnknownClassError
 from kubelet_reference.sandbox_ips import ips_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cri_api.v1 import api_pb2 as cri
     from lightkube.models.core_v1 import Pod
 
+    from kubelet_reference.runtime_classes import RuntimeClasses
     from kubelet_reference.runtime_tools import RuntimeTools
 
 __all__ = ("NotWantedAnyMoreError", "SandboxError", "SandboxMaker")
@@ -35,11 +37,14 @@ class NotWantedAnyMoreError(Exception):
 class SandboxMaker:
     """Makes sandboxes; `is_ending` tells whether a pod's termination has been asked for."""
 
-    def __init__(self, tools: RuntimeTools, is_ending: Callable[[str], bool]) -> None:
+    def __init__(
+        self, tools: RuntimeTools, classes: RuntimeClasses, is_ending: Callable[[str], bool]
+    ) -> None:
         self._client = tools.client
         self._files = tools.files
         self._recorder = tools.recorder
         self._metrics = tools.metrics
+        self._classes = classes
         self._is_ending = is_ending
 
     async def make(self, pod: Pod, config: cri.PodSandboxConfig) -> str:
@@ -51,8 +56,8 @@ class SandboxMaker:
         self._metrics.started_pods.inc()
         try:
             self._files.make_log_directory(pod)
-            return await self._client.run_sandbox(config, self.runtime_handler(pod))
-        except (grpc.RpcError, OSError, SandboxError) as error:
+            return await self._client.run_sandbox(config, await self.runtime_handler(pod))
+        except (grpc.RpcError, OSError, UnknownClassError) as error:
             text = wrapped_text(error)
             if self._is_ending(pods.uid(pod)):
                 raise NotWantedAnyMoreError(text) from error
@@ -61,12 +66,9 @@ class SandboxMaker:
             self._recorder.warning(pod, Reason.FAILED_CREATE_POD_SANDBOX, what)
             raise SandboxError(f"Failed to create sandbox for pod {quoted(pod_text(pod))}: {text}") from error
 
-    def runtime_handler(self, pod: Pod) -> str:
-        """The handler of the pod's runtime class: only the nameless class is known here (SANDBOX-16)."""
-        name = pods.spec(pod).runtimeClassName
-        if name:
-            raise SandboxError(f'failed to get sandbox runtime: RuntimeClass "{name}" not found')
-        return ""
+    async def runtime_handler(self, pod: Pod) -> str:
+        """The handler of the pod's runtime class (SANDBOX-16)."""
+        return await self._classes.handler(pods.spec(pod).runtimeClassName)
 
     async def ips(self, pod: Pod, sandbox_id: str) -> tuple[str, ...]:
         """The IPs of a new sandbox, which its containers are told (SYNC-07, SYNC-20, SYNC-21)."""

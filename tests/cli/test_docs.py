@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from command import in_process
 from jsonschema import Draft202012Validator
+from playing_run import runs_of
 
 from kubelet_conformance.cli import inputs
 from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
 from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.breaks import BREAKS_SHOWN
+from kubelet_conformance.targets.stage import Choice, open_stage
 from kubelet_conformance.trace import reader, records, replies, world
 from kubelet_fixtures import traces
 
@@ -108,3 +111,55 @@ def test_shipped_traces_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert (len(files), errors) == (60, [])
     assert (ended.code, ended.err) == (0, "")
     assert re.search(r"^OK: \d+ kept, 0 broken, .* 0 error in 60 traces$", ended.out, re.MULTILINE)
+
+
+def test_zoo_json_of_the_guide_is_valid() -> None:
+    """The zoo's report in the guide fits its published schema."""
+    schema = resources.files("kubelet_conformance.reports").joinpath("zoo.schema.json").read_text("utf-8")
+    validator: Any = Draft202012Validator(json.loads(schema))
+    [example] = blocks("zoo.md", "json")
+
+    validator.validate(json.loads(example))
+
+
+def test_break_of_the_guide_is_real(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that the guide shows breaks what it says, in those words."""
+    [shown] = blocks("run.md", "text")
+    [command] = [each for each in blocks("run.md", "sh") if "bug:" in each]
+    ended = runs_of(capsys, monkeypatch)(*command.split()[2:])
+
+    assert ended.code == 1
+    assert [line for line in shown.splitlines() if line not in ended.out] == []
+
+
+def test_options_of_the_guide_are_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every option of `run` is explained, and no other."""
+    offered = in_process(capsys, "run", "--help").out
+    text = (DOCS / "run.md").read_text(encoding="utf-8")
+    table = text.partition("## Options")[2].partition("\n## ")[0]
+
+    assert set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE)) == set(
+        re.findall(r"^  (--[a-z-]+)", offered, re.MULTILINE)
+    )
+
+
+def test_programs_of_the_guide_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """The programs with the fakes print what their comments say."""
+    for program in blocks("fakes.md", "python"):
+        exec(compile(program, "fakes.md", "exec"), {"__name__": "guide"})  # noqa: S102 - our own page
+
+    assert capsys.readouterr().out == "600.0\n3\n"
+
+
+def test_scenarios_of_the_guide_are_kept(tmp_path: Path) -> None:
+    """The scenarios in the guide are played to their end and break nothing."""
+    every = list(every_contract().values())
+    for number, text in enumerate(blocks("write-a-scenario.md", "python")):
+        names: dict[str, Any] = {}
+        exec(compile(text, "write-a-scenario.md", "exec"), names)  # noqa: S102 - our own page
+        [(name, story)] = [each for each in names.items() if each[0].startswith("test_")]
+        played = play(story, name, open_stage(Choice()), every, tmp_path / f"{number}.jsonl")
+
+        assert (played.broken, played.vain, played.failed) == ([], "", "")

@@ -357,7 +357,11 @@ def test_options_reach_the_process(
 ) -> None:
     """Every option is handed over under the plugin's name; flags and options that are not given are not."""
     given: list[list[str]] = []
-    monkeypatch.setattr(os, "execv", lambda _, arguments: given.append(arguments))
+
+    def execv(_: str, arguments: list[str]) -> None:
+        given.append(arguments)
+
+    monkeypatch.setattr(os, "execv", execv)
     in_process(capsys, "run", "A-1", "B-*", "--seed", "3", "--strict", "--debug", "--scenario", "a.b")
     [arguments] = given
 

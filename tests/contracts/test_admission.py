@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from outside_world import api_write, event, tell_status
+from outside_world import api_write, event, killed, started, tell_status
 from running import BROKEN, KEPT, running
 from story import Story
 
@@ -150,3 +150,20 @@ def test_admission_comes_first(*, asked: bool, verdict: Verdict) -> None:
     s.status(web, "Failed", reason="OutOfcpu")
 
     assert s.judge("ADMIT-11").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "status", "event"])
+def test_ended_pods_are_not_admitted_again(wrong: str) -> None:
+    """ADMIT-05: a pod that has succeeded is not refused by the next kubelet."""
+    s, web, _, c1 = running(policy="Never")
+    s.exited(c1)
+    s.status(web, "Succeeded")
+    killed(s)
+    started(s.wait(1))
+    if wrong == "status":
+        s.wait(2).status(web, "Failed", reason="OutOfcpu")
+    if wrong == "event":
+        event(s, web, "OutOfcpu", kind="Warning")
+    s.wait(5).stop_here()
+
+    assert s.judge("ADMIT-05").verdict is (BROKEN if wrong else KEPT)

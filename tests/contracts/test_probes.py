@@ -23,3 +23,23 @@ def test_failing_liveness_kills_at_once(waits: float, verdict: Verdict) -> None:
     s.wait(waits).stop(c1)
 
     assert s.judge("PROBE-07").verdict is verdict
+
+
+@pytest.mark.parametrize("way", ["ended", "stopped"])
+@pytest.mark.parametrize(("probed", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_nothing_of_an_ended_pod_is_probed(way: str, *, probed: bool, verdict: Verdict) -> None:
+    """PROBE-12: the probes of a pod that ended, or was stopped to go, run no more."""
+    s, web, sandbox, c1 = running(policy="Never", livenessProbe={"exec": {"command": ["alive"]}})
+    probe(s, c1, 0)
+    if way == "ended":
+        s.exited(c1)
+        s.status(web, "Succeeded")
+    else:
+        s.delete(web)
+        s.stop(c1)
+        s.stop_sandbox(sandbox)
+    if probed:
+        probe(s.wait(10), c1, 0)
+    s.wait(5).stop_here()
+
+    assert s.judge("PROBE-12").verdict is verdict

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from stories import ASSERTS, GOOD, PLAIN, RAISES, VAIN, scenario_file
 
-import kubelet_conformance.targets.in_process  # noqa: F401 - loaded once, and not in every inner run
-from kubelet_conformance.plugin import scenarios  # noqa: F401 - the same
+from kubelet_conformance.plugin.scenarios import Scenarios
+from kubelet_conformance.targets.in_process import InProcessStage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 pytest_plugins = ["pytester"]
 
+#: Loaded here once, and not again in every inner run.
+LOADED = (Scenarios, InProcessStage)
 OURS = ("-p", "kubelet_conformance.plugin")
 #: What is installed where these tests run must not reach the inner runs.
 ALONE = ("--disable-plugin-autoload", "-p", "no:cacheprovider")

@@ -66,10 +66,12 @@ def run_of(
     return PlayedRun(check, played, kubelet="k", runtime="r", kubernetes="1.32", seed=0, commands=Commands())
 
 
-def judged(path: Path, name: str, contracts: str = "SANDBOX-04 INIT-01", **ended: str) -> Played:
+def judged(
+    path: Path, name: str, contracts: str = "SANDBOX-04 INIT-01", *, vain: str = "", failed: str = ""
+) -> Played:
     """What came of the scenario of this trace, judged by these contracts."""
     chosen = [every_contract()[each] for each in contracts.split()]
-    return Played(name, judge_file(str(path), chosen), **ended)
+    return Played(name, judge_file(str(path), chosen), vain, failed)
 
 
 def suites(run: PlayedRun) -> dict[str, ET.Element]:

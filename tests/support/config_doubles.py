@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
+from lightkube.models.node_v1 import RuntimeClass
 
 from kubelet_reference import pods
 from kubelet_reference.events import Recorder
@@ -79,6 +80,7 @@ class SmallApi:
         self.nodes: dict[str, Node] = {}
         self.config_maps: dict[str, ConfigMap] = {}
         self.secrets: dict[str, Secret] = {}
+        self.classes: dict[str, RuntimeClass] = {}
         self.asked: list[str] = []
         self.watch: asyncio.Queue[WatchEvent | ApiError | None] = asyncio.Queue()
         """What the watch brings next: an event, an error, or None for its end."""
@@ -145,3 +147,8 @@ class SmallApi:
         """The secret, of whatever namespace."""
         self._ask(f"secret {namespace}/{name}")
         return self.secrets.get(name) or self._missing(name)
+
+    async def get_runtime_class(self, name: str) -> RuntimeClass:
+        """The runtime class."""
+        self._ask(f"runtimeclass {name}")
+        return self.classes.get(name) or self._missing(name)

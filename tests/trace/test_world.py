@@ -193,8 +193,7 @@ def test_manifest_replaces_no_pod_of_the_api() -> None:
     s = Story()
     bound = s.pod("web-node-1")
     s.run_sandbox(bound)
-    static = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": []}}
-    s.record("pod", op="set", source="file", pod=static)
+    s.record("pod", op="set", source="file", pod={"metadata": {"name": "web"}, "spec": {}})
     beside = s.world().pods[bound.uid]
 
     assert (beside.wanted, beside.termination, beside.source) == (True, None, "api")

@@ -11,9 +11,12 @@ from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
 from kubelet_conformance.contracts.situations import known_to_kubelet, of
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
+from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
 
 _MAKES = call("RunPodSandbox", "CreateContainer", "StartContainer")
@@ -87,3 +90,29 @@ def orphans_sandbox_is_stopped_last(m: Moment) -> Findings:
                 f"the sandbox of {pod.name} is stopped before {container.name}", container.started_seq
             )
     return KEPT if sandbox.containers else None
+
+
+_YOUNG = 2 * HOUSEKEEPING
+"""A container this young may be missing in what the kubelet has in store of the runtime."""
+
+
+@contract("CLEANUP-02", on=call("StopContainer"), needs=(CRI, PODS), clause="young")
+def young_container_is_no_orphan(m: Moment) -> Findings:
+    """A container that was just started is not taken for one that nobody wants: housekeeping lets it live."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.started_t is None or container.stops:
+        return None
+    if m.t - container.started_t > _YOUNG or not known_to_kubelet(pod, m.node) or explained(m):
+        return None
+    return to_be_explained(f"there is a reason to stop {container.name}, which has just been started,")
+
+
+@young_container_is_no_orphan.clause("lives-on", on=LIFE_ENDS)
+def young_containers_live_on(m: Moment) -> Iterator[Finding]:
+    """It outlives the next housekeeping."""
+    for container in m.world.containers.values():
+        begun = container.started_t
+        if begun is None or container.state != "running" or container.pod is None or not container.born:
+            continue
+        if known_to_kubelet(container.pod, m.node) and m.t - begun > _YOUNG and not container.stops:
+            yield KEPT

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import answered, contract
-from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, exited, failed
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import call, done, exited, failed, status
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.probe_runs import exec_probes, runs_probe
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.manifests import Probe
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+    from kubelet_conformance.trace.views import Container, Pod
 
 _PROMPTLY = 0.5
 """An exit so soon after the last failure may be read before the kill begins."""
@@ -59,3 +63,32 @@ def failing_liveness_kills_at_once(m: Moment) -> Findings:
         unless=soon.either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after {failures.count} failed probes",
     )
+
+
+@contract("PROBE-12", on=status(), needs=(CRI, PODS, STATUS), clause="ended")
+def nothing_of_an_ended_pod_is_probed(m: Moment) -> Iterator[Finding]:
+    """When a pod has ended, or is stopped because it is to go, its probes are executed no more."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or not now.terminal or pod.finished or not pod.born:
+        return
+    if not any(c.state == "running" for c in pod.every_container()):
+        yield from _is_not_probed(pod)
+
+
+@nothing_of_an_ended_pod_is_probed.clause("stopped", on=done("StopPodSandbox"))
+def nothing_of_a_stopped_pod_is_probed(m: Moment) -> Iterator[Finding]:
+    """It is on its way out, and its sandbox has been stopped."""
+    pod = m.pod
+    if pod is not None and pod.born and pod.termination is not None and m.sandbox is pod.sandbox:
+        yield from _is_not_probed(pod)
+
+
+def _is_not_probed(pod: Pod) -> Iterator[Finding]:
+    for container in pod.every_container():
+        for name, probe in exec_probes(container).items():
+            yield answered(
+                by=LIFE_ENDS.either(call("RemoveContainer").where(about(container))),
+                not_before=runs_probe(container, probe),
+                whole_node=True,
+                text=f"container {container.name} is not probed for {name}",
+            )

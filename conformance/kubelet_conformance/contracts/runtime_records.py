@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import exited, happened, told
+from kubelet_conformance.contract.words import done, exited, failed, happened, told
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.trace.bodies import RunPodSandboxRequest
+from kubelet_conformance.trace.bodies import RunPodSandboxRequest, StatusReply
 from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
@@ -354,3 +354,27 @@ def runtime_handler_is_the_one_asked_for(m: Moment) -> Iterator[Finding]:
             )
         elif asked:
             yield KEPT
+
+
+class _Handlers:
+    """The handlers that the runtime's last Status listed; empty if it listed none, so that nobody knows."""
+
+    def __init__(self) -> None:
+        self.names = frozenset[str]()
+
+
+@runtime_handler_is_the_one_asked_for.clause("unknown", on=done("RunPodSandbox").either(failed("RunPodSandbox")))
+def unknown_handler_is_refused(m: Moment) -> Findings:
+    """A handler that Status does not list is an error."""
+    asked, listed = m.request(RunPodSandboxRequest).runtime_handler, m.node.note(_Handlers).names
+    if not asked or not listed or asked in listed:
+        return None
+    return KEPT if m.keys[0].startswith("failed") else broken(f"handler {asked!r} is none of the runtime's")
+
+
+@runtime_handler_is_the_one_asked_for.remember(on=done("Status"))
+def _listed_handlers(m: Moment) -> None:
+    """Take in which handlers there are."""
+    if not m.reply.same:
+        names = (handler.name for handler in m.response(StatusReply).runtime_handlers)
+        m.node.note(_Handlers).names = frozenset(names)

@@ -195,6 +195,30 @@ def dead_sandbox_is_noticed(m: Moment) -> Findings:
     )
 
 
+@sandbox_is_run_only_where_one_is_needed.clause("address", on=done("PodSandboxStatus"))
+def sandbox_without_address_is_replaced(m: Moment) -> Findings:
+    """When a ready sandbox is read to have no IP, and should have one, the pod is killed at the next sync."""
+    pod = m.pod
+    if (
+        pod is None
+        or m.sandbox is not pod.sandbox
+        or not to_run(m)
+        or pod.calls_open
+        or m.node.listing_failed
+    ):
+        return None
+    if pod.restart_policy != "Always" or why_replaced(pod) != "it has no IP":
+        return None
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
+    return answered(
+        by=kill.where(of(pod), "it is of this pod"),
+        within=RETRY + RETRY_SLACK,
+        unless=BLIND.either(GONE.where(of(pod), "it is this pod"), TERMINATION_ASKED),
+        text=f"the pod {pod.name} is killed, whose sandbox has no IP,",
+        whole_node=True,
+    )
+
+
 def _lists_anew(m: Moment) -> bool:
     return not m.reply.same and m.request(ListPodSandboxRequest).everything
 

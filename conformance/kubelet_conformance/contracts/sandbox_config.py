@@ -155,6 +155,21 @@ def handler_comes_from_the_runtime_class(m: Moment) -> Findings:
     return broken(f"handler {handler!r} for a pod without a runtimeClassName") if handler else KEPT
 
 
+@handler_comes_from_the_runtime_class.clause("class", on=call("RunPodSandbox"))
+def class_is_not_ignored(m: Moment) -> Findings:
+    """A pod of the API server with a runtimeClassName is never run by the default handler.
+
+    A class always names a handler, and without the class no sandbox is asked for.
+    """
+    pod = m.pod
+    if pod is None or pod.spec is None or pod.source != "api" or not pod.spec.runtime_class_name:
+        return None
+    if not asked_sandbox(m).runtime_handler:
+        name = pod.spec.runtime_class_name
+        return broken(f"the default handler for a pod of the runtime class {name}", pod.set_seq)
+    return KEPT
+
+
 def told_otherwise(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> str | None:
     """What a container is told otherwise than its sandbox; labels may have been updated in between."""
     if made == told:

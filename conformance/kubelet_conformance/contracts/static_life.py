@@ -246,3 +246,42 @@ def mirror_adds_no_ephemeral_container(m: Moment) -> Findings:
         whole_node=True,
         text="no ephemeral container is created",
     )
+
+
+class _Superseded:
+    """A version of a static pod was replaced by the next before it was run."""
+
+    def __init__(self) -> None:
+        self.t: float | None = None
+        self.seq = 0
+
+
+@contract("STATIC-19", on=call("CreateContainer"), needs=(CRI, PODS), versions=since("1.22"))
+def skipped_version_is_not_run(m: Moment) -> Findings:
+    """A version of a static pod that is edited away while it waits for the one before is never run: only the
+    last one is.
+    """
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or not pod.static or pod.manifest is None or sandbox is None or sandbox.run is None:
+        return None
+    edited = pod.note(_Superseded)
+    if edited.t is None or sandbox.run.t - edited.t < REACTION:
+        return None
+    config = m.request(CreateContainerRequest).config
+    spec, image = pod.container_spec(config.metadata.name), config.image.user_specified_image
+    if spec is None:
+        return broken(f"{config.metadata.name} is created, which the last version does not have", edited.seq)
+    if image and image != spec.image:
+        return broken(f"{spec.name} is created from {image}, expected {spec.image}", edited.seq)
+    return KEPT
+
+
+@skipped_version_is_not_run.remember(on=pod_set())
+def _waiting_version_is_edited(m: Moment) -> None:
+    """Take in that a pod was edited that has not been run."""
+    pod = m.pod
+    if sent_static(m) is None or pod is None or m.manifest is None or pod.manifest is None:
+        return
+    if not pod.uid and not pod.sandboxes and pod.manifest.spec != m.manifest.spec:
+        edited = pod.note(_Superseded)
+        edited.t, edited.seq = m.t, m.seq

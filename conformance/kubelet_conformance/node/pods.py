@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ("Json", "container", "exec_hook", "exec_probe", "pod")
+__all__ = ("Json", "container", "exec_hook", "exec_probe", "pod", "runtime_class")
 
 Json = dict[str, Any]
 
@@ -53,4 +53,14 @@ def pod(
             "terminationGracePeriodSeconds": grace,
             **spec,
         },
+    }
+
+
+def runtime_class(name: str, handler: str) -> Json:
+    """A runtime class, for pods whose `runtimeClassName` it is."""
+    return {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": name},
+        "handler": handler,
     }

@@ -81,7 +81,7 @@ async def test_terminating_pod_still_counts(node: Node) -> None:
     await node.run(asking("500m"), name="late")
 
 
-@witness("ADMIT-05", "RESTARTKUBELET-02", "RESTARTKUBELET-05", cpu_millicores=1000)
+@witness("ADMIT-04", "ADMIT-05", "RESTARTKUBELET-02", "RESTARTKUBELET-05", cpu_millicores=1000)
 async def test_every_pod_is_admitted_again_after_a_restart(node: Node) -> None:
     """A kubelet that starts again admits the pods it finds, but for those that have ended."""
     done = node.want(pod(asking("900m", command="exit 0 2"), name="done", restart="Never"))

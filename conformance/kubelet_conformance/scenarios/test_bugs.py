@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 
-@witness("WORK-03", "WORK-05")
+@witness("WORK-03", "TERM-18")
 async def test_exit_does_not_undo_a_deletion(node: Node) -> None:
     """A pod deleted in a slow step goes when that is done, though a container of it ends meanwhile."""
     web = node.want(pod(container("c1"), container("c2")))
@@ -20,15 +20,14 @@ async def test_exit_does_not_undo_a_deletion(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("WORK-17")
+@witness("SANDBOX-02", "SANDBOX-04", "WORK-17")
 async def test_start_that_timed_out_is_looked_at_first(node: Node) -> None:
-    """An instance whose start timed out, and was done, is found and not made a second time."""
-    web = await node.run()
+    """What a start brought about that timed out, and was done, is found and not made a second time."""
     with node.fault("StartContainer", effect="after", code="DEADLINE_EXCEEDED", times=1):
-        web.exit(code=1)
-        await web.until_called("StartContainer", count=2)
+        web = node.want(pod())
+        await web.until_called("StartContainer")
         web.annotate({"colour": "green"})
-    await web.until_running("c1", attempt=1)
+    await web.until_running("c1")
     await node.wait(20)
 
 
@@ -44,7 +43,7 @@ async def test_success_outlives_its_record(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-05", "PHASE-13")
+@witness("RESTARTKUBELET-05", "PHASE-05", "PHASE-13", "WORK-13", "EVENTS-08")
 async def test_deadline_is_the_end_of_a_pod(node: Node) -> None:
     """A pod that was ended at its deadline is not started by a kubelet that comes back."""
     web = await node.run(activeDeadlineSeconds=5)
@@ -84,7 +83,7 @@ async def test_deleted_while_its_sandbox_is_made(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("START-02", "PHASE-03", "CSTAT-04")
+@witness("START-02", "RESTART-13", "PHASE-03", "CSTAT-04")
 async def test_end_right_after_the_start_is_no_failed_start(node: Node) -> None:
     """A container that ends the moment it was started has run, and waits for its back-off."""
     web = node.want(pod(container(command="exit 1 0")))
@@ -96,11 +95,13 @@ async def test_end_right_after_the_start_is_no_failed_start(node: Node) -> None:
 async def test_readiness_is_probed_to_the_end(node: Node) -> None:
     """While a deleted pod stops its liveness is not probed any more, its readiness is."""
     node.runtime.set_file("ready", there=True)
-    probes = {
-        "livenessProbe": exec_probe("x 0 0", periodSeconds=2),
-        "readinessProbe": exec_probe("xf ready", periodSeconds=2, failureThreshold=1),
-    }
-    web = await node.run(container(command="run stopdelay=20", **probes))
+    web = await node.run(
+        container(
+            command="run stopdelay=20",
+            livenessProbe=exec_probe("x 0 0", periodSeconds=2),
+            readinessProbe=exec_probe("xf ready", periodSeconds=2, failureThreshold=1),
+        )
+    )
     await web.until_condition("Ready")
     web.delete()
     await node.wait(5)
@@ -109,12 +110,12 @@ async def test_readiness_is_probed_to_the_end(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("PROBE-13")
-async def test_liveness_is_not_probed_after_the_deadline(node: Node) -> None:
-    """While a pod stops for its deadline its liveness is not probed any more."""
-    stubborn = container(command="run stopdelay=15", livenessProbe=exec_probe("x 0 0", periodSeconds=2))
-    web = await node.run(stubborn, activeDeadlineSeconds=8)
-    await web.until_phase("Failed")
+@witness("PROBE-06", "PROBE-07")
+async def test_failures_of_a_former_instance_do_not_count(node: Node) -> None:
+    """Each instance has to fail its liveness probe as often in a row as the threshold says."""
+    failing = exec_probe("x 1 0", periodSeconds=2, failureThreshold=3)
+    web = await node.run(container(livenessProbe=failing))
+    await web.until_running("c1", attempt=2)
 
 
 @witness("PROBE-03", "CSTAT-09", "PROBE-02")
@@ -151,14 +152,96 @@ async def test_death_beside_living_containers(node: Node) -> None:
     """When one of several containers dies again and again the others go on."""
     web = await node.run(container("c1"), container("c2"), container("c3"))
     for code in (1, 2):
+        await node.wait(5)
         web.exit("c3", code)
         await web.until_running("c3", attempt=code)
     await node.wait(10)
 
 
-@witness("HOOK-05", "TERM-05")
+@witness("HOOK-05", "WORK-12", "TERM-05")
 async def test_short_hook_does_not_hold_up_the_stop(node: Node) -> None:
     """The stop of a container follows its preStop hook at once."""
     web = await node.run(container(lifecycle={"preStop": exec_hook("x 0 1")}), grace=60)
     web.delete()
     await web.until_gone()
+
+
+@witness("LOOP-09", "RESTART-01", "SANDBOX-02")
+async def test_pod_whose_records_all_vanish_is_made_again(node: Node) -> None:
+    """A pod of which the runtime has lost every record is made again."""
+    web = await node.run()
+    node.runtime.remove_sandbox(web.sandbox().id)
+    await web.until_called("RunPodSandbox", count=2)
+    await node.wait(15)
+
+
+@witness("PHASE-02", "PHASE-15")
+async def test_missing_image_is_no_failure(node: Node) -> None:
+    """A pod that is not to be restarted stays Pending as long as its image cannot be pulled."""
+    node.runtime.publish_image("img:none", there=False)
+    job = node.want(pod(container(image="img:none"), restart="Never"))
+    await job.until_waiting("c1", "ImagePullBackOff")
+    await node.wait(30)
+
+
+@witness("PHASE-02", "TERM-16")
+async def test_deleted_pod_that_never_ran_has_not_succeeded(node: Node) -> None:
+    """A pod whose container could never be made has not succeeded when it is deleted."""
+    with node.fault("CreateContainer"):
+        job = node.want(pod(restart="Never"))
+        await job.until_waiting("c1", "CreateContainerError")
+        job.delete()
+        await job.until_gone()
+
+
+@witness("PHASE-05", "PHASE-11", "WORK-05")
+async def test_phase_that_another_ended_stays(node: Node) -> None:
+    """A pod that somebody else declares Failed is stopped, and stays Failed however it ends."""
+    web = await node.run()
+    node.api.update_status("default", "web", {"phase": "Failed"})
+    web.annotate({"colour": "green"})
+    await web.until_stopped()
+    await node.wait(12)
+
+
+@witness("TERM-16", "TERM-18")
+async def test_deletion_waits_for_the_last_status(node: Node) -> None:
+    """The object of a pod that failed in its last seconds goes when that was written."""
+    job = await node.run(container(command="run stopdelay=2 stopcode=3"), restart="Never")
+    job.delete()
+    await job.until_gone()
+
+
+@witness("WORK-10", "TERM-25")
+async def test_kill_of_a_forgotten_pod_is_tried_again(node: Node) -> None:
+    """A pod that was force deleted is stopped, though its first stop fails."""
+    web = await node.run()
+    with (
+        node.fault("StopContainer", code="UNKNOWN", times=1),
+        node.fault("StopPodSandbox", code="UNKNOWN", times=1),
+    ):
+        web.delete(0)
+        await web.until_stopped()
+
+
+@witness("SANDBOX-18", "WORK-24", "RESTARTKUBELET-06")
+async def test_orphan_is_stopped_with_its_sandbox(node: Node) -> None:
+    """A pod that was force deleted while the kubelet was down is stopped whole."""
+    web = await node.run()
+    await node.kubelet.kill()
+    web.delete(0)
+    await node.wait(2)
+    await node.kubelet.start()
+    await web.until_stopped()
+
+
+@witness("INIT-12", "SANDBOX-05")
+async def test_created_app_proves_nothing(node: Node) -> None:
+    """A pod whose app container was created only, and whose sandbox died then, initializes itself again."""
+    inits = (container("i1", "exit 0 1"), container("i2", "exit 0 1"))
+    with node.fault("StartContainer", container="c1"):
+        web = node.want(pod(init=inits))
+        await web.until_called("StartContainer", "c1")
+        node.runtime.kill_sandbox(web.sandbox().id)
+        await web.until_called("RunPodSandbox", count=2)
+    await web.until_running("c1")

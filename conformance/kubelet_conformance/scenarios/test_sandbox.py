@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.node import Node, container, pod, witness
+from kubelet_conformance.node import Node, container, pod, runtime_class, witness
 
 
 @witness("SANDBOX-02", "SANDBOX-04", "SANDBOX-09", "SANDBOX-17", "SANDBOX-18")
@@ -67,6 +67,28 @@ async def test_sysctls_are_given_with_dots(node: Node) -> None:
         {"name": "kernel.shm_rmid_forced", "value": "1"},
     ]
     await node.run(securityContext={"sysctls": sysctls})
+
+
+@witness("SANDBOX-16", "CRI-35")
+async def test_runtime_class_gives_the_handler(node: Node) -> None:
+    """A pod is run by the handler of its runtime class, and not at all while there is no such class."""
+    strong = runtime_class("strong", "runc")
+    node.api.put("RuntimeClass", strong)
+    web = await node.run(runtimeClassName="strong")
+    node.api.remove("RuntimeClass", "", "strong")
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await node.until(lambda: len(node.events("FailedCreatePodSandBox")) >= 2, "two failures")
+    node.api.put("RuntimeClass", strong)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("CRI-35", "SANDBOX-10")
+async def test_handler_that_the_runtime_lacks(node: Node) -> None:
+    """The handler of a class is refused where the runtime has none of that name, however often it is asked."""
+    node.api.put("RuntimeClass", runtime_class("odd", "nope"))
+    web = node.want(pod(runtimeClassName="odd"))
+    await web.until_called("RunPodSandbox", count=2)
+    await node.until(lambda: len(node.events("FailedCreatePodSandBox")) >= 2, "two failures")
 
 
 @witness("SANDBOX-05", "SANDBOX-02", "INIT-12")

@@ -111,6 +111,16 @@ async def test_no_mirror_without_a_node(node: Node) -> None:
     await web.until_phase("Running")
 
 
+@witness("STATIC-25")
+async def test_mirror_brings_no_ephemeral_container(node: Node) -> None:
+    """An ephemeral container that gets into a mirror, as no API server would let it, is not started."""
+    web = node.want_static(pod())
+    await web.until_phase("Running")
+    with node.tolerant_api():
+        web.debug(container("debug"))
+    await node.wait(100)
+
+
 @witness("STATIC-13")
 async def test_deleted_mirror_is_made_again(node: Node) -> None:
     """A mirror that somebody deletes is made again, and the pod's containers do not notice."""

@@ -35,7 +35,7 @@ async def test_foreign_phase_is_put_right(node: Node) -> None:
     await web.until_phase("Running", within=15)
 
 
-@witness("STATUS-04")
+@witness("STATUS-04", "STATUS-08", "TERM-30")
 async def test_successor_of_the_same_name_is_not_touched(node: Node) -> None:
     """The status of a pod that was force deleted is not written to the new pod of its name."""
     old = await node.run(container(command="run stopdelay=8"))

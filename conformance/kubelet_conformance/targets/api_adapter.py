@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
+from lightkube.models.node_v1 import RuntimeClass
 
 from kubelet_fakes.api import ApiStatusError, Connection
 from kubelet_reference.ports import ApiError, PodEvent, WatchEvent
@@ -12,6 +13,7 @@ from kubelet_reference.ports import ApiError, PodEvent, WatchEvent
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
+    from kubelet_conformance.targets.protocols import ObjectKind
     from kubelet_conformance.trace.recorder import Recorder
     from kubelet_fakes.api import Answer, ApiCore, Change, FrozenDict
 
@@ -19,11 +21,17 @@ __all__ = ("KubeletApi", "RecordedEvents", "WorldApi", "record_pods")
 
 Json = dict[str, Any]
 T = TypeVar("T")
-M = TypeVar("M", Pod, Node, ConfigMap, Secret)
+M = TypeVar("M", Pod, Node, ConfigMap, Secret, RuntimeClass)
 _KUBELET = "kubelet"
 _WRITES = frozenset({"create", "update", "patch", "delete"})
 _ENDED = frozenset({"Succeeded", "Failed"})
-_RESOURCES = {"ConfigMap": "configmaps", "Secret": "secrets", "Node": "nodes"}
+_RESOURCES: dict[ObjectKind, str] = {
+    "ConfigMap": "configmaps",
+    "Secret": "secrets",
+    "Node": "nodes",
+    "RuntimeClass": "runtimeclasses",
+}
+_OF_THE_CLUSTER = frozenset({"Node", "RuntimeClass"})
 
 
 def record_pods(core: ApiCore, recorder: Recorder, node_name: str) -> None:
@@ -56,9 +64,12 @@ def _record(recorder: Recorder, change: Change) -> None:
 
 
 def _wanted(stored: FrozenDict) -> Json:
-    """A pod as it is sent; its status is told where it makes a difference: where the pod has ended."""
+    """A pod as it is sent; its status is told where it makes a difference: where the pod has ended or others
+    write conditions that it is to wait for.
+    """
     ended = stored.get("status", {}).get("phase") in _ENDED
-    return {name: value for name, value in stored.items() if name != "status" or ended}
+    tells = ended or stored["spec"].get("readinessGates")
+    return {name: value for name, value in stored.items() if name != "status" or tells}
 
 
 class KubeletApi:
@@ -136,6 +147,10 @@ class KubeletApi:
     async def get_secret(self, namespace: str, name: str) -> Secret:
         """A secret."""
         return _model(Secret, (_asked(lambda: self.connection.get("secrets", name, namespace))))
+
+    async def get_runtime_class(self, name: str) -> RuntimeClass:
+        """A runtime class."""
+        return _model(RuntimeClass, (_asked(lambda: self.connection.get("runtimeclasses", name, ""))))
 
 
 def _asked(ask: Callable[[], T]) -> T:
@@ -257,10 +272,10 @@ class WorldApi:
         except ApiStatusError:
             return None
 
-    def put(self, kind: Literal["ConfigMap", "Secret", "Node"], manifest: Json) -> None:
+    def put(self, kind: ObjectKind, manifest: Json) -> None:
         """Create or replace an object."""
         metadata = manifest["metadata"]
-        namespace = "" if kind == "Node" else metadata.get("namespace", "default")
+        namespace = "" if kind in _OF_THE_CLUSTER else metadata.get("namespace", "default")
         try:
             self._core.get(_RESOURCES[kind], metadata["name"], namespace)
         except ApiStatusError:
@@ -270,9 +285,9 @@ class WorldApi:
                 _RESOURCES[kind], {**manifest, "metadata": {**metadata, "namespace": namespace}}
             )
 
-    def remove(self, kind: Literal["ConfigMap", "Secret", "Node"], namespace: str, name: str) -> Json:
+    def remove(self, kind: ObjectKind, namespace: str, name: str) -> Json:
         """Remove an object; what was stored comes back."""
-        namespace = "" if kind == "Node" else namespace
+        namespace = "" if kind in _OF_THE_CLUSTER else namespace
         stored = dict(self._core.get(_RESOURCES[kind], name, namespace))
         self._core.delete(_RESOURCES[kind], name, namespace)
         return stored

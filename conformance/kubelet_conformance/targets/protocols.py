@@ -19,6 +19,7 @@ __all__ = (
     "FaultPlan",
     "KubeletControl",
     "Manifests",
+    "ObjectKind",
     "RuntimeContainer",
     "RuntimeControl",
     "RuntimeSandbox",
@@ -31,6 +32,8 @@ MANIFEST_FOLDER = "/etc/kubernetes/manifests"
 """The folder that the kubelet reads unless a scenario sets `static_pod_path`."""
 MANIFEST_URL = "http://127.0.0.1/manifests"
 """The URL that a scenario sets as `static_pod_url` to have the kubelet read it."""
+ObjectKind = Literal["ConfigMap", "Secret", "Node", "RuntimeClass"]
+"""The kinds of objects besides pods that a scenario can put into the API server."""
 Effect = Literal["none", "before", "after", "hang", "pretend", "lost-reply"]
 
 
@@ -184,11 +187,11 @@ class ApiControl(Protocol):
         """The stored pod, if there is one."""
         ...
 
-    def put(self, kind: Literal["ConfigMap", "Secret", "Node"], manifest: Json) -> None:
+    def put(self, kind: ObjectKind, manifest: Json) -> None:
         """Create or replace another object."""
         ...
 
-    def remove(self, kind: Literal["ConfigMap", "Secret", "Node"], namespace: str, name: str) -> Json:
+    def remove(self, kind: ObjectKind, namespace: str, name: str) -> Json:
         """Remove another object; what was stored comes back."""
         ...
 

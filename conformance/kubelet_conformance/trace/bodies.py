@@ -359,5 +359,12 @@ class RuntimeStatus(_Body, frozen=True):
     conditions: list[RuntimeCondition] = []
 
 
+class RuntimeHandler(_Body, frozen=True):
+    name: str = ""
+
+
 class StatusReply(_Body, frozen=True):
+    """`runtime_handlers` came with Kubernetes 1.30: an older runtime lists none, not even the default one."""
+
     status: RuntimeStatus | None = None
+    runtime_handlers: list[RuntimeHandler] = []

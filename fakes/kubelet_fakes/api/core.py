@@ -41,7 +41,7 @@ def numbered_uids() -> Callable[[], str]:
 
 
 class ApiCore(Client):
-    """Pods, nodes, configMaps, secrets and events, under the API server's own rules.
+    """Pods, nodes, configMaps, secrets, runtime classes and events, under the API server's own rules.
 
     Requests made here are the world's: users, scheduler and controllers. What a kubelet asks goes through a
     `Connection`, which can fail.
@@ -122,7 +122,7 @@ class ApiCore(Client):
         selector = Selector.of(kind.name, request.namespace, request.fields, request.labels)
         return FrozenDict(
             kind=f"{kind.kind}List",
-            apiVersion="v1",
+            apiVersion=kind.api_version,
             metadata=FrozenDict(resourceVersion=str(self._revision)),
             items=FrozenList(self._selected(selector)),
         )
@@ -139,7 +139,7 @@ class ApiCore(Client):
         check_shape(kind, body)
         self._identify(kind, metadata, request.namespace)
         kind.fill_in(body)
-        new = frozen({"kind": kind.kind, "apiVersion": "v1", **body})
+        new = frozen({"kind": kind.kind, "apiVersion": kind.api_version, **body})
         name = metadata.get("name", "")
         self._refuse(kind, name, [*check_name(name), *kind.check(new)])
         if _key(kind, metadata.get("namespace", ""), name) in self._objects.get(kind.name, {}):
@@ -167,7 +167,7 @@ class ApiCore(Client):
         old = self._found(kind, request)
         body = plain(dict(request.body))
         check_shape(kind, body)
-        return self._change(kind, request, old, frozen({"kind": kind.kind, "apiVersion": "v1", **body}))
+        return self._change(kind, request, old, frozen({"kind": kind.kind, "apiVersion": kind.api_version, **body}))
 
     def _patch(self, kind: Resource, request: Request) -> FrozenDict:
         old = self._found(kind, request)

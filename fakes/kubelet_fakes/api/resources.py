@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lightkube.models import core_v1
+from lightkube.models import core_v1, node_v1
 from msgspec import ValidationError
 
 from kubelet_fakes.api.defaults import default_pod, default_pod_spec, default_secret
 from kubelet_fakes.api.errors import FieldError, bad_request, invalid, not_found
 from kubelet_fakes.api.objects import is_array, is_object
 from kubelet_fakes.api.updates import check_ephemeral_update, check_spec_update, check_status_update
-from kubelet_fakes.api.validation import FORBIDDEN, REQUIRED, check_pod
+from kubelet_fakes.api.validation import FORBIDDEN, INVALID, REQUIRED, check_pod, check_runtime_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +48,7 @@ class Resource:
     kind: str
     model: Any
     """The lightkube class that says which type each field has."""
+    api_version: str = "v1"
     namespaced: bool = True
     has_status: bool = False
     deleted_gracefully: bool = False
@@ -71,6 +72,12 @@ def _check_immutable(old: FrozenDict, new: FrozenDict) -> Iterator[FieldError]:
         for field in _DATA:
             if old.get(field) != new.get(field):
                 yield FieldError(field, FORBIDDEN, "field is immutable when `immutable` is set")
+
+
+def _check_handler(old: FrozenDict, new: FrozenDict) -> Iterator[FieldError]:
+    """A runtime class keeps its handler."""
+    if old["handler"] != new["handler"]:
+        yield FieldError("handler", INVALID, f'"{new["handler"]}": field is immutable')
 
 
 _RESOURCES = {
@@ -100,6 +107,15 @@ _RESOURCES = {
             check_update=_check_immutable,
         ),
         Resource("events", "Event", core_v1.Event),
+        Resource(
+            "runtimeclasses",
+            "RuntimeClass",
+            node_v1.RuntimeClass,
+            api_version="node.k8s.io/v1",
+            namespaced=False,
+            check=check_runtime_class,
+            check_update=_check_handler,
+        ),
     )
 }
 
@@ -133,7 +149,7 @@ def check_shape(kind: Resource, body: Json) -> None:
         missing = _MISSING.fullmatch(str(error))
         if missing is None:
             raise bad_request(
-                f'{kind.kind} in version "v1" cannot be handled as a {kind.kind}: {error}'
+                f'{kind.kind} in version "{kind.api_version}" cannot be handled as a {kind.kind}: {error}'
             ) from None
         field = f"{missing[2]}.{missing[1]}" if missing[2] else missing[1]
         name = body.get("metadata", {}).get("name", "")

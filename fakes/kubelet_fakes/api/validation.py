@@ -16,7 +16,7 @@ from kubelet_fakes.api.quantity import amount
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ("FORBIDDEN", "INVALID", "REQUIRED", "check_ephemeral", "check_name", "check_pod")
+__all__ = ("FORBIDDEN", "INVALID", "REQUIRED", "check_ephemeral", "check_name", "check_pod", "check_runtime_class")
 
 REQUIRED, INVALID, DUPLICATE = "Required value", "Invalid value", "Duplicate value"
 FORBIDDEN, UNSUPPORTED, NOT_FOUND = "Forbidden", "Unsupported value", "Not found"
@@ -49,6 +49,12 @@ def check_name(name: str, path: str = "metadata.name") -> Iterator[FieldError]:
         yield FieldError(
             path, INVALID, f'"{name}": a lowercase RFC 1123 subdomain must be at most 253 of [a-z0-9.-]'
         )
+
+
+def check_runtime_class(thing: Json) -> Iterator[FieldError]:
+    """The handler of a runtime class is a DNS label, so it is never empty."""
+    if not _LABEL.fullmatch(thing["handler"]):
+        yield FieldError("handler", INVALID, f'"{thing["handler"]}": a lowercase RFC 1123 label is expected')
 
 
 def check_pod(spec: Json) -> Iterator[FieldError]:

@@ -1,0 +1,239 @@
+"""CONFIG: which pods a change of a source concerns, and what one does to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, exited, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contracts.fresh import Fresh, starts
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.sandboxes import why_replaced
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
+from kubelet_conformance.contracts.static_names import kubelet_works
+from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, STOP_SLACK
+from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.records import Fault, PodChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.manifests import Manifest, PodStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+_CHANGE: Pattern = pod_set().either(pod_unset())
+
+
+class _Change:
+    """The latest change of a source."""
+
+    def __init__(self) -> None:
+        self.t = float("-inf")
+        self.source = ""
+        self.pods: tuple[Pod | None, ...] = ()
+        """The pods it is about, as far as they were known then."""
+
+
+@contract("CONFIG-02", on=_CHANGE, needs=(CRI, PODS), clause="no-sandbox")
+def change_concerns_its_pod_alone(m: Moment) -> Findings:
+    """When a source brings a new pod, changes one or drops one, its other pods are neither run again nor
+    stopped.
+    """
+    if not isinstance(m.record, PodChange) or not kubelet_works(m):
+        return None
+    source, changed = m.record.source, (m.pod, m.replaced)
+    others = [pod for pod in m.world.names.values() if pod.source == source and _is_settled(pod)]
+    others = [pod for pod in others if pod not in changed]
+    if not others:
+        return None
+    begun = m.t
+
+    def is_run_again(n: Moment) -> bool:
+        return n.pod in others and _is_settled(n.pod) and why_replaced(n.pod) is None
+
+    return answered(
+        by=call("Status", "ListContainers").where(lambda n: n.t - begun > REACTION).either(LIFE_ENDS),
+        not_before=call("RunPodSandbox").where(is_run_again),
+        unless=FAULT,
+        whole_node=True,
+        text=f"{REACTION:g} s pass without another sandbox for a pod that was not changed",
+    )
+
+
+def _is_settled(pod: Pod) -> bool:
+    """It is wanted and runs in a good sandbox."""
+    sandbox = pod.sandbox
+    if not pod.wanted or pod.termination is not None or pod.finished or sandbox is None or sandbox.stops:
+        return False
+    return sandbox.state == "ready" and any(c.state == "running" for c in pod.every_container())
+
+
+@change_concerns_its_pod_alone.clause("no-stop", on=call("StopContainer"))
+def others_are_not_stopped(m: Moment) -> Findings:
+    """None of their containers is stopped because of it."""
+    change, pod = m.node.note(_Change), m.pod
+    if pod is None or m.t - change.t > REACTION or pod.source != change.source or pod in change.pods:
+        return None
+    if explained(m):
+        return None
+    return to_be_explained(f"there is a reason to stop {pod.name}, another pod having been changed,")
+
+
+@change_concerns_its_pod_alone.remember(on=_CHANGE)
+def _source_changes(m: Moment) -> None:
+    """Take the change in."""
+    if isinstance(m.record, PodChange):
+        change = m.node.note(_Change)
+        together = change.t == m.t and change.source == m.record.source
+        change.pods = (*(change.pods if together else ()), m.pod, m.replaced)
+        change.t, change.source = m.t, m.record.source
+
+
+@contract("CONFIG-07", on=pod_set(), needs=(CRI, PODS))
+def deletion_and_change_are_one_thing(m: Moment) -> Iterator[Finding]:
+    """A pod that is changed while it is deleted is terminated once: each container is stopped, none of them
+    again meanwhile, and none is created.
+    """
+    pod, new = m.pod, m.manifest
+    old = pod.manifest if pod is not None else None
+    if pod is None or new is None or old is None or pod.source != "api" or not pod.born or pod.finished:
+        return
+    grace = new.metadata.deletion_grace_period_seconds
+    if not new.metadata.deletion_timestamp or not grace or not _differ(old, new) or not kubelet_works(m):
+        return
+    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+        return
+    for container in pod.every_container():
+        if container.state == "running" and container.born:
+            yield answered(
+                by=exited().where(about(container)),
+                within=grace + RETRY + RETRY_SLACK + STOP_SLACK,
+                not_before=_stopped_twice(container).either(call("CreateContainer").where(of(pod))),
+                unless=FAULT.either(_grace_is_cut(pod, grace)),
+                whole_node=True,
+                text=f"container {container.name} of {pod.name} is stopped once",
+            )
+
+
+def _differ(old: Manifest, new: Manifest) -> bool:
+    """More than the deletion is new."""
+    return old.spec != new.spec or (old.metadata.labels or {}) != (new.metadata.labels or {})
+
+
+def _stopped_twice(container: Container) -> Pattern:
+    return call("StopContainer").where(about(container)).where(lambda _: container.stopping, "it is stopped")
+
+
+def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
+    """Another deletion leaves it less time: it is stopped again for that."""
+
+    def is_less(n: Moment) -> bool:
+        now = n.manifest.metadata.deletion_grace_period_seconds if n.manifest is not None else None
+        return n.pod is pod and (now is None or now < grace)
+
+    return TERMINATION_ASKED.where(is_less)
+
+
+@deletion_and_change_are_one_thing.remember(on=OUTSIDE)
+def _reach_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+def _node_is_there(m: Moment) -> bool:
+    return isinstance(m.record, Fault) and not outside(m).node_gone
+
+
+class _Waits:
+    """The kubelet that runs now has started without the node's object, which is still missing."""
+
+    def __init__(self) -> None:
+        self.waits = False
+
+
+@contract("CONFIG-11", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"), clause="waits")
+def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
+    """A kubelet that starts asks for the API server's pods once the node's own object is there, not before."""
+    known = outside(m)
+    if not known.node_gone or known.api_away_t is not None or not any(map(_awaits, m.world.names.values())):
+        return None
+    return answered(
+        by=FAULT.where(_node_is_there, "the node's object is there"),
+        not_before=call("RunPodSandbox").where(lambda n: n.pod is not None and n.pod.source == "api"),
+        whole_node=True,
+        text="the node's object is there before a pod of the API server is run",
+    )
+
+
+def _awaits(pod: Pod) -> bool:
+    """It has come from the API server, and no kubelet has run it."""
+    plain = pod.spec is not None and not pod.spec.volumes and pod.spec.runtime_class_name is None
+    return pod.source == "api" and pod.wanted and pod.born and not pod.sandboxes and plain
+
+
+@pods_are_asked_for_after_the_node.clause("then", on=FAULT)
+def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
+    """Then they are run."""
+    note = m.node.note(_Waits)
+    if not note.waits or outside(m).node_gone:
+        return
+    note.waits = False
+    if not kubelet_works(m) or outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+        return
+    for pod in m.world.names.values():
+        if _awaits(pod) and pod.termination is None and not pod.finished:
+            fresh = Fresh(pod.uid, pod.namespace, pod.name, pod.source)
+            yield starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
+
+
+@pods_are_asked_for_after_the_node.remember(on=OUTSIDE)
+def _node_is_told(m: Moment) -> None:
+    """Take in whether the node's object is there when the kubelet starts."""
+    known = outside(m)
+    if m.keys[0] == "kubelet:started":
+        m.node.note(_Waits).waits = known.node_gone
+
+
+@contract("CONFIG-16", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
+def gate_is_noticed(m: Moment) -> Findings:
+    """When somebody opens or shuts a pod's readiness gate its Ready condition follows soon, and nothing is
+    stopped.
+    """
+    pod, said = m.pod, m.manifest.status if m.manifest is not None else None
+    if pod is None or pod.status is None or said is None or pod.spec is None or not pod.spec.readiness_gates:
+        return None
+    if pod.termination is not None or pod.finished or not pod.wanted or not kubelet_works(m):
+        return None
+    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+        return None
+    opened = all(_is(said, gate.condition_type) for gate in pod.spec.readiness_gates)
+    if not _is(pod.status, "ContainersReady") or _is(pod.status, "Ready") is opened:
+        return None
+    return answered(
+        by=status().where(lambda n: n.status is not None and _is(n.status, "Ready") is opened),
+        within=REACTION,
+        not_before=call("StopContainer", "StopPodSandbox"),
+        unless=FAULT.either(TERMINATION_ASKED, exited(), pod_set(), status().where(_is_not_ready_itself)),
+        text=f"Ready of {pod.name} is {opened}",
+    )
+
+
+def _is(said: PodStatus, kind: str) -> bool:
+    condition = said.condition(kind)
+    return condition is not None and condition.status == "True"
+
+
+def _is_not_ready_itself(m: Moment) -> bool:
+    return m.status is not None and not _is(m.status, "ContainersReady")
+
+
+@gate_is_noticed.remember(on=OUTSIDE)
+def _all_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)

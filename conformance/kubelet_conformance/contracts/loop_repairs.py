@@ -1,0 +1,173 @@
+"""LOOP and EVENTS: what is made up for at the latest, what comes first, what nothing waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
+from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed, kubelet
+from kubelet_conformance.contracts.fresh import REJECTIONS
+from kubelet_conformance.contracts.kills import MINIMUM_GRACE
+from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
+from kubelet_conformance.contracts.static_names import kubelet_works
+from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RESYNC
+from kubelet_conformance.trace.bodies import (
+    CreateContainerReply,
+    CreateContainerRequest,
+    StopContainerRequest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+_HINDERED = event(*sorted(REJECTIONS | {"FailedMount", "FailedValidation"}))
+
+
+@contract("LOOP-14", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
+def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
+    """Of pods that a kubelet first hears of at once and that want one port, the oldest gets it."""
+    known = outside(m)
+    if known.api_away_t is not None or known.node_gone:
+        return
+    wanted = [pod for pod in m.world.names.values() if _is_new(pod)]
+    for older in wanted:
+        rivals = [pod for pod in wanted if pod is not older and _ports(pod) & _ports(older)]
+        if rivals and all(_age(older) < _age(pod) for pod in rivals) and not _taken(m, older):
+            yield answered(
+                by=call("RunPodSandbox").where(of(older)),
+                within=KUBELET_START,
+                not_before=call("RunPodSandbox").where(_is_one_of(rivals), "it is of a newer one"),
+                unless=FAULT.either(TERMINATION_ASKED.where(of(older)), _HINDERED.where(of(older))),
+                whole_node=True,
+                text=f"pod {older.name}, the oldest that wants its port, is run",
+            )
+
+
+def _is_one_of(pods: list[Pod]) -> Predicate:
+    return lambda m: m.pod in pods
+
+
+def _is_new(pod: Pod) -> bool:
+    """It has come from the API server, and no kubelet has heard of it."""
+    return pod.source == "api" and pod.wanted and pod.born and not pod.sandboxes and pod.termination is None
+
+
+def _age(pod: Pod) -> str:
+    """When it was created: times in UTC, cut to seconds, which sort as text."""
+    return (pod.manifest.metadata.creation_timestamp if pod.manifest is not None else None) or ""
+
+
+def _ports(pod: Pod) -> frozenset[tuple[str, int]]:
+    every = [
+        port for one in (pod.spec.containers if pod.spec is not None else ()) for port in one.ports or ()
+    ]
+    return frozenset((port.protocol, port.host_port) for port in every if port.host_port)
+
+
+def _taken(m: Moment, pod: Pod) -> bool:
+    """Another pod has the port, or may have it: it ran before."""
+    others = (other for other in m.world.names.values() if other.sandboxes or other.static)
+    return not _age(pod) or any(_ports(other) & _ports(pod) for other in others)
+
+
+@older_pod_comes_first.remember(on=OUTSIDE)
+def _reach_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("LOOP-15", on=call("StopContainer"), needs=(CRI, PODS), clause="deleted")
+def deletion_is_graceful(m: Moment) -> Findings:
+    """A pod that gets a deletion time is stopped with grace, and one whose object is gone is killed."""
+    pod, container = m.pod, m.container
+    end = pod.termination if pod is not None else None
+    if pod is None or container is None or end is None or end.cause != "deleted" or pod.source != "api":
+        return None
+    if not pod.wanted or not end.grace or container.state != "running" or container.stops or not pod.born:
+        return None
+    least, got = min(end.grace, MINIMUM_GRACE), m.request(StopContainerRequest).timeout
+    return KEPT if got >= least else broken(f"{container.name} is stopped with timeout {got}", end.seq)
+
+
+@deletion_is_graceful.clause("gone", on=deleted())
+def pod_without_object_is_killed(m: Moment) -> Iterator[Finding]:
+    """What still runs of it is stopped."""
+    pod = m.pod
+    if pod is None or pod.static or not pod.born or not pod.wanted or pod.termination is not None:
+        return
+    if not kubelet_works(m) or outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+        return
+    for container in pod.every_container():
+        if container.state == "running" and container.born and not container.stopping:
+            yield answered(
+                by=call("StopContainer", "ExecSync").where(about(container)).either(exited()),
+                within=REACTION,
+                unless=FAULT.either(call("StopPodSandbox")),
+                text=f"container {container.name} of {pod.name}, whose object is gone, is stopped",
+            )
+
+
+@deletion_is_graceful.remember(on=OUTSIDE)
+def _api_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+_READS_FAIL = failed("PodSandboxStatus", "ContainerStatus", "ImageStatus", "RunPodSandbox", "ListContainers")
+
+
+@contract("LOOP-20", on=exited(), needs=(CRI, PODS))
+def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
+    """A container that ended for the first time and is to run always is run again with the next resync at the
+    latest, whatever news of it was lost.
+    """
+    container, pod = m.container, m.pod
+    if container is None or pod is None or m.exit is None or m.exit.commanded or not to_run(m):
+        return None
+    if container.attempt or container.kind != "app" or pod.restart_policy != "Always" or not container.born:
+        return None
+    if container is not pod.newest(container.name) or m.node.started_t is None or not m.node.kubelet_up:
+        return None
+    if outside(m).down_since(m.t) is not None or pod.spec is None or pod.spec.active_deadline_seconds:
+        return None
+    name = container.name
+    return answered(
+        by=call("CreateContainer", "PullImage"),
+        within=RESYNC,
+        unless=TERMINATION_ASKED.either(_READS_FAIL, call("StopPodSandbox"), FAULT),
+        text=f"container {name} is run again",
+    )
+
+
+@resync_makes_up_for_what_was_missed.remember(on=OUTSIDE)
+def _runtime_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
+
+
+@contract("EVENTS-05", on=done("CreateContainer"), needs=(CRI, PODS))
+def nothing_waits_for_its_event(m: Moment) -> Findings:
+    """While no event can be sent a container that was created, which is an event, is started all the same."""
+    if outside(m).api_away_t is None or not to_run(m):
+        return None
+    name = m.request(CreateContainerRequest).config.metadata.name
+    made = m.response(CreateContainerReply).container_id
+    return answered(
+        by=call("StartContainer").where(lambda n: n.container is not None and n.container.id == made),
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(FAULT),
+        text=f"container {name} is started",
+    )
+
+
+@nothing_waits_for_its_event.remember(on=OUTSIDE)
+def _outage_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)

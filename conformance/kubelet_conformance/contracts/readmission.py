@@ -1,0 +1,44 @@
+"""ADMIT: what a kubelet that starts does about pods that were admitted before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import deleted, event, kubelet, status
+from kubelet_conformance.contracts.fresh import REJECTIONS
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.situations import of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.moment import Moment
+
+_REFUSED = event(*sorted(REJECTIONS - {"Evicted"}))
+
+
+@contract("ADMIT-05", on=kubelet("started"), needs=(CRI, PODS, STATUS), versions=since("1.29"))
+def ended_pods_are_not_admitted_again(m: Moment) -> Iterator[Finding]:
+    """A kubelet that starts admits its pods again, but for those that have ended: they stay as they ended."""
+    for pod in m.world.pods.values():
+        if not pod.finished or not pod.wanted or not pod.born or pod.status is None or pod.static:
+            continue
+        phase, reason = pod.finished, pod.status.reason
+        yield answered(
+            by=LIFE_ENDS.either(deleted().where(of(pod))),
+            not_before=status().where(_says_otherwise(phase, reason)).either(_REFUSED).where(of(pod)),
+            whole_node=True,
+            text=f"pod {pod.name}, which is {phase}, is not refused",
+        )
+
+
+def _says_otherwise(phase: str, reason: str) -> Predicate:
+    def says(m: Moment) -> bool:
+        return m.status is not None and (m.status.phase, m.status.reason) != (phase, reason)
+
+    return says

@@ -1,0 +1,87 @@
+"""Changes of sources: each contract is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from outside_world import killed, node_gone, started, tell_status
+from running import BROKEN, KEPT, running
+from story import Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "no-stop", "no-sandbox"])
+def test_change_concerns_its_pod_alone(wrong: str) -> None:
+    """CONFIG-02: a new pod costs no other its container or its sandbox."""
+    s, web, _, c1 = running()
+    other = s.pod("other")
+    s.run_sandbox(other)
+    if wrong == "no-stop":
+        s.wait(1).stop(c1)
+    if wrong == "no-sandbox":
+        s.wait(1).run_sandbox(web, 1)
+    tell_status(s.wait(10))
+
+    assert s.judge("CONFIG-02").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize("wrong", ["", "twice", "not at all", "made again"])
+def test_deletion_and_change_are_one_thing(wrong: str) -> None:
+    """CONFIG-07: a pod that is relabelled while it is deleted is stopped once."""
+    s, web, sandbox, c1 = running(grace=8)
+    web.manifest["metadata"]["labels"] = {"late": "yes"}
+    s.delete(web, grace=8)
+    if wrong == "made again":
+        s.wait(0.5).create(web, sandbox, "c1", 1)
+    if wrong == "twice":
+        s.begin("StopContainer", {"container_id": c1.id, "timeout": "8"})
+        s.wait(1)
+    if wrong != "not at all":
+        s.stop(c1, timeout=8)
+
+    assert s.judge("CONFIG-07").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(
+    ("early", "waits", "verdict"), [(False, 2, KEPT), (True, 2, BROKEN), (False, 40, BROKEN)]
+)
+def test_pods_are_asked_for_after_the_node(*, early: bool, waits: float, verdict: Verdict) -> None:
+    """CONFIG-11: without the node's object no pod of the API server is run, and with it all are."""
+    s = Story()
+    killed(s)
+    node_gone(s)
+    web = s.pod()
+    started(s.wait(1))
+    s.call("ListPodSandbox", {}, {})
+    s.call("ListContainers", {}, {})
+    tell_status(s)
+    if early:
+        s.wait(5).run_sandbox(web)
+    s.wait(5).record("fault", what="healed: the node's object is there")
+    if not early:
+        tell_status(s)
+        s.wait(waits).run_sandbox(web)
+
+    assert s.judge("CONFIG-11").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("waits", "stops", "verdict"), [(1, False, KEPT), (60, False, BROKEN), (1, True, BROKEN)]
+)
+def test_gate_is_noticed(waits: float, *, stops: bool, verdict: Verdict) -> None:
+    """CONFIG-16: a gate that somebody opens makes the pod ready soon, and restarts nothing."""
+    s = Story()
+    web = s.pod(readinessGates=[{"conditionType": "a/gate"}])
+    c1 = s.run_container(web, s.run_sandbox(web))
+    ready = {"type": "ContainersReady", "status": "True"}
+    s.status(web, conditions=[ready, {"type": "Ready", "status": "False"}])
+    web.manifest["status"] = {"phase": "Running", "conditions": [{"type": "a/gate", "status": "True"}]}
+    s.set(web)
+    if stops:
+        s.stop(c1)
+    s.wait(waits).status(web, conditions=[ready, {"type": "Ready", "status": "True"}])
+
+    assert s.judge("CONFIG-16").verdict is verdict

@@ -1,0 +1,81 @@
+"""What the loop makes up for, and in which order: right stories keep the contracts, wrong ones break them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from outside_world import heal, killed, outage, started
+from running import BROKEN, KEPT, running
+from story import PodHandle, Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+def created(s: Story, name: str, at: str) -> PodHandle:
+    """A pod that wants port 80 of the node and was created then."""
+    port: dict[str, Any] = {"name": "c1", "image": "img:1", "ports": [{"containerPort": 80, "hostPort": 80}]}
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "creationTimestamp": at}
+    pod = PodHandle({"metadata": metadata, "spec": {"containers": [port]}}, "api")
+    s.set(pod)
+    return pod
+
+
+@pytest.mark.parametrize(("first", "verdict"), [("older", KEPT), ("newer", BROKEN), ("", BROKEN)])
+def test_older_pod_comes_first(first: str, verdict: Verdict) -> None:
+    """LOOP-14: of two pods that want one port the older runs."""
+    s = Story()
+    killed(s)
+    pods = {
+        "newer": created(s, "newer", "2026-01-01T00:00:09Z"),
+        "older": created(s, "older", "2026-01-01T00:00:05Z"),
+    }
+    started(s.wait(1))
+    if first:
+        s.wait(2).run_sandbox(pods[first])
+
+    assert s.judge("LOOP-14").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (2, KEPT), (0, BROKEN)])
+def test_deletion_is_graceful(timeout: int, verdict: Verdict) -> None:
+    """LOOP-15: a pod with a deletion time is not killed at once."""
+    s, web, _, c1 = running()
+    s.delete(web)
+    s.wait(1).stop(c1, timeout=timeout)
+
+    assert s.judge("LOOP-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
+def test_pod_without_object_is_killed(waits: float, verdict: Verdict) -> None:
+    """LOOP-15: what runs of a pod whose object is gone is stopped."""
+    s, web, _, c1 = running()
+    s.deleted(web)
+    s.wait(waits).stop(c1, timeout=2)
+
+    assert s.judge("LOOP-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (85, KEPT), (120, BROKEN)])
+def test_resync_makes_up_for_what_was_missed(waits: float, verdict: Verdict) -> None:
+    """LOOP-20: a container whose end went unnoticed is run again at the next resync."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1, seen=False)
+    s.wait(waits).create(web, sandbox, "c1", 1)
+
+    assert s.judge("LOOP-20").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(0.1, KEPT), (20, BROKEN)])
+def test_nothing_waits_for_its_event(waits: float, verdict: Verdict) -> None:
+    """EVENTS-05: a container is started though nobody can be told that it was created."""
+    s, web, sandbox, c1 = running()
+    outage(s)
+    s.wait(1).exited(c1, 1)
+    again = s.wait(1).create(web, sandbox, "c1", 1)
+    s.wait(waits).start(again)
+    heal(s)
+
+    assert s.judge("EVENTS-05").verdict is verdict

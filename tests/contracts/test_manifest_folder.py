@@ -1,0 +1,57 @@
+"""A missing folder, and a version that is skipped: right stories keep the contracts, wrong ones do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from outside_world import file_pod, killed, start_static, started, static_config, tell_status
+from running import BROKEN, KEPT, running
+from story import Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+FOLDER = "/etc/kubernetes/manifests"
+
+
+@pytest.mark.parametrize(("kills", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_missing_folder_counts_as_seen(*, kills: bool, verdict: Verdict) -> None:
+    """STATIC-08: what nobody wants is killed though there is no folder of manifests."""
+    s, web, _, c1 = running()
+    s.record("disk", op="missing", path=FOLDER)
+    killed(s)
+    s.wait(1).unset(web)
+    started(s.wait(1))
+    if kills:
+        s.wait(3).stop(c1, timeout=2)
+
+    assert s.judge("STATIC-08").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(15, KEPT), (60, BROKEN)])
+def test_folder_that_appears_is_read(waits: float, verdict: Verdict) -> None:
+    """STATIC-08: manifests in a folder that is made later are run; STATIC-09 gives it time."""
+    s = Story()
+    s.record("disk", op="missing", path=FOLDER)
+    tell_status(s.wait(5))
+    s.record("disk", op="made", path=FOLDER)
+    web = file_pod(s)
+    s.wait(waits).run_sandbox(web, config=static_config(s, web))
+
+    assert s.judge("STATIC-08").verdict is verdict
+    assert s.judge("STATIC-09").verdict.words == "not exercised"
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [("c3", KEPT), ("c2", BROKEN)])
+def test_skipped_version_is_not_run(runs: str, verdict: Verdict) -> None:
+    """STATIC-19: of two edits made while the old version ends only the last is run."""
+    s = Story()
+    _, c1 = start_static(s, file_pod(s))
+    file_pod(s.wait(5), containers=[{"name": "c2", "image": "img:2"}])
+    s.wait(2)
+    last = file_pod(s, containers=[{"name": "c3", "image": "img:3"}])
+    s.wait(6).stop(c1)
+    s.create(last, s.run_sandbox(last, config=static_config(s, last)), runs)
+
+    assert s.judge("STATIC-19").verdict is verdict
