@@ -71,13 +71,13 @@ BUGS: tuple[Bug, ...] = (
         "K8S-7250",
         "A pod that succeeded is run again by a kubelet that comes back and finds no records of it.",
         lambda: Parts(pod_handlers=_SucceededAreNew),
-        ("RESTARTKUBELET-05",),
+        ("WORK-14",),
     ),
     Bug(
         "K8S-104531",
         "A pod that the API server shows as ended is started by a kubelet that comes back.",
         lambda: Parts(pod_handlers=_AllAreNew),
-        ("RESTARTKUBELET-05",),
+        ("WORK-14",),
         ("K26", "K8S-104798"),
     ),
     Bug(

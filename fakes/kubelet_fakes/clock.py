@@ -320,18 +320,22 @@ def run(coro: Coroutine[Any, Any, T], *, limit_seconds: float | None = None) -> 
         coro.close()
         raise RuntimeError("run() inside a running event loop: await the coroutine instead")
     loop = VirtualLoop(limit_seconds=limit_seconds)
-    main = loop.create_task(coro, name="main")
     try:
-        return loop.run_until_complete(main)
+        return loop.run_until_complete(loop.create_task(coro, name="main"))
+    except (KeyboardInterrupt, SystemExit):
+        # Whichever task it struck would tell of it again, as of an error that nobody asked for.
+        loop.set_exception_handler(_unheard)
+        raise
     finally:
-        if main.done() and not main.cancelled():
-            # Ctrl-C passes through the loop; asked for here, it is not told again as never retrieved.
-            main.exception()
         try:
             _cancel_all(loop)
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
             loop.close()
+
+
+def _unheard(_loop: asyncio.AbstractEventLoop, _context: dict[str, Any]) -> None:
+    """Tell nobody."""
 
 
 def _runs_in_a_loop() -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import get_running_loop
 from hashlib import blake2s
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 __all__ = ("FirstChance", "LoopClock", "SeededChance")
 
@@ -23,7 +27,7 @@ class LoopClock:
 
     def monotonic(self) -> float:
         """Seconds since `origin`; never goes back."""
-        return asyncio.get_running_loop().time() - self._origin
+        return get_running_loop().time() - self._origin
 
     def wall_ns(self) -> int:
         """Nanoseconds since the epoch; runs evenly with `monotonic`."""
@@ -31,7 +35,7 @@ class LoopClock:
 
     async def sleep(self, seconds: float) -> None:
         """Return after `seconds`; 0 and less lets what is ready run first."""
-        loop = asyncio.get_running_loop()
+        loop = get_running_loop()
         waking = loop.create_future()
         handle = loop.call_later(seconds, _wake, waking) if seconds > 0 else loop.call_soon(_wake, waking)
         try:
@@ -40,7 +44,7 @@ class LoopClock:
             handle.cancel()
 
 
-def _wake(waking: asyncio.Future[None]) -> None:
+def _wake(waking: Future[None]) -> None:
     if not waking.done():
         waking.set_result(None)
 

@@ -44,6 +44,7 @@ POD_SCHEDULED = "PodScheduled"
 DISRUPTION_TARGET = "DisruptionTarget"
 """Shared with others: the kubelet sets it with the end of a pod that it disrupts (COND-08)."""
 _OWNED = frozenset({READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, POD_SCHEDULED})
+_DATED = _OWNED | {DISRUPTION_TARGET}
 
 POD_COMPLETED, POD_FAILED = "PodCompleted", "PodFailed"
 UNKNOWN_STATUSES = "UnknownContainerStatuses"
@@ -161,7 +162,7 @@ def with_transition_times(
 
 
 def _dated(one: PodCondition, before: PodCondition | None, now: datetime) -> PodCondition:
-    if not is_owned(one.type) and one.type != DISRUPTION_TARGET:
+    if one.type not in _DATED:
         return one
     same = before is not None and before.status == one.status
     return replace(one, lastTransitionTime=before.lastTransitionTime if before and same else now)

@@ -33,18 +33,27 @@ def superfluous(records: PodRecords, died_id: str, *, remove_all: bool) -> tuple
 
 
 class ContainerDeletor:
-    """Removes containers one after another, in the background: nobody waits for that."""
+    """Removes containers one after another, in the background: nobody waits for that.
+
+    Several containers of a pod may die between two looks at the runtime. What one death has made due is not
+    due once more by the next one, whose records still show what may be gone by now.
+    """
 
     def __init__(self, remove: Callable[[str], Awaitable[bool]]) -> None:
         self._remove = remove
         self._due = asyncio.Queue[str]()
-        self._queued = set[str]()
+        self._waiting = set[str]()
+        self._records: PodRecords | None = None
+        self._dealt_with = set[str]()
 
     def container_died(self, records: PodRecords, died_id: str, *, remove_all: bool) -> None:
         """Have the superfluous instances removed; `remove_all` says that the pod's content may go."""
+        if records is not self._records:
+            self._records, self._dealt_with = records, self._waiting.copy()
         for record in superfluous(records, died_id, remove_all=remove_all):
-            if record.id not in self._queued:
-                self._queued.add(record.id)
+            if record.id not in self._dealt_with:
+                self._dealt_with.add(record.id)
+                self._waiting.add(record.id)
                 self._due.put_nowait(record.id)
 
     async def run(self) -> None:
@@ -52,4 +61,4 @@ class ContainerDeletor:
         while True:
             container_id = await self._due.get()
             await self._remove(container_id)
-            self._queued.discard(container_id)
+            self._waiting.discard(container_id)

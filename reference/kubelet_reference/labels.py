@@ -24,10 +24,11 @@ __all__ = (
     "container_annotations",
     "container_labels",
     "container_record",
+    "containers_of",
     "sandbox_annotations",
     "sandbox_labels",
     "sandbox_record",
-    "uid_selector",
+    "sandboxes_of",
 )
 
 _STATES: dict[int, ContainerState] = {
@@ -37,9 +38,18 @@ _STATES: dict[int, ContainerState] = {
 }
 
 
-def uid_selector(uid: str) -> dict[str, str]:
-    """The label selector for everything of one pod."""
-    return {names.POD_UID: uid}
+def sandboxes_of(uid: str) -> cri.PodSandboxFilter:
+    """The filter for the sandboxes of one pod."""
+    chosen = cri.PodSandboxFilter()
+    chosen.label_selector[names.POD_UID] = uid
+    return chosen
+
+
+def containers_of(uid: str) -> cri.ContainerFilter:
+    """The filter for the containers of one pod."""
+    chosen = cri.ContainerFilter()
+    chosen.label_selector[names.POD_UID] = uid
+    return chosen
 
 
 def sandbox_labels(pod: Pod) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kubelet_reference import pods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 
@@ -89,32 +89,19 @@ def count(pod: Pod, status: PodStatus, *, final: bool = False) -> Counts:
     """What each init and app container of the spec counts as."""
     inits = {one.name: one for one in status.initContainerStatuses or ()}
     apps = {one.name: one for one in status.containerStatuses or ()}
-    counted: dict[str, int] = {}
-    for kind in (
-        *_counted(pods.init_containers(pod), inits, _as_init),
-        *_counted(pods.containers(pod), apps, _as_app),
-    ):
-        counted[kind] = counted.get(kind, 0) + 1
+    found = [kind for one in pods.init_containers(pod) for kind in _as_init(one, inits.get(one.name))]
+    found += [kind for one in pods.containers(pod) for kind in _as_app(apps.get(one.name))]
     return Counts(
         policy=pods.restart_policy(pod),
         final=final and not pods.is_static(pod),
         app_was_up=any(was_up(one) for one in apps.values()),
-        **counted,
+        **{kind: found.count(kind) for kind in dict.fromkeys(found)},
     )
 
 
 def was_up(status: ContainerStatus) -> bool:
     """Whether the state shows that the container has run."""
     return status.state is not None and (status.state.running or status.state.terminated) is not None
-
-
-def _counted(
-    containers: Iterable[Container],
-    statuses: dict[str, ContainerStatus],
-    kinds: Callable[[Container, ContainerStatus | None], Iterator[str]],
-) -> Iterator[str]:
-    for container in containers:
-        yield from kinds(container, statuses.get(container.name))
 
 
 def _as_init(container: Container, status: ContainerStatus | None) -> Iterator[str]:
@@ -150,7 +137,7 @@ def _as_sidecar(status: ContainerStatus | None) -> Iterator[str]:
         yield now
 
 
-def _as_app(_container: Container, status: ContainerStatus | None) -> Iterator[str]:
+def _as_app(status: ContainerStatus | None) -> Iterator[str]:
     """One that waits after it ran counts as stopped, whatever its exit code was (PHASE-03)."""
     if _exit_code(status) is None:
         yield _now(status)

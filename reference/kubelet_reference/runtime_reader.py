@@ -8,7 +8,7 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_errors import is_not_found
-from kubelet_reference.labels import container_record, sandbox_record, uid_selector
+from kubelet_reference.labels import container_record, containers_of, sandbox_record, sandboxes_of
 from kubelet_reference.listing import Listing
 from kubelet_reference.records import PodRecords
 from kubelet_reference.sandbox_ips import ips_of_newest
@@ -55,7 +55,7 @@ class RuntimeReader:
         return PodRecords(uid, name, namespace, ips_of_newest(sandboxes), sandboxes, containers)
 
     async def _sandboxes(self, uid: str) -> tuple[SandboxRecord, ...]:
-        listed = await self._client.list_sandboxes(cri.PodSandboxFilter(label_selector=uid_selector(uid)))
+        listed = await self._client.list_sandboxes(sandboxes_of(uid))
         found: list[SandboxRecord] = []
         for sandbox in listed.items:
             try:
@@ -66,7 +66,7 @@ class RuntimeReader:
         return _newest_first(found)
 
     async def _containers(self, uid: str) -> tuple[ContainerRecord, ...]:
-        listed = await self._client.list_containers(cri.ContainerFilter(label_selector=uid_selector(uid)))
+        listed = await self._client.list_containers(containers_of(uid))
         found: list[ContainerRecord] = []
         for container in listed.containers:
             try:

@@ -17,8 +17,8 @@ from kubelet_reference.image_decision import image_decision
 from kubelet_reference.images import ImageManager
 from kubelet_reference.pod_actions import compute_actions, sandbox_changed
 from kubelet_reference.record_remover import RecordRemover
-from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
 from kubelet_reference.runtime_classes import RuntimeClasses
+from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.sandbox_maker import SandboxMaker
 from kubelet_reference.start_container import ContainerStarter, StartParts

@@ -1,16 +1,17 @@
-"""A node on virtual time with nothing recorded: reference kubelet, fake runtime, fake API server."""
+"""A node on virtual time with nothing written: reference kubelet, fake runtime, fake API server."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import grpc
 
 from kubelet_conformance.targets.api_adapter import KubeletApi, WorldApi
-from kubelet_conformance.trace.recorder import Recorder
-from kubelet_fakes.api import ApiCore
+from kubelet_conformance.targets.tap import Tap
+from kubelet_conformance.trace.recorder import Failed, RecordedCall, RecordedReply, Recorder
+from kubelet_fakes.api import ApiCore, ApiStatusError
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.service import FakeRuntime
@@ -23,10 +24,11 @@ from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
-    from kubelet_fakes.api import Change
+    from kubelet_conformance.trace.recorder import Seen
+    from kubelet_fakes.api import Change, FrozenDict, Request
     from kubelet_reference.ports import ImageService, PodEvent, RuntimeService
 
-__all__ = ("BareNode", "Call", "Watched", "pod", "replay")
+__all__ = ("Asked", "BareNode", "Made", "pod", "replay")
 
 EPOCH_NS = 1_767_225_600_000_000_000
 NODE = "node-1"
@@ -35,70 +37,73 @@ ROOM = {"max_pods": 100_000, "cpu_millicores": 1 << 30, "memory_bytes": 1 << 50}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call that the kubelet made, and the moment; `failed` tells that it was answered with an error."""
+class Asked:
+    """A request to the API server, whoever made it, and the moment."""
 
     t: float
-    rpc: str
-    request: Any
-    failed: bool = False
+    request: Request
 
 
-class Watched:
-    """Stands in for the runtime and keeps each call."""
+Made: TypeAlias = RecordedCall | Asked
+"""A call of the runtime, or a request to the API server."""
 
-    def __init__(self, runtime: FakeRuntime, clock: LoopClock) -> None:
-        self.calls: list[Call] = []
-        self._runtime = runtime
+
+class _HeardApi(ApiCore):
+    """Takes down every request; a list or a watch is none that changes anything."""
+
+    def __init__(self, clock: LoopClock, made: list[Made]) -> None:
+        super().__init__(clock.wall_ns)
         self._clock = clock
+        self._made = made
 
-    def __getattr__(self, rpc: str) -> Any:
-        method = getattr(self._runtime, rpc)
-
-        async def through(request: Any, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109 - as the stub
-            place = len(self.calls)
-            call = Call(self._clock.monotonic(), rpc, request)
-            self.calls.append(call)
-            try:
-                return await method(request, timeout=timeout)
-            except grpc.RpcError:
-                self.calls[place] = Call(call.t, rpc, request, failed=True)
-                raise
-
-        setattr(self, rpc, through)
-        return through
+    def handle(self, request: Request) -> FrozenDict:
+        self._made.append(Asked(self._clock.monotonic(), request))
+        return super().handle(request)
 
 
-async def replay(calls: list[Call]) -> int:
-    """Make the same calls on a fresh runtime, at the same moments; how many failed."""
+async def replay(made: list[Made]) -> int:
+    """Make the same calls on fresh fakes, at the same moments, those of the runtime recorded.
+
+    Returns how many failed.
+    """
     clock = LoopClock(EPOCH_NS)
-    runtime = FakeRuntime(RuntimeCore(epoch_ns=EPOCH_NS), clock)
-    methods = {call.rpc: getattr(runtime, call.rpc) for call in calls}
+    runtime = Tap(FakeRuntime(RuntimeCore(epoch_ns=EPOCH_NS), clock), Recorder(clock.monotonic))
+    api = ApiCore(clock.wall_ns)
+    methods = {call.rpc: getattr(runtime, call.rpc) for call in made if isinstance(call, RecordedCall)}
     failed, now = 0, 0.0
-    for call in calls:
+    for call in made:
         if call.t > now:
             await clock.sleep(call.t - now)
             now = call.t
         try:
-            await methods[call.rpc](call.request, timeout=None)
-        except grpc.RpcError:
+            if isinstance(call, RecordedCall):
+                await methods[call.rpc](call.request, timeout=None)
+            else:
+                api.handle(call.request)
+        except (grpc.RpcError, ApiStatusError):
             failed += 1
     return failed
 
 
 class BareNode:
-    """One life of a node; `calls` is what was called, if `watch` was asked for. Use it as a context."""
+    """One life of a node. Use it as a context.
 
-    def __init__(self, *, watch: bool = False) -> None:
+    With `record` the calls of the runtime are kept as messages, as in every scenario's life; with `watch`,
+    `made` is everything that was asked of the runtime and of the API server, in order.
+    """
+
+    def __init__(self, *, record: bool = False, watch: bool = False) -> None:
         self.clock = LoopClock(EPOCH_NS)
         self.core = RuntimeCore(epoch_ns=EPOCH_NS)
         self.runtime = FakeRuntime(self.core, self.clock)
-        watched = Watched(self.runtime, self.clock)
-        self.calls = watched.calls
-        self._called = watched if watch else self.runtime
-        self._api = ApiCore(self.clock.wall_ns)
+        self.made: list[Made] = []
+        self._recorder = Recorder(self.clock.monotonic)
+        if watch:
+            self._recorder.listeners.append(self._take_down)
+        self._called = Tap(self.runtime, self._recorder) if record or watch else self.runtime
+        self._api = _HeardApi(self.clock, self.made) if watch else ApiCore(self.clock.wall_ns)
         self._api.on_change.append(self._heard)
-        self._kubelet_api = KubeletApi(self._api, Recorder(self.clock.monotonic))
+        self._kubelet_api = KubeletApi(self._api, self._recorder)
         self._world = WorldApi(self._api, self._kubelet_api.connection, NODE)
         self._world.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
         self.phases: dict[str, str] = {}
@@ -124,6 +129,16 @@ class BareNode:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+
+    @property
+    def failures(self) -> int:
+        """How many calls of the runtime were answered with an error."""
+        replies = (seen for seen in self._recorder.records if isinstance(seen, RecordedReply))
+        return sum(isinstance(reply.outcome, Failed) for reply in replies)
+
+    def _take_down(self, seen: Seen) -> None:
+        if isinstance(seen, RecordedCall):
+            self.made.append(seen)
 
     def emit(self, event: PodEvent) -> None:
         """Take an event of the kubelet, and forget it."""
@@ -163,12 +178,14 @@ class BareNode:
         self._changed.set()
 
 
-def pod(name: str, *command: str) -> dict[str, Any]:
-    """A pod of one container that runs the command."""
-    container = {"name": "main", "image": "img:1", "command": list(command) or ["run"]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [container], "terminationGracePeriodSeconds": 5},
-    }
+def pod(name: str, *command: str, init: bool = False) -> dict[str, Any]:
+    """A pod of one container that runs the command; `init` puts an init container of a second before it."""
+    spec: dict[str, Any] = {"containers": [_container("main", *command)], "terminationGracePeriodSeconds": 5}
+    if init:
+        spec["initContainers"] = [_container("init", "exit", "0", "1")]
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _container(name: str, *command: str) -> dict[str, Any]:
+    return {"name": name, "image": "img:1", "command": list(command) or ["run"]}

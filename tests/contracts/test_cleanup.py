@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from outside_world import killed, started
+from outside_world import api_write, file_pod, killed, remove_file, start_static, started
 from running import BROKEN, KEPT, running
 
 if TYPE_CHECKING:
@@ -78,3 +78,23 @@ def test_young_container_is_no_orphan(*, wrong: bool) -> None:
     s.wait(10).stop_here()
 
     assert s.judge("CLEANUP-02").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("mirror_first", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_mirrors_go_before_unknown_pods(*, mirror_first: bool, verdict: Verdict) -> None:
+    """CLEANUP-01: an orphan is killed after the mirrors of removed static pods are deleted."""
+    s, web, _, c1 = running()
+    own = file_pod(s)
+    start_static(s, own)
+    mirror = {"uid": "mirror-1", "namespace": "default", "name": own.name}
+    s.record("status", status={"phase": "Running"}, **mirror)
+    killed(s)
+    remove_file(s.wait(1), own)
+    s.unset(web)
+    started(s)
+    s.wait(3)
+    if mirror_first:
+        api_write(s, "delete", "mirror-1")
+    s.stop(c1, timeout=2)
+
+    assert s.judge("CLEANUP-01").verdict is verdict

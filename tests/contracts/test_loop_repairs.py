@@ -79,3 +79,21 @@ def test_nothing_waits_for_its_event(waits: float, verdict: Verdict) -> None:
     heal(s)
 
     assert s.judge("EVENTS-05").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("waits", "changed", "verdict"),
+    [(12, False, KEPT), (1, False, BROKEN), (60, False, BROKEN), (12, True, KEPT)],
+)
+def test_retry_comes_when_it_is_due(waits: float, *, changed: bool, verdict: Verdict) -> None:
+    """LOOP-11: a pod in error retry is not synced with each tick, but when it is due."""
+    s = Story()
+    web = s.pod()
+    s.wait(1).run_sandbox(web, error="INTERNAL")
+    s.wait(waits).run_sandbox(web, error="INTERNAL")
+    if changed:
+        web.manifest["metadata"]["labels"] = {"a": "b"}
+        s.wait(1).set(web)
+    s.wait(0.1 if changed else 12).run_sandbox(web)
+
+    assert s.judge("LOOP-11").verdict is verdict

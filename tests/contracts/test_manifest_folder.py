@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from outside_world import file_pod, killed, start_static, started, static_config, tell_status
+from outside_world import event, file_pod, killed, start_static, started, static_config, tell_status
 from running import BROKEN, KEPT, running
 from story import Story
 
@@ -55,3 +55,24 @@ def test_skipped_version_is_not_run(runs: str, verdict: Verdict) -> None:
     s.create(last, s.run_sandbox(last, config=static_config(s, last)), runs)
 
     assert s.judge("STATIC-19").verdict is verdict
+
+
+@pytest.mark.parametrize("wrong", ["", "runs", "silent"])
+def test_second_pod_of_a_name_is_dropped(wrong: str) -> None:
+    """CONFIG-09: of two files with one name the first one's pod is run, and the other gets an event."""
+    s = Story()
+    killed(s)
+    pods = {}
+    for file, image in (("b", "img:2"), ("a", "img:1")):
+        s.record("disk", op="written", path=f"{FOLDER}/{file}.yaml")
+        pods[file] = file_pod(s, containers=[{"name": "c1", "image": image}])
+    started(s.wait(1))
+    if wrong == "runs":
+        start_static(s.wait(1), pods["b"])
+    if wrong != "silent":
+        event(s, pods["b"], "FailedValidation", kind="Warning")
+    if not wrong:
+        start_static(s.wait(1), pods["a"])
+    s.wait(60)
+
+    assert s.judge("CONFIG-09").verdict is (BROKEN if wrong else KEPT)

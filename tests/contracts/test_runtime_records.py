@@ -357,3 +357,25 @@ def test_runtime_handler_is_the_one_asked_for() -> None:
 def test_image_id_is_that_of_the_image_asked_for() -> None:
     """CRI-39: a container's image_id is the id it was created with."""
     assert_reading("CRI-39", {}, {"image_id": "sha256:other"})
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_refused", "words"),
+    [
+        (["", "runc"], True, "kept"),
+        (["", "runc"], False, "broken"),
+        (["", "kata"], False, "not exercised"),
+        ([], False, "not exercised"),
+    ],
+)
+def test_unknown_handler(listed: list[str], is_refused: bool, words: str) -> None:  # noqa: FBT001
+    """CRI-35: a handler that Status does not list is refused; where it lists none nobody can tell."""
+    s = Story()
+    s.call("Status", {}, {"status": {}, "runtime_handlers": [{"name": name} for name in listed]})
+    request = {"config": s.sandbox_config(s.pod()), "runtime_handler": "kata"}
+    if is_refused:
+        refuse(s, "RunPodSandbox", request, "INVALID_ARGUMENT")
+    else:
+        s.call("RunPodSandbox", request, {"pod_sandbox_id": "s1"})
+
+    assert s.judge("CRI-35").verdict.words == words

@@ -125,6 +125,16 @@ def test_default_handler() -> None:
     assert_bites("SANDBOX-16", tell)
 
 
+def test_class_is_not_ignored() -> None:
+    """SANDBOX-16 breaks when a pod with a runtimeClassName gets the default handler."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        config = s.sandbox_config(s.pod(runtimeClassName="strong"))
+        s.call("RunPodSandbox", {"config": config, "runtime_handler": "kata" if right else ""}, {})
+
+    assert_bites("SANDBOX-16", tell)
+
+
 @pytest.mark.parametrize("wrong", ["old sandbox", "unknown sandbox", "stopped", "attempt", "label"])
 def test_container_is_made_in_the_newest_sandbox(wrong: str) -> None:
     """SANDBOX-17 breaks when a container is made elsewhere, or told another config than its sandbox."""

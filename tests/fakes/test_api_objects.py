@@ -192,6 +192,18 @@ def test_nodes_config_maps_and_secrets() -> None:
     assert refused(core.patch, "configmaps", "c", {"data": {"a": "c"}}).code == 422
 
 
+def test_runtime_classes() -> None:
+    """A runtime class has no namespace, is of a group of its own, and keeps its handler, which has a name."""
+    core = ApiWorld()
+    made = core.create("runtimeclasses", {"metadata": {"name": "strong"}, "handler": "kata"})
+
+    assert made["apiVersion"] == "node.k8s.io/v1"
+    assert "namespace" not in made["metadata"]
+    assert refused(core.create, "runtimeclasses", {"metadata": {"name": "odd"}, "handler": ""}).code == 422
+    assert refused(core.create, "runtimeclasses", {"metadata": {"name": "odd"}}).code == 422
+    assert refused(core.patch, "runtimeclasses", "strong", {"handler": "runc"}).code == 422
+
+
 def test_time_is_written_in_whole_seconds() -> None:
     """Moments are RFC 3339 in UTC; the fraction goes."""
     assert rfc3339(1_767_268_800_999_999_999) == "2026-01-01T12:00:00Z"

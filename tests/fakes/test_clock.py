@@ -2,6 +2,7 @@
 
 import asyncio
 import doctest
+import gc
 import subprocess
 import sys
 import threading
@@ -409,3 +410,20 @@ def test_loop_clock_tells_the_time_of_day() -> None:
         return begin, clock.wall_ns() - begin, clock.monotonic()
 
     assert run(main()) == (1_795_215_978_000_000_001, 100_000_000, 0.1)
+
+
+def test_interruption_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Ctrl-C in any task ends the run, and no task tells of it again when it goes."""
+
+    async def child() -> None:
+        raise KeyboardInterrupt
+
+    async def main() -> None:
+        task = asyncio.create_task(child())
+        await asyncio.wait([task])
+
+    with pytest.raises(KeyboardInterrupt):
+        run(main())
+    gc.collect()
+
+    assert caplog.records == []

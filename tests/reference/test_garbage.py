@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
+from kubelet_reference.clocks import LoopClock
 from kubelet_reference.container_deletor import superfluous
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 
@@ -203,6 +204,33 @@ def test_deletor_works_in_the_background() -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1):
                 await deletor.run()
+
+    _play(story)
+
+    assert removed == ["a2", "a1", "b1"]
+
+
+def test_nothing_is_due_twice() -> None:
+    """Deaths that are told of one look at the runtime, and deaths while something waits, add nothing."""
+    removed: list[str] = []
+    time = LoopClock(0)
+
+    async def remove(container_id: str) -> bool:
+        await time.sleep(1)
+        removed.append(container_id)
+        return True
+
+    async def story(w: RuntimeWorld) -> None:
+        deletor = type(w.side.container_deletor)(remove)
+        running = asyncio.create_task(deletor.run())
+        deletor.container_died(_records(), "b1", remove_all=True)
+        await time.sleep(0.5)
+        seen = _records()
+        deletor.container_died(seen, "a2", remove_all=True)
+        await time.sleep(5)
+        deletor.container_died(seen, "b1", remove_all=True)
+        await time.sleep(5)
+        running.cancel()
 
     _play(story)
 

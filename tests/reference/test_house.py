@@ -186,3 +186,31 @@ def test_only_pods_with_a_deadline_are_watched() -> None:
     assert (before, due, deadlines.due()) == ([], ["u1"], [])
     assert [ending.reason for ending in endings if ending] == ["DeadlineExceeded"] * 2
     assert [event.reason for event in now.events] == ["DeadlineExceeded"] * 2
+
+
+def _working(world: World) -> set[str]:
+    """What the metric says of the pods that have a worker."""
+    lines = world.kubelet.metrics_text().splitlines()
+    return {line for line in lines if line.startswith("kubelet_working_pods{")}
+
+
+def test_workers_are_counted() -> None:
+    """The metric tells workers by lifecycle, by who wants the pod, and static pods from others."""
+
+    async def story(world: World) -> None:
+        await world.start()
+        world.api.create(manifest())
+        world.write("own")
+        await world.let(6)
+        before = _working(world)
+        world.api.delete("default", "web")
+        world.unlink("own")
+        await world.let(70)
+
+        assert before == {
+            'kubelet_working_pods{config="desired",lifecycle="sync",static="false"} 1.0',
+            'kubelet_working_pods{config="desired",lifecycle="sync",static="true"} 1.0',
+        }
+        assert _working(world) == set()
+
+    in_world(story)

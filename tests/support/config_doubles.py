@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
-from lightkube.models.node_v1 import RuntimeClass
 
 from kubelet_reference import pods
 from kubelet_reference.events import Recorder
@@ -15,6 +14,8 @@ from kubelet_reference.ports import ApiError, PodEvent, WatchEvent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+
+    from lightkube.models.node_v1 import RuntimeClass
 
     from kubelet_reference.config import Mux, PodUpdate
 

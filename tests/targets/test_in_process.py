@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
+import grpc
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
@@ -16,6 +17,7 @@ from kubelet_conformance.targets.tap import Tap
 from kubelet_conformance.trace.recorder import Failed, RecordedReply, Recorder
 from kubelet_fakes.clock import run
 from kubelet_fakes.runtime import CallError
+from kubelet_reference.housekeeping import Housekeeping
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -81,17 +83,17 @@ def test_failed_story_leaves_its_trace() -> None:
     assert lines(caught.value.trace)[-1]["kind"] == "end"
 
 
-def test_kubelet_that_dies_by_itself_is_told() -> None:
-    """A mistake that ends the kubelet is no story that ended well."""
+def test_kubelet_that_dies_by_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake that ends the kubelet fails the story, though the story itself went well."""
+
+    async def wrong(_: Housekeeping) -> None:
+        raise ZeroDivisionError("a mistake")
 
     async def story(node: Node) -> None:
-        def wrong(*_: object, **__: object) -> None:
-            raise ZeroDivisionError("a mistake")
+        await node.wait(30)
 
-        node.target.recorder.listeners.append(wrong)
-        await asyncio.wait_for(asyncio.Event().wait(), 30)
-
-    with pytest.raises(StoryError):
+    monkeypatch.setattr(Housekeeping, "run_once", wrong)
+    with pytest.raises(StoryError, match="a mistake"):
         play(story)
 
 
@@ -126,16 +128,23 @@ def test_unknown_targets_are_refused(choice: Choice, message: str) -> None:
         open_stage(choice)
 
 
-class Slow:
-    """A runtime that answers late, or fails."""
+class Silent:
+    """A runtime that does not answer."""
 
-    async def Version(
-        self, request: cri.VersionRequest, *, timeout: float | None = None
-    ) -> cri.VersionResponse:
-        """Answer after a minute."""
-        del request, timeout
-        await asyncio.sleep(60)
+    async def Version(self, request: cri.VersionRequest, **_: float | None) -> cri.VersionResponse:
+        """Never answer."""
+        del request
+        await asyncio.Event().wait()
         return cri.VersionResponse()
+
+
+class Failing:
+    """A runtime that is away."""
+
+    async def Version(self, request: cri.VersionRequest, **_: float | None) -> cri.VersionResponse:
+        """Fail."""
+        del request
+        raise CallError(grpc.StatusCode.UNAVAILABLE, "away")
 
 
 def test_call_whose_caller_leaves_has_no_reply() -> None:
@@ -144,7 +153,7 @@ def test_call_whose_caller_leaves_has_no_reply() -> None:
 
     async def leave() -> None:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(Tap(Slow(), recorder).Version(cri.VersionRequest()), 1)
+            await asyncio.wait_for(Tap(Silent(), recorder).Version(cri.VersionRequest()), 1)
 
     run(leave())
 

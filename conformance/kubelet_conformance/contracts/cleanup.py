@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
-from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
+from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.outside import OUTSIDE, outside
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
-from kubelet_conformance.contracts.situations import known_to_kubelet, of
+from kubelet_conformance.contracts.situations import API_DELETE, known_to_kubelet, of, pod_of_write
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 
@@ -18,6 +20,38 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
+
+
+class _Mirror:
+    """The mirror of a static pod, and whether somebody has deleted it."""
+
+    def __init__(self) -> None:
+        self.deleted = False
+
+
+@contract("CLEANUP-01", on=call("StopContainer"), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
+def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
+    """Housekeeping deletes the mirrors that are left of static pods before it kills what nobody knows."""
+    known, started_t = outside(m), m.node.started_t
+    if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
+        return None
+    left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
+    left = [pod for pod in left if not known_to_kubelet(pod, m.node)]
+    for pod in left:
+        if not pod.note(_Mirror).deleted:
+            text = f"container {m.container.name if m.container else ''}, which nobody knows, is stopped"
+            return broken(f"{text} before the mirror of {pod.name} is deleted", pod.set_seq)
+    return KEPT if left else None
+
+
+@mirrors_go_before_unknown_pods.remember(on=OUTSIDE.either(API_DELETE, deleted()))
+def _mirror_is_deleted(m: Moment) -> None:
+    """Take in which mirrors are gone, and what can be reached."""
+    outside(m)
+    pod = pod_of_write(m) or m.pod
+    if pod is not None and pod.static:
+        pod.note(_Mirror).deleted = True
+
 
 _MAKES = call("RunPodSandbox", "CreateContainer", "StartContainer")
 

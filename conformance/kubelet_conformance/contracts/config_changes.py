@@ -159,7 +159,7 @@ class _Waits:
 
 @contract("CONFIG-11", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"), clause="waits")
 def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
-    """A kubelet that starts asks for the API server's pods once the node's own object is there, not before."""
+    """A kubelet that starts asks for the API server's pods once its node's object is there, not before."""
     known = outside(m)
     if not known.node_gone or known.api_away_t is not None or not any(map(_awaits, m.world.names.values())):
         return None

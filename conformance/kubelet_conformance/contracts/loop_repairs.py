@@ -6,13 +6,30 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
-from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed, kubelet
+from kubelet_conformance.contract.words import (
+    call,
+    deleted,
+    done,
+    event,
+    exited,
+    failed,
+    kubelet,
+    pod_set,
+    told,
+)
 from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.kills import MINIMUM_GRACE
 from kubelet_conformance.contracts.outside import OUTSIDE, outside
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.static_names import kubelet_works
-from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RESYNC
+from kubelet_conformance.contracts.timing import (
+    KUBELET_START,
+    REACTION,
+    RESYNC,
+    RETRY,
+    RETRY_SLACK,
+    SAME_MOMENT,
+)
 from kubelet_conformance.trace.bodies import (
     CreateContainerReply,
     CreateContainerRequest,
@@ -27,7 +44,43 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
+_NEWS = told("sandbox", "list")
+"""The runtime says something new, perhaps of a sandbox that was run though the call failed."""
 _HINDERED = event(*sorted(REJECTIONS | {"FailedMount", "FailedValidation"}))
+
+
+_RETRY_LEAST = 10.0
+"""A failed sync is not due earlier than this after its end (kubelet.go backOffPeriod)."""
+
+
+@contract("LOOP-11", on=failed("RunPodSandbox"), needs=(CRI, PODS))
+def retry_comes_when_it_is_due(m: Moment) -> Findings:
+    """The loop syncs the pods that are due and no others: a pod whose sandbox could not be run is tried again
+    10 to 16 s later, and not before, as long as nothing is heard of it.
+    """
+    pod = m.pod
+    if pod is None or not to_run(m) or pod.source != "api" or pod.sandboxes or not kubelet_works(m):
+        return None
+    if pod.changed_t is None or pod.changed_t >= m.call.t or pod.spec is None or pod.spec.readiness_gates:
+        return None
+    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+        return None
+    due = m.t + _RETRY_LEAST - SAME_MOMENT
+    again = call("RunPodSandbox").where(of(pod))
+    return answered(
+        by=again.where(lambda n: n.t >= due, "it is due"),
+        within=RETRY + RETRY_SLACK,
+        not_before=again.where(lambda n: n.t < due, "it is not due"),
+        unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), _NEWS),
+        whole_node=True,
+        text=f"the sandbox of {pod.name} is tried again when that is due",
+    )
+
+
+@retry_comes_when_it_is_due.remember(on=OUTSIDE)
+def _all_is_told(m: Moment) -> None:
+    """Take in what can be reached."""
+    outside(m)
 
 
 @contract("LOOP-14", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))

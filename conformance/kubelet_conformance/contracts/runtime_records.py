@@ -363,7 +363,9 @@ class _Handlers:
         self.names = frozenset[str]()
 
 
-@runtime_handler_is_the_one_asked_for.clause("unknown", on=done("RunPodSandbox").either(failed("RunPodSandbox")))
+@runtime_handler_is_the_one_asked_for.clause(
+    "unknown", on=done("RunPodSandbox").either(failed("RunPodSandbox"))
+)
 def unknown_handler_is_refused(m: Moment) -> Findings:
     """A handler that Status does not list is an error."""
     asked, listed = m.request(RunPodSandboxRequest).runtime_handler, m.node.note(_Handlers).names

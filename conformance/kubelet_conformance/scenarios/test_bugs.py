@@ -31,7 +31,7 @@ async def test_start_that_timed_out_is_looked_at_first(node: Node) -> None:
     await node.wait(20)
 
 
-@witness("RESTARTKUBELET-05", "PHASE-11")
+@witness("RESTARTKUBELET-05", "WORK-14", "PHASE-11")
 async def test_success_outlives_its_record(node: Node) -> None:
     """A pod that has succeeded is not run again, though nobody has a record of its container."""
     job = node.want(pod(container("c1", "exit 0 1"), name="job", restart="Never"))
@@ -43,7 +43,7 @@ async def test_success_outlives_its_record(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-05", "PHASE-05", "PHASE-13", "WORK-13", "EVENTS-08")
+@witness("RESTARTKUBELET-05", "WORK-14", "PHASE-05", "PHASE-13", "WORK-13", "EVENTS-08")
 async def test_deadline_is_the_end_of_a_pod(node: Node) -> None:
     """A pod that was ended at its deadline is not started by a kubelet that comes back."""
     web = await node.run(activeDeadlineSeconds=5)
@@ -70,17 +70,6 @@ async def test_deleted_at_its_deadline_goes_when_it_has_stopped(node: Node) -> N
     await web.until_called("StopContainer", done=False)
     web.delete()
     await web.until_gone()
-
-
-@witness("TERM-18", "TERM-24", "WORK-04")
-async def test_deleted_while_its_sandbox_is_made(node: Node) -> None:
-    """A pod deleted while its sandbox is being made goes when that sandbox has been stopped."""
-    with node.slow("RunPodSandbox", 6):
-        web = node.want(pod())
-        await web.until_called("RunPodSandbox", done=False)
-        await node.wait(1)
-        web.delete()
-        await web.until_gone()
 
 
 @witness("START-02", "RESTART-13", "PHASE-03", "CSTAT-04")
@@ -204,15 +193,7 @@ async def test_phase_that_another_ended_stays(node: Node) -> None:
     await node.wait(12)
 
 
-@witness("TERM-16", "TERM-18")
-async def test_deletion_waits_for_the_last_status(node: Node) -> None:
-    """The object of a pod that failed in its last seconds goes when that was written."""
-    job = await node.run(container(command="run stopdelay=2 stopcode=3"), restart="Never")
-    job.delete()
-    await job.until_gone()
-
-
-@witness("WORK-10", "TERM-25")
+@witness("WORK-10", "TERM-25", kubernetes=(1, 27))
 async def test_kill_of_a_forgotten_pod_is_tried_again(node: Node) -> None:
     """A pod that was force deleted is stopped, though its first stop fails."""
     web = await node.run()

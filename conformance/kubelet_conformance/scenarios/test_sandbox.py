@@ -77,18 +77,18 @@ async def test_runtime_class_gives_the_handler(node: Node) -> None:
     web = await node.run(runtimeClassName="strong")
     node.api.remove("RuntimeClass", "", "strong")
     node.runtime.kill_sandbox(web.sandbox().id)
-    await node.until(lambda: len(node.events("FailedCreatePodSandBox")) >= 2, "two failures")
+    await web.until_event("FailedCreatePodSandBox", count=2)
     node.api.put("RuntimeClass", strong)
     await web.until_running("c1", attempt=1)
 
 
 @witness("CRI-35", "SANDBOX-10")
 async def test_handler_that_the_runtime_lacks(node: Node) -> None:
-    """The handler of a class is refused where the runtime has none of that name, however often it is asked."""
+    """A handler that the runtime does not have is refused, however often it is asked for."""
     node.api.put("RuntimeClass", runtime_class("odd", "nope"))
     web = node.want(pod(runtimeClassName="odd"))
     await web.until_called("RunPodSandbox", count=2)
-    await node.until(lambda: len(node.events("FailedCreatePodSandBox")) >= 2, "two failures")
+    await web.until_event("FailedCreatePodSandBox", count=2)
 
 
 @witness("SANDBOX-05", "SANDBOX-02", "INIT-12")

@@ -64,9 +64,7 @@ def _record(recorder: Recorder, change: Change) -> None:
 
 
 def _wanted(stored: FrozenDict) -> Json:
-    """A pod as it is sent; its status is told where it makes a difference: where the pod has ended or others
-    write conditions that it is to wait for.
-    """
+    """A pod as it is sent; its status is told where it matters: where the pod has ended or has gates."""
     ended = stored.get("status", {}).get("phase") in _ENDED
     tells = ended or stored["spec"].get("readinessGates")
     return {name: value for name, value in stored.items() if name != "status" or tells}

@@ -167,7 +167,9 @@ class ApiCore(Client):
         old = self._found(kind, request)
         body = plain(dict(request.body))
         check_shape(kind, body)
-        return self._change(kind, request, old, frozen({"kind": kind.kind, "apiVersion": kind.api_version, **body}))
+        return self._change(
+            kind, request, old, frozen({"kind": kind.kind, "apiVersion": kind.api_version, **body})
+        )
 
     def _patch(self, kind: Resource, request: Request) -> FrozenDict:
         old = self._found(kind, request)

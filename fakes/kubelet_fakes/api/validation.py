@@ -16,7 +16,15 @@ from kubelet_fakes.api.quantity import amount
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ("FORBIDDEN", "INVALID", "REQUIRED", "check_ephemeral", "check_name", "check_pod", "check_runtime_class")
+__all__ = (
+    "FORBIDDEN",
+    "INVALID",
+    "REQUIRED",
+    "check_ephemeral",
+    "check_name",
+    "check_pod",
+    "check_runtime_class",
+)
 
 REQUIRED, INVALID, DUPLICATE = "Required value", "Invalid value", "Duplicate value"
 FORBIDDEN, UNSUPPORTED, NOT_FOUND = "Forbidden", "Unsupported value", "Not found"
