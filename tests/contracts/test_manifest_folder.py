@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from outside_world import event, file_pod, killed, start_static, started, static_config, tell_status
 from running import BROKEN, KEPT, running
-from story import Story
+from story import PodHandle, Story
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.verdicts import Verdict
@@ -62,7 +62,7 @@ def test_second_pod_of_a_name_is_dropped(wrong: str) -> None:
     """CONFIG-09: of two files with one name the first one's pod is run, and the other gets an event."""
     s = Story()
     killed(s)
-    pods = {}
+    pods: dict[str, PodHandle] = {}
     for file, image in (("b", "img:2"), ("a", "img:1")):
         s.record("disk", op="written", path=f"{FOLDER}/{file}.yaml")
         pods[file] = file_pod(s, containers=[{"name": "c1", "image": image}])
