@@ -238,7 +238,18 @@ class Judge:
     def _waiting_for(self, keys: tuple[str, ...], kinds: frozenset[Kind] | None) -> list[_Asked]:
         """The judges to ask at a moment with these keys, about a pod with these kinds of container."""
         found = dict.fromkeys(one for key in keys for one in self._listeners.get(key, ()))
-        return [(one.condition, one.judge, one) for one in found if one.tally.contract.concerns(kinds)]
+        asked: list[_Asked] = []
+        noted: set[tuple[Predicate | None, JudgeFunction]] = set()
+        for one in found:
+            if not one.tally.contract.concerns(kinds):
+                continue
+            if one.clause.remembers:
+                # Contracts may share a function that takes notes: once a moment is enough.
+                if (one.condition, one.judge) in noted:
+                    continue
+                noted.add((one.condition, one.judge))
+            asked.append((one.condition, one.judge, one))
+        return asked
 
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome of every contract, by id. What is still owed is pending: not exercised."""

@@ -12,7 +12,7 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, event, pod_set, status
 from kubelet_conformance.contracts.fresh import REJECTIONS, Fresh, can_start, fresh_pod, host_ports
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     FAULT,
@@ -258,10 +258,7 @@ def _size_is_told(m: Moment) -> None:
         sizes.pop(m.pod.uid, None)
 
 
-@leaving_pod_still_counts.remember(on=OUTSIDE)
-def _reach_1(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+leaving_pod_still_counts.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-06", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
@@ -271,10 +268,7 @@ def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
     return None if pod is None or holder is None else _is_refused(pod, holder)
 
 
-@newer_pod_does_not_get_the_port.remember(on=OUTSIDE)
-def _reach_2(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+newer_pod_does_not_get_the_port.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-10", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
@@ -283,10 +277,7 @@ def refused_pod_can_be_deleted(m: Moment) -> Findings:
     return _is_finalized(m)
 
 
-@refused_pod_can_be_deleted.remember(on=OUTSIDE)
-def _reach_3(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+refused_pod_can_be_deleted.remember(on=OUTSIDE)(take_in)
 
 
 def _is_finalized(m: Moment) -> Findings:
@@ -324,10 +315,7 @@ def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
     return KEPT if grace == 0 else broken(f"pod {pod.name} is deleted with grace {grace}, expected 0")
 
 
-@refused_pod_is_finalized.remember(on=OUTSIDE)
-def _reach_4(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+refused_pod_is_finalized.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-11", on=status(), needs=(CRI, PODS, STATUS))

@@ -20,7 +20,7 @@ from kubelet_conformance.contract.words import (
 )
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, is_mirror, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     FAULT,
@@ -82,10 +82,7 @@ def _has_another_uid(uid: str) -> Predicate:
     return lambda m: sandbox_asked(m).metadata.uid != uid
 
 
-@sources_do_not_displace_each_other.remember(on=OUTSIDE)
-def _reach_1(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+sources_do_not_displace_each_other.remember(on=OUTSIDE)(take_in)
 
 
 class _Ports:
@@ -374,7 +371,4 @@ def deleted_pod_gets_no_sandbox(m: Moment) -> Findings:
     return broken(f"a sandbox is run for {pod.name}, which came deleted", pod.set_seq)
 
 
-@pod_that_comes_deleted_is_not_started.remember(on=OUTSIDE)
-def _reach_2(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+pod_that_comes_deleted_is_not_started.remember(on=OUTSIDE)(take_in)

@@ -10,7 +10,7 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import Fresh, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.static_names import kubelet_works
@@ -140,10 +140,7 @@ def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
     return TERMINATION_ASKED.where(is_less)
 
 
-@deletion_and_change_are_one_thing.remember(on=OUTSIDE)
-def _reach_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+deletion_and_change_are_one_thing.remember(on=OUTSIDE)(take_in)
 
 
 def _node_is_there(m: Moment) -> bool:
@@ -233,7 +230,4 @@ def _is_not_ready_itself(m: Moment) -> bool:
     return m.status is not None and not _is(m.status, "ContainersReady")
 
 
-@gate_is_noticed.remember(on=OUTSIDE)
-def _all_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+gate_is_noticed.remember(on=OUTSIDE)(take_in)

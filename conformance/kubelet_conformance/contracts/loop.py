@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, starts
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside
+from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     END,
     FAULT,
@@ -128,10 +128,7 @@ def only_others_are_told(m: Moment) -> Findings:
     return KEPT
 
 
-@network_stops_nobody_on_the_host.remember(on=OUTSIDE)
-def _network_is_told(m: Moment) -> None:
-    """Take in how the network is."""
-    outside(m)
+network_stops_nobody_on_the_host.remember(on=OUTSIDE)(take_in)
 
 
 class _Polls:
@@ -199,10 +196,7 @@ def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
             )
 
 
-@empty_sources_count_as_seen.remember(on=OUTSIDE)
-def _api_is_told(m: Moment) -> None:
-    """Take in whether the API server can be reached."""
-    outside(m)
+empty_sources_count_as_seen.remember(on=OUTSIDE)(take_in)
 
 
 def _of_the_api(m: Moment) -> bool:
@@ -234,7 +228,4 @@ def silent_source_keeps_its_pods(m: Moment) -> Findings:
     )
 
 
-@silent_source_keeps_its_pods.remember(on=OUTSIDE)
-def _source_is_told(m: Moment) -> None:
-    """Take in whether the API server can be reached."""
-    outside(m)
+silent_source_keeps_its_pods.remember(on=OUTSIDE)(take_in)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
-from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
+from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import (
     call,
     deleted,
@@ -19,7 +19,7 @@ from kubelet_conformance.contract.words import (
 )
 from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.kills import MINIMUM_GRACE
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.timing import (
@@ -47,6 +47,21 @@ if TYPE_CHECKING:
 _NEWS = told("sandbox", "list")
 """The runtime says something new, perhaps of a sandbox that was run though the call failed."""
 _HINDERED = event(*sorted(REJECTIONS | {"FailedMount", "FailedValidation"}))
+_CANNOT_START = event("BackOff", "ErrImageNeverPull", "Failed", "FailedMount", "InspectFailed")
+"""Something keeps a container from being created."""
+_READS_FAIL = failed(
+    "ContainerStatus", "ImageStatus", "ListContainers", "ListPodSandbox", "PodSandboxStatus", "Status"
+)
+
+
+def _is_not_ready(m: Moment) -> bool:
+    known = outside(m)
+    return known.bad_t is not None or known.network_bad_t is not None
+
+
+_NOT_READY = done("Status").where(_is_not_ready, "the runtime is not ready")
+_DELAYED = FAULT.either(_READS_FAIL, _NOT_READY)
+"""The kubelet cannot go on, or sees nothing."""
 
 
 _RETRY_LEAST = 10.0
@@ -71,16 +86,15 @@ def retry_comes_when_it_is_due(m: Moment) -> Findings:
         by=again.where(lambda n: n.t >= due, "it is due"),
         within=RETRY + RETRY_SLACK,
         not_before=again.where(lambda n: n.t < due, "it is not due"),
-        unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), _NEWS),
+        unless=_DELAYED.either(
+            TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), _HINDERED.where(of(pod)), _NEWS
+        ),
         whole_node=True,
         text=f"the sandbox of {pod.name} is tried again when that is due",
     )
 
 
-@retry_comes_when_it_is_due.remember(on=OUTSIDE)
-def _all_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+retry_comes_when_it_is_due.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-14", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
@@ -97,7 +111,7 @@ def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
                 by=call("RunPodSandbox").where(of(older)),
                 within=KUBELET_START,
                 not_before=call("RunPodSandbox").where(_is_one_of(rivals), "it is of a newer one"),
-                unless=FAULT.either(TERMINATION_ASKED.where(of(older)), _HINDERED.where(of(older))),
+                unless=_DELAYED.either(TERMINATION_ASKED.where(of(older)), _HINDERED.where(of(older))),
                 whole_node=True,
                 text=f"pod {older.name}, the oldest that wants its port, is run",
             )
@@ -118,10 +132,10 @@ def _age(pod: Pod) -> str:
 
 
 def _ports(pod: Pod) -> frozenset[tuple[str, int]]:
-    every = [
-        port for one in (pod.spec.containers if pod.spec is not None else ()) for port in one.ports or ()
-    ]
-    return frozenset((port.protocol, port.host_port) for port in every if port.host_port)
+    """The ports of the node that it wants at every address."""
+    containers = pod.spec.containers if pod.spec is not None else ()
+    every = [port for one in containers for port in one.ports or ()]
+    return frozenset((one.protocol, one.host_port) for one in every if one.host_port and not one.host_ip)
 
 
 def _taken(m: Moment, pod: Pod) -> bool:
@@ -130,10 +144,7 @@ def _taken(m: Moment, pod: Pod) -> bool:
     return not _age(pod) or any(_ports(other) & _ports(pod) for other in others)
 
 
-@older_pod_comes_first.remember(on=OUTSIDE)
-def _reach_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+older_pod_comes_first.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-15", on=call("StopContainer"), needs=(CRI, PODS), clause="deleted")
@@ -167,16 +178,10 @@ def pod_without_object_is_killed(m: Moment) -> Iterator[Finding]:
             )
 
 
-@deletion_is_graceful.remember(on=OUTSIDE)
-def _api_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+deletion_is_graceful.remember(on=OUTSIDE)(take_in)
 
 
-_READS_FAIL = failed("PodSandboxStatus", "ContainerStatus", "ImageStatus", "RunPodSandbox", "ListContainers")
-
-
-@contract("LOOP-20", on=exited(), needs=(CRI, PODS))
+@contract("LOOP-20", on=exited(), needs=(CRI, PODS, EVENTS))
 def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
     """A container that ended for the first time and is to run always is run again with the next resync at the
     latest, whatever news of it was lost.
@@ -190,19 +195,20 @@ def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
         return None
     if outside(m).down_since(m.t) is not None or pod.spec is None or pod.spec.active_deadline_seconds:
         return None
+    if outside(m).network_bad_t is not None:
+        return None
     name = container.name
     return answered(
         by=call("CreateContainer", "PullImage"),
         within=RESYNC,
-        unless=TERMINATION_ASKED.either(_READS_FAIL, call("StopPodSandbox"), FAULT),
+        unless=_DELAYED.either(
+            TERMINATION_ASKED, _CANNOT_START, call("StopPodSandbox"), failed("RunPodSandbox")
+        ),
         text=f"container {name} is run again",
     )
 
 
-@resync_makes_up_for_what_was_missed.remember(on=OUTSIDE)
-def _runtime_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+resync_makes_up_for_what_was_missed.remember(on=OUTSIDE)(take_in)
 
 
 @contract("EVENTS-05", on=done("CreateContainer"), needs=(CRI, PODS))
@@ -220,7 +226,4 @@ def nothing_waits_for_its_event(m: Moment) -> Findings:
     )
 
 
-@nothing_waits_for_its_event.remember(on=OUTSIDE)
-def _outage_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+nothing_waits_for_its_event.remember(on=OUTSIDE)(take_in)

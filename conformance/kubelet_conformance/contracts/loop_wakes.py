@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import call, done, exited, failed, kubelet, pod_set, status
 from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, starts
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
@@ -62,10 +62,7 @@ def _tells_otherwise(container: Container) -> Predicate:
     return tells
 
 
-@exit_wakes_the_worker.remember(on=OUTSIDE)
-def _all_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+exit_wakes_the_worker.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-10", on=exited(), needs=(CRI, PODS))
@@ -90,10 +87,7 @@ def older_dead_instances_go(m: Moment) -> Findings:
     )
 
 
-@older_dead_instances_go.remember(on=OUTSIDE)
-def _rest_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+older_dead_instances_go.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-12", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
@@ -128,10 +122,7 @@ def _shown(pod: Pod, container: Container) -> bool | None:
     return None
 
 
-@readiness_wakes_the_worker.remember(on=OUTSIDE)
-def _everything_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+readiness_wakes_the_worker.remember(on=OUTSIDE)(take_in)
 
 
 class _Stops:
@@ -198,10 +189,7 @@ def exit_is_seen_without_the_api(m: Moment) -> Findings:
     )
 
 
-@silent_source_holds_up_no_other.remember(on=OUTSIDE)
-def _reach_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+silent_source_holds_up_no_other.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-21", on=call("RunPodSandbox"))

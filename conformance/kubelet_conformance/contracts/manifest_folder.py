@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, kubelet, pod_set
 from kubelet_conformance.contracts.fresh import can_start_once_heard_of, fresh_pod, host_ports, starts
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION
 
@@ -40,10 +40,7 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
         )
 
 
-@missing_folder_counts_as_seen.remember(on=OUTSIDE)
-def _folder_is_told(m: Moment) -> None:
-    """Take in whether the folder is there, and what can be reached."""
-    outside(m)
+missing_folder_counts_as_seen.remember(on=OUTSIDE)(take_in)
 
 
 @missing_folder_counts_as_seen.clause("picked-up", on=pod_set())

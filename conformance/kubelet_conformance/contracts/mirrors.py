@@ -12,7 +12,7 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import MIRROR, is_mirror
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT
 from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
@@ -180,10 +180,7 @@ def no_mirror_without_a_node(m: Moment) -> Findings:
     )
 
 
-@no_mirror_without_a_node.remember(on=OUTSIDE)
-def _node_is_told(m: Moment) -> None:
-    """Take in whether the node's object is there."""
-    outside(m)
+no_mirror_without_a_node.remember(on=OUTSIDE)(take_in)
 
 
 @contract("STATIC-13", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), clause="request")

@@ -12,7 +12,7 @@ from kubelet_conformance.trace.records import Disk, Fault
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
 
-__all__ = ("API_BACK", "DISK", "OUTSIDE", "STATUS_STALE", "Outside", "outside")
+__all__ = ("API_BACK", "DISK", "OUTSIDE", "STATUS_STALE", "Outside", "outside", "take_in")
 
 DISK = Pattern(frozenset({"disk"}), words="on disk")
 """A manifest folder or another path changes."""
@@ -82,6 +82,11 @@ def outside(m: Moment) -> Outside:
     elif m.keys[0] == "done:Status":
         _told(known, m)
     return known
+
+
+def take_in(m: Moment) -> None:
+    """Keep what `outside` tells up to date: for `remember(on=OUTSIDE)`, and done once a moment for all."""
+    outside(m)
 
 
 def _seen_on_disk(known: Outside, record: Disk) -> None:

@@ -10,7 +10,7 @@ from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, done, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, is_mirror, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside
+from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import sandbox_asked, sent_static
 from kubelet_conformance.contracts.timing import (
@@ -89,10 +89,7 @@ def every_pod_of_a_list_runs(m: Moment) -> Findings:
     return starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
 
 
-@every_pod_of_a_list_runs.remember(on=OUTSIDE)
-def _reach_1(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+every_pod_of_a_list_runs.remember(on=OUTSIDE)(take_in)
 
 
 @contract("CONFIG-15", on=pod_set(), needs=(CRI, PODS))

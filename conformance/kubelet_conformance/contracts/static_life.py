@@ -10,7 +10,7 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, is_mirror, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import (
     FullName,
@@ -101,10 +101,7 @@ def _is_of(pod: Pod) -> Predicate:
     return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 
-@bad_manifest_disturbs_no_other.remember(on=OUTSIDE)
-def _reach_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+bad_manifest_disturbs_no_other.remember(on=OUTSIDE)(take_in)
 
 
 @contract("STATIC-09", on=pod_set(), needs=(CRI, PODS))
@@ -116,10 +113,7 @@ def manifest_is_noticed_at_once(m: Moment) -> Findings:
     return starts(pod, REACTION, f"static pod {pod.name} is started")
 
 
-@manifest_is_noticed_at_once.remember(on=OUTSIDE)
-def _runtime_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+manifest_is_noticed_at_once.remember(on=OUTSIDE)(take_in)
 
 
 @contract("STATIC-10", on=pod_set(), needs=(CRI, PODS))
@@ -142,10 +136,7 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
     )
 
 
-@static_pod_needs_no_api_server.remember(on=OUTSIDE)
-def _api_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+static_pod_needs_no_api_server.remember(on=OUTSIDE)(take_in)
 
 
 class _Leaving:
@@ -210,10 +201,7 @@ def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
     return starts(pod, REACTION, f"pod {pod.name} of the API server is started beside the static one")
 
 
-@api_pod_does_not_wait_for_a_static_one.remember(on=OUTSIDE)
-def _all_is_told(m: Moment) -> None:
-    """Take in what can be reached."""
-    outside(m)
+api_pod_does_not_wait_for_a_static_one.remember(on=OUTSIDE)(take_in)
 
 
 @contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))

@@ -153,3 +153,16 @@ async def test_status_is_written_once_the_api_server_is_back(node: Node) -> None
         await web.until_started("c1", attempt=1)
         await node.wait(30)
     await web.until_running("c1", attempt=1, within=40)
+
+
+@witness("STATUS-07")
+async def test_mark_of_an_eviction_stays_with_the_end(node: Node) -> None:
+    """After a kubelet has evicted a pod and the node went down, the next one keeps the mark and the phase."""
+    await node.run()
+    await node.kubelet.kill()
+    node.runtime.reboot()
+    mark = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+    evicted = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+    node.api.update_status("default", "web", {**evicted, "conditions": [mark]})
+    await node.kubelet.start()
+    await node.wait(15)

@@ -86,6 +86,7 @@ class Port(_Object, frozen=True):
     name: str = ""
     container_port: int = 0
     host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
 
