@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from kubelet_conformance.contract.words import Implication, Pattern
+    from kubelet_conformance.trace.manifests import Trait
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Kind
 
 __all__ = (
     "KEPT",
@@ -41,11 +41,17 @@ __all__ = (
 )
 
 Each = Literal["pod", "sandbox", "container"]
-_KINDS_OF_AREA: dict[str, frozenset[Kind]] = {
+_TRAITS_OF_AREA: dict[str, frozenset[Trait]] = {
     "INIT": frozenset({"init", "sidecar"}),
     "SIDECAR": frozenset({"sidecar"}),
     "EPH": frozenset({"ephemeral"}),
+    "HOOK": frozenset({"hook"}),
+    "PROBE": frozenset({"probe"}),
+    "DEADLINE": frozenset({"deadline"}),
 }
+"""The areas whose rules are about some pods only, and what such a pod has."""
+_OF_EVERY_POD = frozenset({"PROBE-24"})
+"""Rules of these areas that speak of the other pods too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +148,10 @@ class Contract:
         """MUST, SHOULD or MAY."""
         return str(self.row.level)
 
-    def concerns(self, kinds: frozenset[Kind] | None) -> bool:
-        """It may say something of a pod with these kinds of container; None where they are not known."""
-        about = _KINDS_OF_AREA.get(self.id.partition("-")[0])
-        return about is None or kinds is None or not about.isdisjoint(kinds)
+    def concerns(self, traits: frozenset[Trait] | None) -> bool:
+        """It may say something of a pod that has these; None where they are not known."""
+        about = _TRAITS_OF_AREA.get(self.id.partition("-")[0])
+        return about is None or traits is None or self.id in _OF_EVERY_POD or not about.isdisjoint(traits)
 
     def clause(self, name: str, *, on: Pattern) -> Callable[[JudgeFunction], Contract]:
         """Add a judge of another side of the same rule."""

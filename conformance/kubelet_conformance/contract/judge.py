@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Implication, Predicate
     from kubelet_conformance.trace.entity import Entity
     from kubelet_conformance.trace.header import Header
+    from kubelet_conformance.trace.manifests import Trait
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Record
-    from kubelet_conformance.trace.views import Kind
 
 __all__ = ("EVIDENCE_MAX", "TEXT_CHARS_MAX", "Judge")
 
@@ -152,7 +152,7 @@ class Judge:
         self._outcomes: dict[str, Outcome] = {}
         self._tallies: list[_Tally] = []
         self._listeners: dict[str, list[_Listener]] = defaultdict(list)
-        self._asked_at: dict[tuple[tuple[str, ...], frozenset[Kind] | None], list[_Asked]] = {}
+        self._asked_at: dict[tuple[tuple[str, ...], frozenset[Trait] | None], list[_Asked]] = {}
         self._formula_count = 0
         for contract in contracts:
             reason = self._why_not(contract)
@@ -207,11 +207,11 @@ class Judge:
 
     def _asked(self, moment: Moment) -> list[_Asked]:
         keys, pod = moment.keys, moment.pod
-        # A new manifest may bring kinds of container that the pod has not had so far.
-        kinds = pod.kinds if pod is not None and moment.manifest is None else None
-        asked = self._asked_at.get((keys, kinds))
+        # A new manifest may bring what the pod has not had so far.
+        traits = pod.traits if pod is not None and moment.manifest is None else None
+        asked = self._asked_at.get((keys, traits))
         if asked is None:
-            asked = self._asked_at[keys, kinds] = self._waiting_for(keys, kinds)
+            asked = self._asked_at[keys, traits] = self._waiting_for(keys, traits)
         return asked
 
     def _judge(self, moment: Moment) -> None:
@@ -235,13 +235,13 @@ class Judge:
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
                 listener.tally.crashed(moment.seq)
 
-    def _waiting_for(self, keys: tuple[str, ...], kinds: frozenset[Kind] | None) -> list[_Asked]:
-        """The judges to ask at a moment with these keys, about a pod with these kinds of container."""
+    def _waiting_for(self, keys: tuple[str, ...], traits: frozenset[Trait] | None) -> list[_Asked]:
+        """The judges to ask at a moment with these keys, about a pod that has these."""
         found = dict.fromkeys(one for key in keys for one in self._listeners.get(key, ()))
         asked: list[_Asked] = []
         noted: set[tuple[Predicate | None, JudgeFunction]] = set()
         for one in found:
-            if not one.tally.contract.concerns(kinds):
+            if not one.tally.contract.concerns(traits):
                 continue
             if one.clause.remembers:
                 # Contracts may share a function that takes notes: once a moment is enough.

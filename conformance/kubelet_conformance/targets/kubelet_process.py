@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubelet_reference.kubelet import Kubelet
-
     from kubelet_conformance.trace.recorder import Recorder
+    from kubelet_reference.kubelet import Kubelet
 
 __all__ = ("InProcessKubelet",)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -19,10 +19,12 @@ __all__ = (
     "PodStatus",
     "Probe",
     "Terminated",
+    "Trait",
     "Waiting",
 )
 
 Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
+Trait: TypeAlias = Kind | Literal["hook", "probe", "deadline"]
 
 DEFAULT_GRACE_SECONDS = 30
 """terminationGracePeriodSeconds where the manifest gives none (API default)."""
@@ -170,9 +172,17 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
         return found
 
     @cached_property
-    def kinds(self) -> frozenset[Kind]:
-        """The kinds of container that it has."""
-        return frozenset(kind for kind, _ in self.entries.values())
+    def traits(self) -> frozenset[Trait]:
+        """What rules about some pods only may ask for: its kinds of container, hooks, probes, a deadline."""
+        found: set[Trait] = {kind for kind, _ in self.entries.values()}
+        for _, one in self.entries.values():
+            if one.lifecycle.post_start or one.lifecycle.pre_stop:
+                found.add("hook")
+            if one.liveness_probe or one.readiness_probe or one.startup_probe:
+                found.add("probe")
+        if self.active_deadline_seconds is not None:
+            found.add("deadline")
+        return frozenset(found)
 
 
 class Terminated(_Object, frozen=True):

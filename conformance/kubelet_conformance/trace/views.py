@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal
 
 from kubelet_conformance.trace.entity import Entity
-from kubelet_conformance.trace.manifests import Kind
+from kubelet_conformance.trace.manifests import Kind, Trait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -248,7 +248,6 @@ class Pod(Entity):
         "deleted_t",
         "finished",
         "finished_before",
-        "kinds",
         "manifest",
         "mirror_uid",
         "name",
@@ -264,6 +263,7 @@ class Pod(Entity):
         "status_seq",
         "status_t",
         "termination",
+        "traits",
         "uid",
         "wanted",
     )
@@ -277,8 +277,8 @@ class Pod(Entity):
         self.mirror_uid = ""
         """The UID that statuses and deletions of a static pod carry."""
         self.manifest: Manifest | None = None
-        self.kinds: frozenset[Kind] | None = None
-        """The kinds of container that the manifest has; None while there is no manifest."""
+        self.traits: frozenset[Trait] | None = None
+        """What the manifest has, as `PodSpec.traits` tells; None while there is no manifest."""
         self.set_t: float | None = None
         self.set_seq = 0
         self.wanted = False
