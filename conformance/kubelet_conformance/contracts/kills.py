@@ -114,6 +114,11 @@ def _reasons_of_a_living_pod(pod: Pod, container: Container, spec: ContainerSpec
     for hook in container.hooks:
         if hook.cmd == command and hook.failed:
             found.append(Reason("its postStart hook failed", grace, seq=hook.call.seq))
+    handler = spec.lifecycle.post_start
+    if handler is not None and handler.exec is None:
+        found.append(
+            Reason("its postStart hook, which does not pass through the runtime, may have failed", grace)
+        )
     found += failing_probe(pod, container)
     return found
 

@@ -15,6 +15,7 @@ from kubelet_conformance.trace.records import (
     Fault,
     Kubelet,
     PodChange,
+    Probe,
     RuntimeEvent,
     Status,
 )
@@ -67,6 +68,8 @@ def _words(moment: Moment) -> tuple[str, str, str] | None:
             words = "runtime", *_by_itself(moment, record)
         case Fault() as record:
             words = "fault", safe(record.what), ""
+        case Probe() as record:
+            words = "probe", safe(record.handler), f"-> {safe(record.outcome)}"
         case Kubelet() as record:
             words = "kubelet", safe(record.op), ""
         case Expect() as record:

@@ -105,3 +105,35 @@ async def test_hook_may_run_again_after_a_kubelet_restart(node: Node) -> None:
     await node.wait(2)
     await node.restart_kubelet()
     await web.until_gone()
+
+
+@witness("START-01", "HOOK-04")
+async def test_http_hook_is_asked_before_the_next_container(node: Node) -> None:
+    """An httpGet hook reaches its container at the pod's address; an error status counts as an answer."""
+    hooked = container(
+        "c1",
+        lifecycle={"postStart": {"httpGet": {"path": "/begun", "port": 8080}}},
+        ports=[{"containerPort": 8080}],
+    )
+    node.runtime.answer_http("/begun", 500)
+    await node.run(hooked, container("c2"))
+
+
+@witness("HOOK-03")
+async def test_http_hook_without_an_answer_fails(node: Node) -> None:
+    """An httpGet hook that nobody answers fails, and its container is killed and made again."""
+    node.runtime.answer_http("/begun", 0)
+    web = node.want(
+        pod(container("c1", lifecycle={"postStart": {"httpGet": {"path": "/begun", "port": 8080}}}))
+    )
+    await web.until_event("FailedPostStartHook")
+    node.runtime.answer_http("/begun", 200)
+    await web.until_running("c1")
+
+
+@witness("TERM-02")
+async def test_sleep_hook_takes_its_time_from_the_grace(node: Node) -> None:
+    """A preStop hook that sleeps delays the stop, and its time is taken off the grace."""
+    web = await node.run(container("c1", lifecycle={"preStop": {"sleep": {"seconds": 3}}}))
+    web.delete(grace=10)
+    await web.until_gone()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from kubelet_bugs import find_bug
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
-from kubelet_conformance.targets.host_files import HostFiles
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
+from kubelet_conformance.targets.pod_servers import PodServers
 from kubelet_conformance.targets.protocols import StoryError
 from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
 from kubelet_conformance.targets.stage import UnknownTargetError
@@ -114,8 +114,8 @@ class _Life:
         """The whole life."""
         runtime = FakeRuntime(RuntimeCore(epoch_ns=EPOCH_NS), self._clock)
         runtime.core.store.logs.files = self._disk
-        runtime.core.store.logs.files = HostFiles(self._disk)
-        self.runtime = FakeRuntimeControl(runtime, self.recorder)
+        self._servers = PodServers(self.recorder)
+        self.runtime = FakeRuntimeControl(runtime, self._servers, self.recorder)
         api_core = ApiCore(self._clock.wall_ns)
         record_pods(api_core, self.recorder, _NODE)
         api = KubeletApi(api_core, self.recorder)
@@ -143,6 +143,7 @@ class _Life:
             events=RecordedEvents(self.recorder),
             disk=self._disk,
             url=self._url,
+            http=self._servers,
         )
         return Kubelet(ports, self._settings, self._behaviour, self._parts)
 

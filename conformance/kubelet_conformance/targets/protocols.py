@@ -143,6 +143,10 @@ class RuntimeControl(Protocol):
         """What an `xf NAME` command finds."""
         ...
 
+    def answer_http(self, path: str, status: int) -> None:
+        """What servers in pods answer to hooks at this path, 200 unless told otherwise; 0 refuses."""
+        ...
+
     def add_image(self, name: str, *, user: str = "") -> None:
         """Put an image onto the node."""
         ...

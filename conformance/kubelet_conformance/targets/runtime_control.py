@@ -10,6 +10,7 @@ from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandb
 from kubelet_fakes.runtime.faults import Effect
 
 if TYPE_CHECKING:
+    from kubelet_conformance.targets.pod_servers import PodServers
     from kubelet_conformance.targets.protocols import Fault, FaultPlan
     from kubelet_conformance.trace.recorder import Recorder
     from kubelet_fakes.runtime import FakeRuntime
@@ -22,8 +23,9 @@ __all__ = ("FakeRuntimeControl",)
 class FakeRuntimeControl:
     """The fake runtime in a scenario's hands; what it does by itself goes onto the record."""
 
-    def __init__(self, runtime: FakeRuntime, recorder: Recorder) -> None:
+    def __init__(self, runtime: FakeRuntime, servers: PodServers, recorder: Recorder) -> None:
         self._runtime = runtime
+        self._servers = servers
         self._core = runtime.core
         self._recorder = recorder
         runtime.core.store.on_runtime = self._happened
@@ -89,6 +91,10 @@ class FakeRuntimeControl:
     def set_file(self, name: str, *, there: bool) -> None:
         """What an `xf NAME` command finds."""
         (self._core.files.add if there else self._core.files.discard)(name)
+
+    def answer_http(self, path: str, status: int) -> None:
+        """What servers in pods answer at this path."""
+        self._servers.answer(path, status)
 
     def add_image(self, name: str, *, user: str = "") -> None:
         """Put an image onto the node."""

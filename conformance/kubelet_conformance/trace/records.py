@@ -255,7 +255,10 @@ class Expect(_Line, frozen=True, tag="expect"):
 
 
 class Probe(_Line, frozen=True, tag="probe"):
-    """A probe or hook that reached the container."""
+    """A probe or hook that reached the container, with what came of it: an exit code, or HTTP's status."""
+
+    handler: str = ""
+    outcome: str = ""
 
     kind: ClassVar[str] = "probe"
 
