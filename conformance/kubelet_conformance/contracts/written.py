@@ -194,9 +194,10 @@ def _may_be_final(m: Moment, pod: Pod) -> bool:
 
 def _is_past_its_deadline(m: Moment, pod: Pod, status: PodStatus) -> bool:
     """The pod has run as long as it may, or nobody can say whether it has."""
-    spec, begun, origin = pod.spec, seconds(status.start_time), seconds(m.header.started)
+    spec = pod.spec
     if spec is None or spec.active_deadline_seconds is None:
         return False
+    begun, origin = seconds(status.start_time), seconds(m.header.started)
     return begun is None or origin is None or begun - origin + spec.active_deadline_seconds <= m.t
 
 
