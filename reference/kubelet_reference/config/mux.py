@@ -12,10 +12,11 @@ import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
-from lightkube.models.core_v1 import Pod
+from lightkube.models.core_v1 import Pod, PodSpec, PodStatus
+from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference import names, pods
 from kubelet_reference.events import Reason
@@ -23,12 +24,13 @@ from kubelet_reference.events import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kubelet_reference.config.fields import JsonObject
     from kubelet_reference.config.static_pods import Source
     from kubelet_reference.events import Recorder
     from kubelet_reference.ports import Clock
 
 __all__ = ("Classify", "Mux", "Op", "PodUpdate", "classify_change")
+
+Part = TypeVar("Part", ObjectMeta, PodSpec, PodStatus)
 
 _LOG = logging.getLogger("kubelet_reference.config")
 
@@ -172,10 +174,11 @@ class Mux:
             local = {names.CONFIG_SOURCE: str(source), names.CONFIG_SEEN: _rfc3339(self._clock.wall_ns())}
         else:
             local = {name: value for name, value in pods.annotations(old).items() if name in _LOCAL}
-        data: JsonObject = msgspec.to_builtins(given)
-        metadata: JsonObject = data.setdefault("metadata", {})
-        metadata["annotations"] = {**metadata.get("annotations", {}), **local}
-        return msgspec.convert(data, Pod)
+        metadata = _copied(given.metadata) or ObjectMeta()
+        metadata.annotations = {**pods.annotations(given), **local}
+        # Most changes leave the spec alone, and our copy of that is nobody else's already.
+        spec = old.spec if old is not None and old.spec == given.spec else _copied(given.spec)
+        return Pod(given.apiVersion, given.kind, metadata, spec, _copied(given.status))
 
     def _first_of_each_name(self, source: Source, wanted: Iterable[Pod]) -> list[Pod]:
         """The pods without those whose name an earlier one has (CONFIG-09)."""
@@ -192,6 +195,11 @@ class Mux:
     def _emit(self, op: Op, source: Source, found: list[Pod]) -> None:
         if found:
             self.updates.put_nowait(PodUpdate(op, source, tuple(found)))
+
+
+def _copied(part: Part | None) -> Part | None:
+    """A part of a pod with everything in it made anew."""
+    return None if part is None else msgspec.convert(msgspec.to_builtins(part), type(part))
 
 
 def _rfc3339(wall_ns: int) -> str:
