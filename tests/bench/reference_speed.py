@@ -100,11 +100,13 @@ def least(work: Callable[[], Coroutine[Any, Any, Any]]) -> float:
 
 
 async def crowd(number: int, minutes: int) -> None:
-    """So many pods, one in ten crash-looping, for so many minutes, then deleted."""
+    """So many pods, all probed and one in ten crash-looping, for so many minutes, then deleted."""
     names = [f"pod-{place}" for place in range(number)]
     async with BareNode() as node:
         for place, name in enumerate(names):
-            node.create(pod(name, "exit", "1", "2") if place % LOOPING == 0 else pod(name))
+            manifest = pod(name, "exit", "1", "2") if place % LOOPING == 0 else pod(name)
+            manifest["spec"]["containers"][0]["readinessProbe"] = PROBE
+            node.create(manifest)
         await node.clock.sleep(60 * minutes)
         for name in names:
             node.delete(name)
