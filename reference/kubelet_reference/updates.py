@@ -96,11 +96,6 @@ class Waits:
         self._is_cut = False
         self._waiting: asyncio.Task[Any] | None = None
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether nothing is worth waiting for any more."""
-        return self._is_cut
-
     def cut(self) -> None:
         """End the wait in progress, and let no other one begin."""
         self._is_cut = True

@@ -34,12 +34,11 @@ FEWEST_SCENARIOS = 120
 @cache
 def _played(folder: Path, kubernetes: str) -> dict[str, Played]:
     stage = open_stage(Choice(kubernetes=kubernetes))
-    version = tuple(int(part) for part in kubernetes.split("."))
     contracts = list(every_contract().values())
     return {
         name: play(story, name, stage, contracts, folder / "trace.jsonl")
         for name, story in every_scenario().items()
-        if (scenario_of(story).kubernetes or (0,)) <= version
+        if scenario_of(story).is_meant_for(kubernetes)
     }
 
 

@@ -52,12 +52,11 @@ def lived_rightly(kubernetes: str, scenario: str) -> Life:
 
 def witnesses(bug: Bug) -> list[str]:
     """The scenarios that provoke a contract which the bug declares."""
-    version = tuple(int(part) for part in bug.kubernetes.split("."))
     declared = {name: scenario_of(story) for name, story in every_scenario().items()}
     return [
         name
         for name, scenario in declared.items()
-        if set(scenario.witnesses) & set(bug.breaks) and (scenario.kubernetes or version) <= version
+        if set(scenario.witnesses) & set(bug.breaks) and scenario.is_meant_for(bug.kubernetes)
     ]
 
 

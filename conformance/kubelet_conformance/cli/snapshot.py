@@ -19,7 +19,7 @@ __all__ = ("snapshot",)
 @click.command()
 @click.argument("names", metavar="[SCENARIO|GLOB]...", nargs=-1)
 @click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
-@click.option("--runtime", default="fake", show_default=True, help="fake, or bug:ID.")
+@click.option("--runtime", default="fake", show_default=True, help="fake.")
 @click.option(
     "--kubernetes", type=VERSION, default="1.32", show_default=True, help="The version to behave as."
 )

@@ -139,15 +139,13 @@ def _outside(m: Moment) -> bool:
     return m.node.note(_Outside).happened[m.call.rpc]
 
 
-@filters_are_obeyed.remember(on=OUTSIDE)
-def _filters_after_a_fault(m: Moment) -> None:
-    _remember_outside(m)
-
-
 def _remember_outside(m: Moment) -> None:
     outside = m.node.note(_Outside)
     outside.happened = dict.fromkeys(outside.happened, True)
     outside.ever = True
+
+
+filters_are_obeyed.remember(on=OUTSIDE)(_remember_outside)
 
 
 def _asks_for_everything(m: Moment) -> bool:
@@ -184,9 +182,7 @@ def status_of_what_stands(m: Moment) -> Findings:
     return broken(f"{one.id[:12]} was never removed and is not found")
 
 
-@records_stay_until_removed.remember(on=OUTSIDE)
-def _records_after_a_fault(m: Moment) -> None:
-    _remember_outside(m)
+records_stay_until_removed.remember(on=OUTSIDE)(_remember_outside)
 
 
 class _Removed:

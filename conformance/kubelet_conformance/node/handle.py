@@ -63,10 +63,6 @@ class PodHandle:
         conditions: list[Json] = self.status.get("conditions", [])
         return next((each for each in conditions if each["type"] == kind), Json())
 
-    def is_true(self, condition: str) -> bool:
-        """Whether a condition is True."""
-        return self.condition(condition).get("status") == "True"
-
     def container_status(self, name: str) -> Json:
         """The status of one container of any kind as last written; empty if it is not there."""
         fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")

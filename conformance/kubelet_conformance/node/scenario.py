@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from kubelet_conformance.contract.versions import parse_version
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,6 +31,10 @@ class Scenario:
     kubernetes: tuple[int, int] | None = None
     lies: tuple[str, ...] = ()
     settings: tuple[tuple[str, object], ...] = ()
+
+    def is_meant_for(self, kubernetes: str) -> bool:
+        """Whether it can be played as that version, such as "1.32"; `ValueError` for no version."""
+        return self.kubernetes is None or self.kubernetes <= parse_version(kubernetes)
 
 
 def witness(

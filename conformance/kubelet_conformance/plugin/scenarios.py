@@ -94,8 +94,7 @@ class Scenarios:
         options = self.session().options
         self._refuse_unknown(options.scenarios)
         wanted = {contract.id for contract in self.session().contracts} if options.ids else None
-        version = tuple(int(part) for part in options.choice.kubernetes.split("."))
-        dropped = [item for item in scenarios if self._is_idle(item, options.scenarios, wanted, version)]
+        dropped = [item for item in scenarios if self._is_idle(item, options, wanted)]
         if dropped:
             config.hook.pytest_deselected(items=dropped)
             items[:] = [item for item in items if item not in dropped]
@@ -108,18 +107,12 @@ class Scenarios:
                 hint = f"; nearest: {', '.join(near)}" if near else ""
                 self._refuse(f"there is no scenario {pattern}{hint}")
 
-    def _is_idle(
-        self,
-        item: pytest.Function,
-        patterns: tuple[str, ...],
-        wanted: set[str] | None,
-        version: tuple[int, ...],
-    ) -> bool:
+    def _is_idle(self, item: pytest.Function, options: Options, wanted: set[str] | None) -> bool:
         declared = scenario_of(item.obj)
-        if declared.kubernetes is not None and declared.kubernetes > version:
+        if not declared.is_meant_for(options.choice.kubernetes):
             return True
-        if patterns:
-            return not any(_fits(self._named[item.nodeid].name, pattern) for pattern in patterns)
+        if options.scenarios:
+            return not any(_fits(self._named[item.nodeid].name, pattern) for pattern in options.scenarios)
         return wanted is not None and not wanted & set(declared.witnesses)
 
     @pytest.hookimpl(optionalhook=True)

@@ -84,16 +84,22 @@ class Session:
 
     def told(self, played: Played) -> str:
         """Why a scenario failed: what it broke that counts and is not known, and how it ended; or nothing."""
-        check = self._check()
+        wrong = self._wrong(played)
+        broken = f"broken: {' '.join(wrong)}" if wrong else ""
+        return "\n".join(part for part in (broken, played.vain, played.failed) if part)
+
+    def _wrong(self, played: Played) -> list[str]:
+        """The ids of the contracts that it broke, where that counts, and of those whose judge failed."""
+        bad = {Verdict.BROKEN, Verdict.ERROR}
+        if not any(outcome.verdict in bad for outcome in played.judged.outcomes.values()):
+            return []
+        check, run = self._check(), Run(strict=self.options.strict)
         check.add(played.judged)
-        run = Run(strict=self.options.strict)
-        wrong = [
+        return [
             result.contract.id
             for result in check.results.values()
             if result.outcome.verdict is Verdict.ERROR or fails(result, run)
         ]
-        broken = f"broken: {' '.join(wrong)}" if wrong else ""
-        return "\n".join(part for part in (broken, played.vain, played.failed) if part)
 
     def add(self, played: Played) -> None:
         """Take in what came of a scenario, played here or in another process."""

@@ -45,9 +45,8 @@ class Snapshot:
 
 def scenarios_for(kubernetes: str) -> tuple[str, ...]:
     """The names of the scenarios that are meant for that version, such as "1.32"."""
-    version = tuple(int(part) for part in kubernetes.split("."))
-    oldest = {name: scenario_of(story).kubernetes for name, story in every_scenario().items()}
-    return tuple(name for name, needed in oldest.items() if needed is None or needed <= version)
+    every = every_scenario().items()
+    return tuple(name for name, story in every if scenario_of(story).is_meant_for(kubernetes))
 
 
 def take(scenario: str, choice: Choice) -> Snapshot:

@@ -23,7 +23,7 @@ class Choice:
 
     Attributes:
         kubelet: `reference` or `bug:ID`.
-        runtime: `fake` or `bug:ID`.
+        runtime: `fake`.
         kubernetes: the version whose behaviour is wanted, such as "1.32".
         seed: of every choice that chance makes.
     """

@@ -24,16 +24,12 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Container, Sandbox
 
 __all__ = (
-    "READING_RPCS",
     "Readings",
     "ToldContainer",
     "ToldSandbox",
     "container_state",
     "sandbox_state",
 )
-
-READING_RPCS = frozenset({"ContainerStatus", "ListContainers", "PodSandboxStatus", "ListPodSandbox"})
-"""Calls that read the runtime's records."""
 
 _REQUESTS_REMEMBERED = 10_000
 _FORGET_AT = 1_000

@@ -57,13 +57,11 @@ def hunt(name: str, *, full: bool = False) -> Caught:
     contracts = list(every_contract().values())
     broken: dict[str, tuple[str, ...]] = {}
     failed: dict[str, str] = {}
-    version = tuple(int(part) for part in bug.kubernetes.split("."))
     with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
         for scenario, story in every_scenario().items():
             declared = scenario_of(story)
-            if declared.kubernetes is not None and declared.kubernetes > version:
-                continue
-            if not full and not set(declared.witnesses) & set(bug.breaks):
+            is_asked_for = full or set(declared.witnesses) & set(bug.breaks)
+            if not is_asked_for or not declared.is_meant_for(bug.kubernetes):
                 continue
             played = play(story, scenario, stage, contracts, Path(folder, "trace.jsonl"))
             broken[scenario] = tuple(played.broken)
