@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from kubelet_bugs.bug import Bug
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules, Verdict
-from kubelet_reference.probe_runner import Answer, ProbeRunner
+from kubelet_reference.probe_runner import ProbeRunner
 from kubelet_reference.probe_worker import conclude, tick
 from kubelet_reference.prober import Prober
-from kubelet_reference.results import ProbeKind
+from kubelet_reference.results import Answer, ProbeKind
 from kubelet_reference.runtime_side import RuntimeParts
 
 if TYPE_CHECKING:

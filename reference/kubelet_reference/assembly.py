@@ -117,9 +117,11 @@ class Assembly:
             reclaimed=self._is_reclaimed,
         )
         self.statuses = parts.status_manager(self._api, ports.clock, self.manager, safety, self._behaviour)
+        network = parts.network_probes(ports.network, self._behaviour.minor)
+        stored = self.statuses.get
         probes = ProbeTools(
-            probes=parts.probe_runner(self.client, self.recorder, self.metrics),
-            stored_status=self.statuses.get,
+            probes=parts.probe_runner(self.client, network, stored, self.recorder, self.metrics),
+            stored_status=stored,
             clock=ports.clock,
             chance=ports.chance,
             behaviour=self._behaviour,

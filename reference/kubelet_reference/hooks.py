@@ -9,6 +9,7 @@ import grpc
 
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.go_text import pod_text, quoted
+from kubelet_reference.port_numbers import PortError, bracketed, port_number
 from kubelet_reference.ports import FetchError, PlainAnswerError
 
 if TYPE_CHECKING:
@@ -82,8 +83,11 @@ class Hooks:
         if not host:
             raise HookError(f"failed to find networking container of pod {pod_text(pod)}")
         scheme = (action.scheme or "HTTP").lower()
-        port = _port(container, action.port)
-        url = f"{scheme}://{_bracketed(host)}:{port}/{(action.path or '').removeprefix('/')}"
+        try:
+            port = port_number(container, action.port)
+        except PortError as error:
+            raise HookError(str(error)) from None
+        url = f"{scheme}://{bracketed(host)}:{port}/{(action.path or '').removeprefix('/')}"
         headers = {one.name: one.value for one in action.httpHeaders or ()}
         try:
             await self._get(pod, container, url, headers)
@@ -102,17 +106,3 @@ class Hooks:
             await self._http.get(urlsplit(url)._replace(scheme="http").geturl(), plain)
             text = f"request to HTTPS lifecycle hook {url} got HTTP response, retry with HTTP succeeded"
             self._recorder.warning(pod, HTTP_FALLBACK, text, container.name)
-
-
-def _port(container: AnyContainer, port: int | str) -> int:
-    """The port's number; a name is looked up in the container itself (HOOK-08)."""
-    if isinstance(port, int) or port.isdecimal():
-        return int(port)
-    for one in container.ports or ():
-        if one.name == port:
-            return one.containerPort
-    raise HookError(f"couldn't find port {quoted(port)} in container {container.name}")
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -19,6 +19,7 @@ from kubelet_reference.events import Recorder
 from kubelet_reference.grace import effective_grace
 from kubelet_reference.housekeeping import Housekeeping
 from kubelet_reference.mirror_client import MirrorClient
+from kubelet_reference.network_probes import NetworkProbes
 from kubelet_reference.pleg import Pleg
 from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_cache import PodCache
@@ -96,6 +97,7 @@ class Parts:
     pleg: type[Pleg] = Pleg
     prober: type[Prober] = Prober
     probe_runner: type[ProbeRunner] = ProbeRunner
+    network_probes: type[NetworkProbes] = NetworkProbes
     reason_cache: type[ReasonCache] = ReasonCache
     status_manager: type[StatusManager] = StatusManager
     recorder: type[Recorder] = Recorder

@@ -24,11 +24,13 @@ __all__ = (
     "Disk",
     "EventSink",
     "FetchError",
+    "HttpAnswer",
     "HttpGet",
     "ImageService",
     "ManifestUrl",
     "PlainAnswerError",
     "PodEvent",
+    "PodNetwork",
     "Ports",
     "RuntimeService",
     "WatchEvent",
@@ -251,6 +253,34 @@ class HttpGet(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What a server answered: its status, where it sends the caller, if anywhere, and its first 10 KiB."""
+
+    status: int
+    location: str = ""
+    body: str = ""
+
+
+class PodNetwork(Protocol):
+    """Reaches servers in pods, for probes.
+
+    `seconds` is how long each may take. All raise `FetchError`, with a text for the user, if no answer comes.
+    """
+
+    async def http_get(self, url: str, headers: Mapping[str, str], *, seconds: float) -> HttpAnswer:
+        """Send one request, certificates unchecked; a redirect is an answer like any other."""
+        ...
+
+    async def tcp_connect(self, host: str, port: int, *, seconds: float) -> None:
+        """Open a connection and close it."""
+        ...
+
+    async def grpc_check(self, host: str, port: int, service: str, *, seconds: float) -> str:
+        """Ask the server's health service; its answer by name, such as SERVING."""
+        ...
+
+
 class ManifestUrl(Protocol):
     """Reads the manifest URL."""
 
@@ -264,7 +294,7 @@ class Ports:
     """The world of one kubelet.
 
     `api` is None on a node without an API server, `url` where no manifests come from a URL, `http` where no
-    hook can be sent over HTTP.
+    hook can be sent over HTTP, `network` where no probe can.
     """
 
     clock: Clock
@@ -276,3 +306,4 @@ class Ports:
     api: ApiServer | None = None
     url: ManifestUrl | None = None
     http: HttpGet | None = None
+    network: PodNetwork | None = None

@@ -12,18 +12,20 @@ from kubelet_reference import pods
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import duration_text, quoted
-from kubelet_reference.results import ProbeKind, ProbeOutcome
+from kubelet_reference.port_numbers import PortError
+from kubelet_reference.results import Answer, ProbeKind, ProbeOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Container, ExecAction, Pod, Probe
+    from lightkube.models.core_v1 import Container, ExecAction, Pod, PodStatus, Probe
 
     from kubelet_reference.events import Recorder
     from kubelet_reference.metrics import Metrics
+    from kubelet_reference.network_probes import NetworkProbes
 
-__all__ = ("Answer", "Execs", "ProbeRunner", "ProbeTarget", "UnknownHandlerError", "probe_of")
+__all__ = ("Execs", "ProbeRunner", "ProbeTarget", "UnknownHandlerError", "probe_of")
 
 ATTEMPTS = 3
 """How often a probe that cannot be carried out is tried at one tick (PROBE-14)."""
@@ -56,14 +58,6 @@ class ProbeTarget:
     container_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a handler found out, and its output."""
-
-    healthy: bool
-    output: str
-
-
 def probe_of(kind: ProbeKind, container: Container) -> Probe | None:
     """The container's probe of this kind, if it has one."""
     match kind:
@@ -76,10 +70,19 @@ def probe_of(kind: ProbeKind, container: Container) -> Probe | None:
 
 
 class ProbeRunner:
-    """Carries probes out."""
+    """Carries probes out; `stored_status` tells the address of a pod by its UID."""
 
-    def __init__(self, execs: Execs, recorder: Recorder, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        execs: Execs,
+        network: NetworkProbes,
+        stored_status: Callable[[str], PodStatus | None],
+        recorder: Recorder,
+        metrics: Metrics,
+    ) -> None:
         self._execs = execs
+        self._network = network
+        self._stored_status = stored_status
         self._recorder = recorder
         self._metrics = metrics
 
@@ -90,6 +93,8 @@ class ProbeRunner:
             self._tell(target, f"{target.kind} probe errored: {answer}")
             return None
         self._count(target, answer)
+        if answer.warns:
+            self._warn(target, f"{target.kind} probe warning: {answer.output}")
         if answer.healthy:
             return ProbeOutcome.SUCCESS
         # Each failure is an event of its own, whatever the threshold (PROBE-22).
@@ -104,20 +109,29 @@ class ProbeRunner:
                 return await self._handle(target)
             except grpc.RpcError as error:
                 text = wrapped_text(error)
-            except UnknownHandlerError as error:
+            except (UnknownHandlerError, PortError) as error:
                 text = str(error)
         return text
 
     async def _handle(self, target: ProbeTarget) -> Answer:
         """Ask the probe's handler once."""
         probe = probe_of(target.kind, target.container)
-        if probe is None or probe.exec is None:
-            raise UnknownHandlerError(
-                f"missing probe handler for {pods.key(target.pod)}:{target.container.name}"
-            )
-        return await self._exec(
-            target, self._command(probe.exec, target.container), probe.timeoutSeconds or 1
-        )
+        seconds = (probe.timeoutSeconds if probe else None) or 1
+        one = target.container
+        if probe is not None and probe.exec is not None:
+            return await self._exec(target, self._command(probe.exec, one), seconds)
+        if probe is not None and probe.httpGet is not None:
+            return await self._network.http(one, probe.httpGet, self._pod_ip(target), seconds)
+        if probe is not None and probe.tcpSocket is not None:
+            return await self._network.tcp(one, probe.tcpSocket, self._pod_ip(target), seconds)
+        if probe is not None and probe.grpc is not None:
+            return await self._network.grpc(probe.grpc, self._pod_ip(target), seconds)
+        raise UnknownHandlerError(f"missing probe handler for {pods.key(target.pod)}:{one.name}")
+
+    def _pod_ip(self, target: ProbeTarget) -> str:
+        """The pod's address as its status has it (PROBE-20); "" if it has none."""
+        status = self._stored_status(pods.uid(target.pod))
+        return (status.podIP if status else None) or ""
 
     async def _exec(self, target: ProbeTarget, command: Sequence[str], seconds: int) -> Answer:
         """Run the command: exit code 0 is healthy, another is not, and neither is running too long."""
@@ -143,6 +157,9 @@ class ProbeRunner:
     def _tell(self, target: ProbeTarget, text: str) -> None:
         name, key = target.container.name, target.container_id
         self._recorder.warning(target.pod, Reason.UNHEALTHY, text, name, container_id=key)
+
+    def _warn(self, target: ProbeTarget, text: str) -> None:
+        self._recorder.warning(target.pod, Reason.PROBE_WARNING, text, target.container.name)
 
     def _count(self, target: ProbeTarget, answer: Answer) -> None:
         pod, result = target.pod, "successful" if answer.healthy else "failed"

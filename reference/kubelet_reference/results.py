@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ("KillReason", "ProbeKind", "ProbeOutcome")
+__all__ = ("Answer", "KillReason", "ProbeKind", "ProbeOutcome")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a probe's handler found out, and its output; `warns` is for what is healthy and yet odd."""
+
+    healthy: bool
+    output: str
+    warns: bool = False
 
 
 class ProbeOutcome(StrEnum):

@@ -15,6 +15,7 @@ from kubelet_fakes.clock import run
 from kubelet_reference import pods
 from kubelet_reference.events import Recorder
 from kubelet_reference.metrics import Metrics
+from kubelet_reference.network_probes import NetworkProbes
 from kubelet_reference.probe_runner import ProbeRunner, ProbeTarget
 from kubelet_reference.results import ProbeKind, ProbeOutcome
 
@@ -51,7 +52,8 @@ class Bench:
         self.execs = Execs(*replies)
         self.events: list[PodEvent] = []
         self.metrics = Metrics()
-        self.runner = ProbeRunner(self.execs, Recorder(self), self.metrics)
+        network = NetworkProbes(None, minor=32)
+        self.runner = ProbeRunner(self.execs, network, lambda _: None, Recorder(self), self.metrics)
 
     def emit(self, event: PodEvent) -> None:
         """Take an event."""
@@ -129,7 +131,7 @@ def test_a_handler_that_is_not_known_is_no_outcome() -> None:
     """A probe that cannot be carried out changes nothing (PROBE-14)."""
     bench = Bench()
 
-    assert bench.probe(exec=None, httpGet={"port": 80}) is None
+    assert bench.probe(exec=None) is None
     assert bench.told == [
         (
             "Warning Unhealthy spec.containers{web} Liveness probe errored: "

@@ -38,7 +38,7 @@ class Node:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.sights = Sights(target.recorder)
-        self._waiting = Waiting(target.recorder)
+        self._waiting = Waiting(target.recorder, target.recheck_seconds)
 
     @property
     def name(self) -> str:
@@ -69,27 +69,35 @@ class Node:
 
     def want(self, manifest: Json) -> PodHandle:
         """Create a pod at the API server, bound to this node."""
-        stored = self.api.create(manifest)["metadata"]
+        stored = self.api.create(self._placed(manifest))["metadata"]
         return PodHandle(self, stored["namespace"], stored["name"], "api", stored["uid"])
 
     def want_static(self, manifest: Json, *, file: str = "") -> PodHandle:
         """Write a manifest into the folder that the kubelet reads."""
+        manifest = self._placed(manifest)
         metadata = manifest["metadata"]
         self.manifests.write(file or f"{metadata['name']}.yaml", json.dumps(manifest))
         return self.static(metadata["name"], metadata.get("namespace", "default"), "file")
 
     def serve(self, *manifests: Json) -> list[PodHandle]:
         """Let the manifest URL answer with these pods."""
-        body = {"apiVersion": "v1", "kind": "PodList", "items": list(manifests)}
-        self.manifests.serve(200, json.dumps(body))
+        items = [self._placed(each) for each in manifests]
+        self.manifests.serve(200, json.dumps({"apiVersion": "v1", "kind": "PodList", "items": items}))
         return [
             self.static(each["metadata"]["name"], each["metadata"].get("namespace", "default"), "http")
-            for each in manifests
+            for each in items
         ]
 
     def static(self, name: str, namespace: str = "default", source: str = "file") -> PodHandle:
         """A static pod by the name in its manifest."""
-        return PodHandle(self, namespace, f"{name}-{self.name.lower()}", source)
+        return PodHandle(self, self.target.namespace(namespace), f"{name}-{self.name.lower()}", source)
+
+    def _placed(self, manifest: Json) -> Json:
+        """The manifest in the namespace that stands for its own here."""
+        metadata = manifest["metadata"]
+        given = metadata.get("namespace", "default")
+        here = self.target.namespace(given)
+        return manifest if here == given else {**manifest, "metadata": {**metadata, "namespace": here}}
 
     async def run(self, *containers: Json, within: float = LONG, **fields: Any) -> PodHandle:  # noqa: ANN401 - see `pod`
         """Create the pod that `pod(...)` builds and wait until all its containers run."""
@@ -128,6 +136,7 @@ class Node:
         With `contract`, the outcome is written as an `expect` record for the contract's judge. Raises
         WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
         """
+        within = min(within, self.target.patience)
         deadline = self.now + within
         met = await self._waiting.until(holds, within)
         if contract or not met:

@@ -35,10 +35,14 @@ class WaitTimeoutError(AssertionError):
 
 
 class Waiting:
-    """Wakes whoever waits when a record made his condition true."""
+    """Wakes whoever waits when a record made his condition true.
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    `recheck_seconds` is how often conditions are looked at beside that; None where a record tells of every
+    change.
+    """
+
+    def __init__(self, recorder: Recorder, recheck_seconds: float | None = None) -> None:
+        self._recheck_seconds = recheck_seconds
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._due = False
         recorder.listeners.append(self._wake)
@@ -64,13 +68,20 @@ class Waiting:
         self._waiters.append(waiter)
         try:
             async with asyncio.timeout(within):
-                await future
+                await self._told(future)
         except TimeoutError:
             return holds()
         else:
             return True
         finally:
             self._waiters.remove(waiter)
+
+    async def _told(self, future: asyncio.Future[None]) -> None:
+        """Wait until a waiter was told."""
+        while self._recheck_seconds is not None and not future.done():
+            await asyncio.wait([future], timeout=self._recheck_seconds)
+            self._check()
+        await future
 
 
 def tail(recorder: Recorder, count: int = _TAIL_RECORDS) -> list[str]:

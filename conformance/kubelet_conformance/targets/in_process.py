@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import traceback
 from dataclasses import replace
 from functools import partial
@@ -87,6 +88,8 @@ class _Life:
         self, choice: Choice, behaviour: Behaviour, parts: Parts, settings: Mapping[str, object]
     ) -> None:
         self.node_name = _NODE
+        self.patience = math.inf
+        self.recheck_seconds = None
         self._parts = parts
         self._choice = choice
         self._behaviour = behaviour
@@ -110,11 +113,15 @@ class _Life:
         """Let time pass."""
         await self._clock.sleep(seconds)
 
+    def namespace(self, name: str) -> str:
+        """The same: the scenario has the node for itself."""
+        return name
+
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
         runtime = FakeRuntime(RuntimeCore(epoch_ns=EPOCH_NS), self._clock)
         runtime.core.store.logs.files = self._disk
-        self._servers = PodServers(self.recorder)
+        self._servers = PodServers(self.recorder, partial(_listens, runtime), self.sleep)
         self.runtime = FakeRuntimeControl(runtime, self._servers, self.recorder)
         api_core = ApiCore(self._clock.wall_ns)
         record_pods(api_core, self.recorder, _NODE)
@@ -144,6 +151,7 @@ class _Life:
             disk=self._disk,
             url=self._url,
             http=self._servers,
+            network=self._servers,
         )
         return Kubelet(ports, self._settings, self._behaviour, self._parts)
 
@@ -175,6 +183,12 @@ def _parts(kubelet: str) -> Parts:
         return find_bug(name).parts()
     except LookupError as error:
         raise UnknownTargetError(str(error)) from None
+
+
+def _listens(runtime: FakeRuntime, address: str) -> bool:
+    """Whether a container runs at a pod's address."""
+    running = (one for one in runtime.core.store.containers.values() if one.is_running)
+    return any(address in one.sandbox.ips for one in running)
 
 
 def _node() -> dict[str, Any]:

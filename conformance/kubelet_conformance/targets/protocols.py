@@ -19,6 +19,7 @@ __all__ = (
     "FaultPlan",
     "KubeletControl",
     "Manifests",
+    "NotPossibleError",
     "ObjectKind",
     "RuntimeContainer",
     "RuntimeControl",
@@ -88,8 +89,12 @@ class Fault(Protocol):
         ...
 
 
+class NotPossibleError(Exception):
+    """A target cannot do what a scenario asks of it; the text says what is missing, to follow "needs"."""
+
+
 class RuntimeControl(Protocol):
-    """What may be done to the runtime from outside."""
+    """What may be done to the runtime from outside; what a target cannot do raises `NotPossibleError`."""
 
     def sandboxes(self) -> Sequence[RuntimeSandbox]:
         """All records, oldest first."""
@@ -143,8 +148,19 @@ class RuntimeControl(Protocol):
         """What an `xf NAME` command finds."""
         ...
 
-    def answer_http(self, path: str, status: int) -> None:
-        """What servers in pods answer to hooks at this path, 200 unless told otherwise; 0 refuses."""
+    def answer_http(self, path: str, status: int, *, location: str = "", delay: float = 0) -> None:
+        """What servers in pods answer to probes and hooks at this path, 200 unless told otherwise.
+
+        0 refuses; `location` is where a redirect leads, `delay` how late the answer is, in seconds.
+        """
+        ...
+
+    def open_port(self, port: int, *, is_open: bool) -> None:
+        """Whether servers in pods take TCP connections at this port, which they do unless told otherwise."""
+        ...
+
+    def report_health(self, service: str, status: str) -> None:
+        """What servers in pods answer to health checks, SERVING unless told otherwise; "" refuses."""
         ...
 
     def add_image(self, name: str, *, user: str = "") -> None:
@@ -258,9 +274,15 @@ class KubeletControl(Protocol):
 
 
 class Target(Protocol):
-    """A kubelet and a runtime under test, with everything around them."""
+    """A kubelet and a runtime under test, with everything around them.
+
+    `patience` is the longest that a scenario may wait for something, in seconds. `recheck_seconds` is how
+    often a wait looks again though nothing was recorded; None where nothing changes without a record.
+    """
 
     node_name: str
+    patience: float
+    recheck_seconds: float | None
     recorder: Recorder
     runtime: RuntimeControl
     api: ApiControl
@@ -273,6 +295,10 @@ class Target(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
+        ...
+
+    def namespace(self, name: str) -> str:
+        """The namespace that stands for this one here: scenarios that share a node have their own."""
         ...
 
 

@@ -92,9 +92,17 @@ class FakeRuntimeControl:
         """What an `xf NAME` command finds."""
         (self._core.files.add if there else self._core.files.discard)(name)
 
-    def answer_http(self, path: str, status: int) -> None:
+    def answer_http(self, path: str, status: int, *, location: str = "", delay: float = 0) -> None:
         """What servers in pods answer at this path."""
-        self._servers.answer(path, status)
+        self._servers.answer(path, status, location, delay)
+
+    def open_port(self, port: int, *, is_open: bool) -> None:
+        """Whether servers in pods take TCP connections at this port."""
+        self._servers.open_port(port, is_open=is_open)
+
+    def report_health(self, service: str, status: str) -> None:
+        """What servers in pods answer to health checks of this service."""
+        self._servers.report_health(service, status)
 
     def add_image(self, name: str, *, user: str = "") -> None:
         """Put an image onto the node."""

@@ -12,6 +12,7 @@ import msgspec
 __all__ = (
     "Annotation",
     "ContainerConfig",
+    "ContainerEvent",
     "ContainerFilter",
     "ContainerMetadata",
     "ContainerRecord",
@@ -26,8 +27,10 @@ __all__ = (
     "ImageStatusReply",
     "ImageStatusRequest",
     "Label",
+    "LinuxResources",
     "ListContainersReply",
     "ListContainersRequest",
+    "ListImagesReply",
     "ListPodSandboxReply",
     "ListPodSandboxRequest",
     "NamespaceOptions",
@@ -36,12 +39,14 @@ __all__ = (
     "PodSandboxStatusReply",
     "PullImageReply",
     "PullImageRequest",
+    "RemoveImageRequest",
     "RunPodSandboxReply",
     "RunPodSandboxRequest",
     "SandboxRecord",
     "SandboxRequest",
     "StatusReply",
     "StopContainerRequest",
+    "UpdateContainerResourcesRequest",
     "VersionReply",
 )
 
@@ -172,10 +177,6 @@ class SandboxRecord(_Body, frozen=True):
     runtime_handler: str = ""
 
 
-class PodSandboxStatusReply(_Body, frozen=True):
-    status: SandboxRecord | None = None
-
-
 class StateFilter(_Body, frozen=True):
     """Presence counts: `{}` is the state with value 0."""
 
@@ -258,6 +259,24 @@ class ContainerStatusRequest(_Body, frozen=True):
     verbose: bool = False
 
 
+class LinuxResources(_Body, frozen=True):
+    """What a container may use; 0 is a value that was not given."""
+
+    cpu_period: int = 0
+    cpu_quota: int = 0
+    cpu_shares: int = 0
+    memory_limit_in_bytes: int = 0
+
+
+class Resources(_Body, frozen=True):
+    linux: LinuxResources | None = None
+
+
+class UpdateContainerResourcesRequest(_Body, frozen=True):
+    container_id: str = ""
+    linux: LinuxResources = LinuxResources()
+
+
 class ContainerRecord(_Body, frozen=True):
     """A container as the runtime lists it or gives its status; times are nanoseconds since the epoch."""
 
@@ -278,10 +297,29 @@ class ContainerRecord(_Body, frozen=True):
     annotations: dict[str, str] = {}
     mounts: list[Mount] = []
     log_path: str = ""
+    resources: Resources | None = None
 
 
 class ContainerStatusReply(_Body, frozen=True):
     status: ContainerRecord | None = None
+
+
+class PodSandboxStatusReply(_Body, frozen=True):
+    """`containers_statuses` and `timestamp` are for the evented PLEG; 0 is a runtime without it."""
+
+    status: SandboxRecord | None = None
+    containers_statuses: list[ContainerRecord] = []
+    timestamp: int = 0
+
+
+class ContainerEvent(_Body, frozen=True):
+    """One item of GetContainerEvents; `created_at` is nanoseconds since the epoch."""
+
+    container_id: str = ""
+    container_event_type: str = "CONTAINER_CREATED_EVENT"
+    created_at: int = 0
+    pod_sandbox_status: SandboxRecord | None = None
+    containers_statuses: list[ContainerRecord] = []
 
 
 class ContainerFilter(_Body, frozen=True):
@@ -332,6 +370,14 @@ class Image(_Body, frozen=True):
 
 class ImageStatusReply(_Body, frozen=True):
     image: Image | None = None
+
+
+class RemoveImageRequest(_Body, frozen=True):
+    image: ImageSpec = ImageSpec()
+
+
+class ListImagesReply(_Body, frozen=True):
+    images: list[Image] = []
 
 
 class PullImageRequest(_Body, frozen=True):

@@ -264,10 +264,14 @@ class Probe(_Line, frozen=True, tag="probe"):
 
 
 class Disk(_Line, frozen=True, tag="disk"):
-    """A manifest folder, a volume or a log path that appeared, changed or went, as `op` says."""
+    """A manifest folder, a volume or a log path that appeared, changed or went, as `op` says.
+
+    `text` is what a file held that was read.
+    """
 
     op: str = ""
     path: str = ""
+    text: str = ""
 
     kind: ClassVar[str] = "disk"
 

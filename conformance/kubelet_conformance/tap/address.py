@@ -1,0 +1,152 @@
+"""Where the tap listens: the address, the folder around the socket, and a socket that was left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ("AddressError", "ListeningSocket", "socket_path")
+
+_PATH_BYTES_MAX = 107
+"""What fits into an address of a unix socket on Linux."""
+_ADDRESS = re.compile(r"(?:unix:)?(?:/|///+)([^/].*)", re.DOTALL)
+_OWNER_ONLY_FOLDER = 0o700
+_OTHERS_MAY_WRITE = 0o022
+_NOT_FOR_OTHERS = 0o177
+"""The umask that leaves a socket readable and writable for its owner."""
+_BACKLOG = 128
+
+
+class AddressError(Exception):
+    """The tap cannot listen there; the text says why and what to do."""
+
+
+def socket_path(address: str) -> Path:
+    """The path of an address such as `unix:///run/tap.sock`, or of a plain absolute path.
+
+    Raises:
+        AddressError: It is no address of a unix socket, or its path is not absolute or too long.
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None or "\0" in address:
+        raise AddressError(
+            f"{address!r}: no unix socket with an absolute path; write it like unix:///run/tap/tap.sock"
+        )
+    path = f"/{found[1]}"
+    length = len(os.fsencode(path))
+    if length > _PATH_BYTES_MAX:
+        raise AddressError(f"{address}: the path has {length} bytes, at most {_PATH_BYTES_MAX}: shorten it")
+    return Path(path)
+
+
+class ListeningSocket:
+    """A unix socket that only its owner can connect to (mode 0600), and what was made for it.
+
+    A folder that is missing is made with mode 0700. One that is there must not be writable for others, who
+    could put their own socket in the place of this one. A socket that nobody listens on any more is
+    replaced; one that is answered is not.
+
+    Args:
+        path: Where to listen.
+        upstream: Where the runtime listens; never the same.
+
+    Raises:
+        AddressError: It cannot be; nothing is left behind.
+    """
+
+    def __init__(self, path: Path, upstream: Path) -> None:
+        self.path = path
+        self._made_folder = False
+        self._identity: tuple[int, int] | None = None
+        if path.parent.resolve() / path.name == upstream.parent.resolve() / upstream.name:
+            raise AddressError(f"{path}: that is where the runtime listens: give the tap a socket of its own")
+        self.socket = socket.socket(socket.AF_UNIX)
+        try:
+            self._listen()
+        except BaseException as error:
+            self.remove()
+            if isinstance(error, OSError):
+                raise AddressError(f"{path}: cannot listen: {error.strerror or error}") from None
+            raise
+
+    def remove(self) -> None:
+        """Take away the socket, if it is still this one, and the folder that was made for it."""
+        self.socket.close()
+        with contextlib.suppress(OSError):
+            if self._identity is not None and _identity(self.path) == self._identity:
+                self.path.unlink()
+        if self._made_folder:
+            with contextlib.suppress(OSError):
+                self.path.parent.rmdir()
+
+    def _listen(self) -> None:
+        self._see_to_folder()
+        if os.path.lexists(self.path):
+            self._remove_left_behind()
+        with _umask(_NOT_FOR_OTHERS):
+            self.socket.bind(str(self.path))
+        self._identity = _identity(self.path)
+        self.socket.listen(_BACKLOG)
+        self.socket.setblocking(False)  # noqa: FBT003 - the only way to say it
+
+    def _see_to_folder(self) -> None:
+        folder = self.path.parent
+        if not os.path.lexists(folder):
+            if not folder.parent.is_dir():
+                raise AddressError(f"{self.path}: {folder.parent} does not exist: make it first")
+            folder.mkdir(mode=_OWNER_ONLY_FOLDER)
+            self._made_folder = True
+            return
+        if not folder.is_dir():
+            raise AddressError(f"{self.path}: {folder} is no folder: name another path")
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        if mode & _OTHERS_MAY_WRITE:
+            raise AddressError(
+                f"{self.path}: others may write in {folder} (mode {mode:04o}) and could replace the socket: name"
+                f" a folder of its own, such as {folder / 'tap' / self.path.name}; it is made with mode 0700"
+            )
+
+    def _remove_left_behind(self) -> None:
+        if not stat.S_ISSOCK(self.path.lstat().st_mode):
+            raise AddressError(f"{self.path}: is there already and is no socket: name another path")
+        if _is_answered(self.path):
+            raise AddressError(f"{self.path}: in use by another program: name another path, or end that")
+        self.path.unlink()
+
+
+def _is_answered(path: Path) -> bool:
+    """Whether somebody listens on the socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)  # noqa: FBT003 - the only way to say it
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        except BlockingIOError:
+            # Its queue is full: whoever made it is alive.
+            return True
+        except OSError as error:
+            raise AddressError(f"{path}: cannot tell whether it is in use: {error.strerror}") from None
+    return True
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_dev, found.st_ino
+
+
+@contextlib.contextmanager
+def _umask(mask: int) -> Generator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)

@@ -1,0 +1,251 @@
+"""Copies bytes between clients and the runtime, and shows each piece to a sink once it is on its way.
+
+The bytes are never looked at, so methods, fields and versions that nobody has heard of pass as they are.
+What one side is slow to take, the other is slow to be read: nothing piles up here. A side that will send
+nothing more may still receive, as the peers would have it without a tap in between.
+
+When the runtime cannot be reached the client's connection is closed at once: its gRPC tells UNAVAILABLE and
+connects again after its own back-off, and each new connection is a new try.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self, cast
+
+from kubelet_conformance.tap.address import ListeningSocket
+from kubelet_conformance.tap.chunks import Chunk, What
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kubelet_conformance.tap.chunks import Sink
+
+__all__ = ("Relay",)
+
+_NS = 1_000_000_000
+_GOODBYE_SECONDS = 1.0
+"""How long the last bytes have to reach whoever is still connected when the relay ends."""
+
+
+class Relay:
+    """Relays for as long as its context is open.
+
+    Args:
+        listen: The socket to make, mode 0600; see `address.ListeningSocket`.
+        upstream: The runtime's socket. It need not be there yet, and may go and come back.
+        sink: Is given every chunk, in order. It is to return at once; when it fails, the error goes to the
+            loop's exception handler and the bytes go on.
+
+    Raises:
+        AddressError: On entry: it cannot listen there.
+    """
+
+    def __init__(self, listen: Path, upstream: Path, sink: Sink) -> None:
+        self.listen = listen
+        self.upstream = upstream
+        self._sink = sink
+        self._loop: asyncio.AbstractEventLoop
+        self._socket: ListeningSocket
+        self._server: asyncio.Server
+        self._connections = 0
+        self._links: dict[_Link, None] = {}
+        self._nobody = asyncio.Event()
+        self._nobody.set()
+        self._away = False
+        self._closing = False
+
+    async def __aenter__(self) -> Self:
+        """Begin to listen."""
+        self._loop = asyncio.get_running_loop()
+        self._socket = ListeningSocket(self.listen, self.upstream)
+        try:
+            self._server = await self._loop.create_unix_server(
+                lambda: _Link(self).client, sock=self._socket.socket
+            )
+        except BaseException:
+            self._socket.remove()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End every connection and take the socket away."""
+        self._closing = True
+        self._server.close()
+        # From here on nobody can come; who is connected is told by the end of the connection.
+        self._socket.remove()
+        for link in list(self._links):
+            link.close()
+        try:
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await self._nobody.wait()
+        except TimeoutError:
+            for link in list(self._links):
+                link.abort()
+            await self._nobody.wait()
+
+    def now_ns(self) -> int:
+        """The monotonic clock, in nanoseconds."""
+        return int(self._loop.time() * _NS)
+
+    def tell(self, at_ns: int, connection: int, what: What, data: bytes = b"") -> None:
+        """Show a chunk to the sink."""
+        try:
+            self._sink(Chunk(at_ns, connection, what, data))
+        except Exception as error:  # noqa: BLE001 - whatever became of the copy, the bytes must go on
+            self._loop.call_exception_handler({"message": "the tap's sink failed", "exception": error})
+
+    def begin(self, link: _Link) -> int:
+        """A client connected: its number."""
+        self._connections += 1
+        self._links[link] = None
+        self._nobody.clear()
+        self.tell(self.now_ns(), self._connections, What.CONNECTED)
+        return self._connections
+
+    def end(self, link: _Link) -> None:
+        """Both ends of a link are closed."""
+        del self._links[link]
+        if not self._links:
+            self._nobody.set()
+
+    def reached(self) -> None:
+        """The runtime took a connection."""
+        if self._away:
+            self._away = False
+            self.tell(self.now_ns(), 0, What.BACK)
+
+    def missed(self, why: str) -> None:
+        """The runtime did not take a connection, or broke one: it is away if it keeps none."""
+        if not (self._away or self._closing) and not any(link.is_whole for link in self._links):
+            self._away = True
+            self.tell(self.now_ns(), 0, What.AWAY, why.encode())
+
+
+class _End(asyncio.Protocol):
+    """One end of a link: what it receives, the other end sends."""
+
+    transport: asyncio.Transport
+    other: _End
+
+    def __init__(self, link: _Link, received: What, gone: What) -> None:
+        self.link = link
+        self.received = received
+        self.gone = gone
+        self.is_open = False
+        """Whether it is connected."""
+        self.heard_out = False
+        """Whether it will send nothing more."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.is_open = True
+        self.link.made(self)
+
+    def data_received(self, data: bytes) -> None:
+        link = self.link
+        at_ns = link.relay.now_ns()
+        self.other.transport.write(data)
+        link.relay.tell(at_ns, link.connection, self.received, data)
+
+    def eof_received(self) -> bool:
+        """Pass on that nothing more comes; the way back stays open until its own end."""
+        self.link.heard_out(self)
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = False
+        self.link.lost(self, exc)
+
+    def pause_writing(self) -> None:
+        if self.other.is_open:
+            self.other.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.other.is_open:
+            self.other.transport.resume_reading()
+
+
+class _Link:
+    """A client's connection and the one to the runtime that was made for it."""
+
+    def __init__(self, relay: Relay) -> None:
+        self.relay = relay
+        self.connection = 0
+        self.client = _End(self, What.REQUESTS, What.CLIENT_GONE)
+        self.runtime = _End(self, What.REPLIES, What.RUNTIME_GONE)
+        self.client.other = self.runtime
+        self.runtime.other = self.client
+        self._connecting: asyncio.Task[None] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the runtime still holds its end."""
+        return self.runtime.is_open and not self.runtime.heard_out
+
+    def close(self) -> None:
+        """End both connections, as soon as what was received is sent."""
+        for end in (self.client, self.runtime):
+            if end.is_open:
+                end.transport.close()
+
+    def abort(self) -> None:
+        """End both connections now."""
+        for end in (self.client, self.runtime):
+            if end.is_open:
+                end.transport.abort()
+
+    def made(self, end: _End) -> None:
+        """An end is connected: the client first, which is not read until the runtime is."""
+        if end is self.runtime:
+            return
+        self.connection = self.relay.begin(self)
+        self.client.transport.pause_reading()
+        self._connecting = asyncio.create_task(self._connect())
+
+    async def _connect(self) -> None:
+        try:
+            await asyncio.get_running_loop().create_unix_connection(
+                lambda: self.runtime, str(self.relay.upstream)
+            )
+        except OSError as error:
+            self.relay.missed(error.strerror or str(error))
+            self.client.transport.close()
+        else:
+            self.relay.reached()
+            if self.client.is_open and not self.client.transport.is_closing():
+                self.client.transport.resume_reading()
+            else:
+                self.runtime.transport.close()
+        finally:
+            self._connecting = None
+            self._end_if_over()
+
+    def heard_out(self, end: _End) -> None:
+        """One side will send nothing more: the other is told so, and when both said it all is over."""
+        if end.heard_out:
+            return
+        end.heard_out = True
+        self.relay.tell(self.relay.now_ns(), self.connection, end.gone)
+        if end.other.heard_out:
+            self.close()
+            return
+        if end.other.is_open and not end.other.transport.is_closing():
+            end.other.transport.write_eof()
+        if end is self.runtime:
+            self.relay.missed("")
+
+    def lost(self, end: _End, error: Exception | None) -> None:
+        """An end is closed: so will be the other, once it has what is left for it."""
+        if not end.heard_out:
+            end.heard_out = True
+            self.relay.tell(self.relay.now_ns(), self.connection, end.gone)
+            if end is self.runtime and not self.client.heard_out:
+                self.relay.missed(str(error or ""))
+        if end.other.is_open:
+            end.other.transport.close()
+        self._end_if_over()
+
+    def _end_if_over(self) -> None:
+        if self._connecting is None and not self.client.is_open and not self.runtime.is_open:
+            self.relay.end(self)

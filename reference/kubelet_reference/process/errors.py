@@ -1,0 +1,9 @@
+"""What ends the command before the kubelet runs."""
+
+from __future__ import annotations
+
+__all__ = ("BadInputError",)
+
+
+class BadInputError(Exception):
+    """What was asked for cannot be done; the text says where, what is wrong there, and what to do."""

@@ -1,0 +1,221 @@
+"""How the values of the configuration are read: from a file as data, from a flag as text."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from kubelet_reference.process.durations import parse_duration
+from kubelet_reference.process.endpoint import socket_of
+from kubelet_reference.quantities import whole
+
+if TYPE_CHECKING:
+    from kubelet_reference.config.problems import Place
+
+__all__ = (
+    "Reader",
+    "boolean",
+    "duration",
+    "flag_boolean",
+    "flag_gates",
+    "flag_headers",
+    "flag_number",
+    "gates",
+    "headers",
+    "logs_path",
+    "loopback",
+    "number",
+    "quantity",
+    "socket",
+    "text",
+    "url",
+)
+
+Reader: TypeAlias = Callable[[object, "Place"], Any]
+"""Takes a raw value that is not null, and its place; gives the clean value, or notes what is wrong."""
+
+_SHORTEST_SECONDS = 0.001
+_LARGEST = 2**31 - 1
+
+
+def text(raw: object, place: Place) -> str:
+    """A string, "" for nothing."""
+    if not isinstance(raw, str):
+        place.expected("a string", raw)
+    elif "\0" in raw:
+        place.wrong("holds a zero byte")
+    return str(raw)
+
+
+def boolean(raw: object, place: Place) -> bool:
+    """True or false."""
+    if not isinstance(raw, bool):
+        place.expected("true or false", raw)
+    return bool(raw)
+
+
+def number(least: int, most: int = _LARGEST) -> Reader:
+    """A whole number in this range, both ends included."""
+
+    def read(raw: object, place: Place) -> int:
+        if isinstance(raw, int) and not isinstance(raw, bool) and least <= raw <= most:
+            return raw
+        limits = f"from {least} to {most}" if most < _LARGEST else f"of at least {least}"
+        place.expected(f"a whole number {limits}", raw)
+        return 0
+
+    return read
+
+
+def duration(default: float, least: float = _SHORTEST_SECONDS, most: float | None = None) -> Reader:
+    """A Go duration, in seconds; 0 stands for the default, as in the kubelet."""
+
+    def read(raw: object, place: Place) -> float:
+        try:
+            seconds = parse_duration(raw) if isinstance(raw, str) else None
+        except ValueError:
+            seconds = None
+        if seconds is None:
+            place.expected("a duration such as 1m30s", raw)
+            return default
+        if seconds and not least <= seconds <= (most or seconds):
+            limits = f"from {least:g} s to {most:g} s" if most else f"of at least {least:g} s"
+            place.expected(f"a duration {limits}", raw)
+        return seconds or default
+
+    return read
+
+
+def quantity(raw: object, place: Place) -> int:
+    """An amount of bytes such as 10Mi; at least 1."""
+    try:
+        amount = whole(raw) if isinstance(raw, str) else 0
+    except ValueError:
+        amount = 0
+    if amount < 1:
+        place.expected("a quantity such as 10Mi", raw)
+    return amount
+
+
+def socket(raw: object, place: Place) -> str:
+    """The endpoint of a runtime; the path of its socket, "" for an empty text."""
+    endpoint = text(raw, place)
+    try:
+        return socket_of(endpoint) if endpoint else ""
+    except ValueError as error:
+        place.wrong(str(error))
+        return ""
+
+
+def loopback(raw: object, place: Place) -> str:
+    """An address to listen at: nobody is asked who he is, so it must be one of this machine's own."""
+    try:
+        if ipaddress.ip_address(text(raw, place)).is_loopback:
+            return str(raw)
+    except ValueError:
+        pass
+    place.expected("a loopback address such as 127.0.0.1, for what is served is served to anybody", raw)
+    return ""
+
+
+def url(raw: object, place: Place) -> str:
+    """An HTTP or HTTPS URL, or ""."""
+    found = text(raw, place)
+    try:
+        parts = urlsplit(found)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if found and not good:
+        place.expected("an http:// or https:// URL", raw)
+    return found
+
+
+def logs_path(raw: object, place: Place) -> str:
+    """The folder of the pods' logs: an absolute path in its shortest form, of ASCII (as the kubelet demands)."""
+    path = text(raw, place)
+    parts = path.split("/")[1:]
+    if not path.startswith("/") or not path.isascii() or any(part in {"", ".", ".."} for part in parts):
+        place.expected("an absolute path of ASCII characters without dots in between", raw)
+    return path
+
+
+def gates(raw: object, place: Place) -> dict[str, bool]:
+    """Feature gates by name."""
+    return {name: boolean(value, place.field(name)) for name, value in _object(raw, place).items()}
+
+
+def headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:
+    """HTTP headers: a list of values for each name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, values in _object(raw, place).items():
+        if isinstance(values, list):
+            items = cast("list[object]", values)
+            found[name] = tuple(_header(each, place.field(name).item(i)) for i, each in enumerate(items))
+        else:
+            place.field(name).expected("a list of strings", values)
+    return found
+
+
+def flag_number(least: int, most: int = _LARGEST) -> Reader:
+    """A whole number that stands in a flag."""
+    read = number(least, most)
+
+    def read_text(raw: object, place: Place) -> int:
+        try:
+            value: object = int(str(raw))
+        except ValueError:
+            value = raw
+        found: int = read(value, place)
+        return found
+
+    return read_text
+
+
+def flag_boolean(raw: object, place: Place) -> bool:
+    """True or false in a flag, in any form that Go takes."""
+    known = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
+    value = known.get(str(raw).lower())
+    if value is None:
+        place.expected("true or false", raw)
+    return bool(value)
+
+
+def flag_gates(raw: object, place: Place) -> dict[str, bool]:
+    """Feature gates in a flag: Name=true,Other=false."""
+    found: dict[str, bool] = {}
+    for pair in filter(None, str(raw).split(",")):
+        name, equals, value = pair.partition("=")
+        if not equals:
+            place.expected("feature gates such as Name=true,Other=false", raw)
+        else:
+            found[name.strip()] = flag_boolean(value.strip(), place.field(name.strip()))
+    return found
+
+
+def flag_headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:
+    """HTTP headers in a flag: Name:value,Other:value; the same name may come again."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in filter(None, str(raw).split(",")):
+        name, colon, value = (part.strip() for part in pair.partition(":"))
+        if not colon or not name:
+            place.expected("headers such as Name:value,Other:value", raw)
+        else:
+            found[name] = (*found.get(name, ()), _header(value, place.field(name)))
+    return found
+
+
+def _object(raw: object, place: Place) -> dict[str, object]:
+    if isinstance(raw, dict) and all(isinstance(name, str) for name in cast("dict[object, object]", raw)):
+        return cast("dict[str, object]", raw)
+    place.expected("an object", raw)
+    return {}
+
+
+def _header(raw: object, place: Place) -> str:
+    value = text(raw, place)
+    if any(letter in value for letter in "\r\n"):
+        place.wrong("holds a line break")
+    return value
