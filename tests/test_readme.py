@@ -36,8 +36,20 @@ def copy(tmp_path: Path) -> Path:
     script = root / ".ci" / "run"
     script.write_bytes((ROOT / ".ci" / "run").read_bytes())
     script.chmod(0o755)
-    (root / "README.md").write_text("# T\n\n```sh\necho first\n```\n\n```sh\npwd && exit 7\n```\n")
+    write_readme(root, "pwd && exit 7")
+    for path, text in {
+        ".ci/install-debian-packages": "echo packages",
+        ".venv/bin/tox": "echo $@; exit 5",
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(f"#!/bin/sh\n{text}\n")
+        (root / path).chmod(0o755)
     return root
+
+
+def write_readme(root: Path, second: str) -> None:
+    """A README whose second command is this."""
+    (root / "README.md").write_text(f"# T\n\n```sh\necho first\n```\n\n```sh\n{second}\n```\n")
 
 
 def test_first_screen_shows_two_commands() -> None:
@@ -51,11 +63,22 @@ def test_first_screen_shows_two_commands() -> None:
 
 
 def test_ci_runs_the_second_command(copy: Path) -> None:
-    """CI runs what the README shows, at the root of the tree, and ends with its output and its exit code."""
+    """CI runs what the README shows, at the root of the tree; where that fails, it ends with its exit code."""
     done = run_ci(copy)
 
     assert done.returncode == 7, done.stderr
     assert done.stdout.splitlines() == ["+ pwd && exit 7", str(copy)]
+
+
+def test_ci_runs_containerd_afterwards(copy: Path) -> None:
+    """Where that goes well, CI installs packages and runs the tests on containerd with the same tox."""
+    write_readme(copy, "pwd")
+
+    done = run_ci(copy)
+
+    assert done.returncode == 5, done.stderr
+    commands = ["+ pwd", str(copy), "packages", "+ .venv/bin/tox -e containerd", "-e containerd"]
+    assert done.stdout.splitlines() == commands
 
 
 def test_ci_needs_the_second_command(copy: Path) -> None:

@@ -153,6 +153,6 @@ BUGS: tuple[Bug, ...] = (
         "A probe that takes too long counts as a success.",
         lambda: Parts(probe_runner=_SlowIsFine),
         ("PROBE-08", "PROBE-22"),
-        ("K8S-92057", "K8S-94115", "K8S-110070", "K8S-124226"),
+        ("K8S-94115", "K8S-110070", "K8S-124226"),
     ),
 )

@@ -172,7 +172,7 @@ BUGS: tuple[Bug, ...] = (
         "When a sandbox is replaced the containers are made in the one that was just stopped.",
         lambda: Parts(runtime=RuntimeParts(starter=_StartsInOldSandbox)),
         ("SANDBOX-17",),
-        ("CTRD-13599", "CTRD-13614", "CTRD-13654"),
+        ("CTRD-13614", "CTRD-13654"),
     ),
     Bug(
         "CTRD-9545",

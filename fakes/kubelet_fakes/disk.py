@@ -6,32 +6,51 @@ import asyncio
 import contextlib
 import errno
 import os
+from dataclasses import dataclass
 from posixpath import normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator
 
 __all__ = ("MemoryDisk",)
 
+_LINKS_MAX = 40
+"""How many symbolic links a path may lead through, as on Linux."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A symbolic link."""
+
+    target: str
+
+
+_Entry: TypeAlias = bytes | _Link | None
+"""What a folder holds: the content of a file, a link, or None for a folder."""
+
 
 class MemoryDisk:
     """Files and folders by absolute path, with the names of what changes as inotify would tell them.
 
     Errors are those of a real disk: `FileNotFoundError`, `NotADirectoryError`, `IsADirectoryError`.
+    Permissions are not kept. Symbolic links lead nowhere but in `look` and `bind`, as in a kubelet's folders.
     `on_change(op, path)` hears of everything that was written (`write`), made (`make`) or removed
     (`remove`), after it happened; a removed folder is told once.
     """
 
     def __init__(self, on_change: Callable[[str, str], None] | None = None) -> None:
         self.on_change = on_change
-        self._folders: dict[str, dict[str, bytes | None]] = {"/": {}}
-        """The entries of each folder: the content of a file, None for a folder."""
+        self._folders: dict[str, dict[str, _Entry]] = {"/": {}}
+        """The entries of each folder."""
+        self._mounts: dict[str, str | None] = {}
+        """What is mounted where, in the order in which it came: a path that is shown, None for memory."""
         self._watches: dict[str, list[_Changes]] = {}
         self._broken: dict[str, OSError] = {}
 
-    def make_folder(self, path: str) -> None:
+    def make_folder(self, path: str, mode: int | None = None) -> None:
         """Make the folder and those above it; one that is there is fine."""
+        del mode
         if path in self._folders and not self._broken:
             return
         path = self._checked(path)
@@ -53,6 +72,15 @@ class MemoryDisk:
         """Whether `path` is a folder."""
         return self._checked(path) in self._folders
 
+    def kind(self, path: str) -> Literal["Directory", "File", "Link"] | None:
+        """What lies at `path`, None if nothing does."""
+        path = self._checked(path)
+        if path in self._folders:
+            return "Directory"
+        folder, name = self._parted(path)
+        entry = self._folders.get(folder, {}).get(name)
+        return None if entry is None else "Link" if isinstance(entry, _Link) else "File"
+
     def read(self, path: str) -> bytes:
         """The content of a file."""
         path = self._checked(path)
@@ -62,15 +90,46 @@ class MemoryDisk:
         content = self._entries(folder).get(name)
         if content is None:
             raise _error(errno.ENOENT, path)
+        if isinstance(content, _Link):
+            raise _error(errno.ELOOP, path)
         return content
 
-    def write(self, path: str, content: bytes) -> None:
-        """Replace the content of a file, whole at once; its folder must be there."""
+    def read_end(self, path: str, size: int) -> bytes:
+        """The last `size` bytes of a file."""
+        return self.read(path)[-size:]
+
+    def look(self, path: str) -> bytes:
+        """The content of a file as a container finds it: links lead on."""
+        return self.read(self._resolved("/", path))
+
+    def write(self, path: str, content: bytes, mode: int | None = None) -> None:
+        """Replace a file, or a link, by a file with this content; its folder must be there."""
+        del mode
+        self._put(path, bytes(content))
+
+    def create(self, path: str, mode: int) -> None:
+        """Make an empty file; one that is there stays as it is."""
+        if self.kind(path) is None:
+            self.write(path, b"", mode)
+
+    def link(self, path: str, target: str) -> None:
+        """Replace a file, or a link, by a symbolic link to `target`."""
+        self._put(path, _Link(target))
+
+    def link_target(self, path: str) -> str:
+        """Where a symbolic link leads."""
+        folder, name = self._parted(self._checked(path))
+        entry = self._entries(folder).get(name)
+        if isinstance(entry, _Link):
+            return entry.target
+        raise _error(errno.ENOENT if name not in self._entries(folder) else errno.EINVAL, path)
+
+    def _put(self, path: str, entry: bytes | _Link) -> None:
         path = self._checked(path)
         if path in self._folders:
             raise _error(errno.EISDIR, path)
         folder, name = self._parted(path)
-        self._entries(folder)[name] = bytes(content)
+        self._entries(folder)[name] = entry
         self._tell("write", path)
 
     def append(self, path: str, content: bytes) -> None:
@@ -78,7 +137,7 @@ class MemoryDisk:
         path = self._checked(path)
         folder, name = self._parted(path)
         self.make_folder(folder)
-        self.write(path, (self._entries(folder).get(name) or b"") + content)
+        self.write(path, (self.read(path) if name in self._entries(folder) else b"") + content)
 
     def remove(self, path: str) -> None:
         """Remove a file or a folder with everything in it; what is not there is fine."""
@@ -87,9 +146,72 @@ class MemoryDisk:
         entries = self._folders.get(folder, {})
         if path == "/" or name not in entries:
             return
+        if self.mounts(path):
+            raise _error(errno.EBUSY, path)
         del entries[name]
         self._forget(path)
         self._tell("remove", path)
+
+    def mount_memory(self, path: str, size: int) -> bool:
+        """Mount memory on a folder that is empty; `size` is no limit here."""
+        del size
+        path = self._checked(path)
+        if self._entries(path):
+            raise _error(errno.ENOTEMPTY, path)
+        self._mounts[path] = None
+        return True
+
+    def bind(self, root: str, path: str, target: str) -> str:
+        """Note that `target` shows what lies at `path` below `root`; folders that are missing are made."""
+        source, target = self._resolved(self._checked(root), path, make=True), self._checked(target)
+        if self.kind(source) == "Directory":
+            self.make_folder(target)
+        else:
+            self.make_folder(self._parted(target)[0])
+            self.create(target, 0)
+        self._mounts[target] = source
+        return target
+
+    def unmount(self, path: str) -> None:
+        """Take away what is mounted on `path`; memory loses what it holds."""
+        path = self._checked(path)
+        if path not in self._mounts:
+            raise _error(errno.EINVAL, path)
+        if self._mounts.pop(path) is None:
+            for name in self.names(path):
+                self.remove(f"{path}/{name}")
+
+    def mounts(self, folder: str) -> list[str]:
+        """Where something is mounted, on `folder` or below, what is deepest first."""
+        folder = self._checked(folder)
+        below = f"{folder.rstrip('/')}/"
+        found = [path for path in self._mounts if path == folder or path.startswith(below)]
+        return sorted(found, key=lambda path: (-path.count("/"), path))
+
+    def _resolved(self, root: str, path: str, *, make: bool = False) -> str:
+        """The path with its links followed, below `root`; folders that are missing are made on demand."""
+        parts, at, links = path.split("/")[::-1], root.rstrip("/"), 0
+        while parts:
+            name = parts.pop()
+            if name in {"", "."}:
+                continue
+            if name == "..":
+                if at == root.rstrip("/"):
+                    raise _error(errno.EXDEV, path)
+                at = at.rpartition("/")[0]
+                continue
+            here = f"{at}/{name}"
+            entry = self._entries(at or "/").get(name)
+            if isinstance(entry, _Link):
+                links += 1
+                if links > _LINKS_MAX or entry.target.startswith("/"):
+                    raise _error(errno.ELOOP if links > _LINKS_MAX else errno.EXDEV, path)
+                parts += entry.target.split("/")[::-1]
+                continue
+            if make and name not in self._entries(at or "/"):
+                self.make_folder(here)
+            at = here
+        return at or "/"
 
     def changes(self, folder: str) -> AsyncIterator[str]:
         """The name of each entry of `folder` that is written, made or removed from this call on.
@@ -132,7 +254,7 @@ class MemoryDisk:
         folder, _, name = path.rpartition("/")
         return folder or "/", name
 
-    def _entries(self, folder: str) -> dict[str, bytes | None]:
+    def _entries(self, folder: str) -> dict[str, _Entry]:
         entries = self._folders.get(folder)
         if entries is not None:
             return entries

@@ -19,6 +19,7 @@ from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.status_manager import PodSafety
 from kubelet_reference.sync_loop import LoopTools
 from kubelet_reference.sync_pod import SyncTools
+from kubelet_reference.volumes import VolumeTools
 from kubelet_reference.work_queue import WorkQueue
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Assembly:
             self.sources[Source.API] = source
         self.node_view = NodeView(self._api, clock, settings.node_name) if self._api is not None else None
         self.mirrors = parts.mirror_client(self._api, settings.node_name)
-        self.volumes = parts.volumes(self._api)
+        self.volumes = parts.volumes(VolumeTools(self._api, ports.disk, clock, self.recorder, settings))
 
     def _source_names(self) -> Iterator[Source]:
         """The sources that will speak."""

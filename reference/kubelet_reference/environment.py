@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     _KeyReference: TypeAlias = ConfigMapKeySelector | SecretKeySelector
     _Reference: TypeAlias = ConfigMapEnvSource | SecretEnvSource | _KeyReference
 
-__all__ = ("ConfigError", "Environment", "expand")
+__all__ = ("SUBSCRIPT", "ConfigError", "Environment", "expand", "references", "resource_text")
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^()]*)\))")
-_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+"""How a field path names one label or annotation."""
 NOT_FOUND = 404
 
 
@@ -57,6 +58,29 @@ def expand(text: str, known: Mapping[str, str]) -> str:
         return dollar or known.get(name, match.group())
 
     return _REFERENCE.sub(value, text) if "$" in text else text
+
+
+def references(text: str) -> list[str]:
+    """The names that the text refers to as $(NAME)."""
+    return [name for dollar, name in _REFERENCE.findall(text) if not dollar]
+
+
+def resource_text(
+    pod: Pod, container: AnyContainer | None, wanted: ResourceFieldSelector, settings: Settings
+) -> str:
+    """An amount in units of the divisor, rounded up; without a limit it is what the node has.
+
+    `container` is the one that is meant where no other is named; raises `ConfigError`.
+    """
+    of = pods.container(pod, wanted.containerName) if wanted.containerName else container
+    which, _, what = wanted.resource.partition(".")
+    if of is None or which not in {"limits", "requests"}:
+        raise ConfigError(f"unsupported container resource: {wanted.resource}")
+    found = amount(limits(of) if which == "limits" else requests(of), what)
+    if not found and which == "limits":
+        found = {"cpu": settings.cpu_millicores / 1000, "memory": settings.memory_bytes}.get(what, 0)
+    divisor = amount({what: wanted.divisor or "1"}, what) or 1
+    return str(ceil(found / divisor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +131,7 @@ class Environment:
         if source.fieldRef is not None:
             return self._field(pod, source.fieldRef.fieldPath, pod_ips)
         if source.resourceFieldRef is not None:
-            return self._resource(pod, container, source.resourceFieldRef)
+            return resource_text(pod, container, source.resourceFieldRef, self.settings)
         return await self._from_object(pod, source)
 
     async def _from_object(self, pod: Pod, source: EnvVarSource) -> str | None:
@@ -146,7 +170,7 @@ class Environment:
         return self.api
 
     def _field(self, pod: Pod, path: str, pod_ips: tuple[str, ...]) -> str:
-        subscript = _SUBSCRIPT.fullmatch(path)
+        subscript = SUBSCRIPT.fullmatch(path)
         if subscript is not None:
             every = pods.labels(pod) if subscript[1] == "labels" else pods.annotations(pod)
             return every.get(subscript[2], "")
@@ -164,20 +188,6 @@ class Environment:
         if path not in fields:
             raise ConfigError(f"unsupported fieldPath: {path}")
         return fields[path]
-
-    def _resource(self, pod: Pod, container: AnyContainer, wanted: ResourceFieldSelector) -> str:
-        """An amount in units of the divisor, rounded up; without a limit it is what the node has."""
-        of = pods.container(pod, wanted.containerName) if wanted.containerName else container
-        which, _, what = wanted.resource.partition(".")
-        if of is None or which not in {"limits", "requests"}:
-            raise ConfigError(f"unsupported container resource: {wanted.resource}")
-        found = amount(limits(of) if which == "limits" else requests(of), what)
-        if not found and which == "limits":
-            found = {"cpu": self.settings.cpu_millicores / 1000, "memory": self.settings.memory_bytes}.get(
-                what, 0
-            )
-        divisor = amount({what: wanted.divisor or "1"}, what) or 1
-        return str(ceil(found / divisor))
 
 
 def _chosen(data: Mapping[str, str], ref: _KeyReference, where: str) -> str | None:

@@ -13,11 +13,13 @@ here waits for a container to stop (LOOP-13).
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kubelet_reference import pods
+from kubelet_reference.go_text import quoted
 from kubelet_reference.sync_pod import ORPHAN_GRACE_SECONDS
 from kubelet_reference.updates import KillOptions, Update, UpdateKind
 from kubelet_reference.worker_states import State
@@ -44,6 +46,8 @@ __all__ = ("HouseTools", "Housekeeping")
 
 _LIFECYCLES = {State.WAITING: "sync", State.FINISHED: "terminated"}
 """States that metrics do not tell from others."""
+
+_log = logging.getLogger("kubelet_reference.housekeeping")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,10 @@ class Housekeeping:
     def remove_orphan_folders(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
     ) -> None:
-        """Remove the folders of unknown pods of which nothing runs and no volume is left (CLEANUP-03)."""
+        """Remove the folders of unknown pods of which nothing runs, their volumes first (CLEANUP-03).
+
+        A folder stays, and is tried again, as long as something in it is mounted.
+        """
         root = f"{self._tools.root_dir}/pods"
         kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running} | known.keys()
         try:
@@ -119,8 +126,15 @@ class Housekeeping:
         except FileNotFoundError:
             return
         for uid in found:
-            if uid not in kept and not self._tools.volumes.is_mounted(uid):
-                self._tools.disk.remove(f"{root}/{uid}")
+            if uid not in kept:
+                self._remove_folder(uid, f"{root}/{uid}")
+
+    def _remove_folder(self, uid: str, folder: str) -> None:
+        try:
+            self._tools.volumes.clear(uid)
+            self._tools.disk.remove(folder)
+        except OSError as error:
+            _log.warning("orphaned pod %s found, but its folder stays: %s", quoted(uid), error)
 
     async def delete_orphan_mirrors(self) -> None:
         """Delete mirrors without a static pod, but not while that pod is being stopped (STATIC-15)."""

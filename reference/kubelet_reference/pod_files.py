@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import posixpath
 import re
 from typing import TYPE_CHECKING
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import pods
-from kubelet_reference.environment import ConfigError
+from kubelet_reference.safe_names import UnsafeNameError, is_below, part_of_path
 from kubelet_reference.sandbox_config import hostname, log_directory
+from kubelet_reference.volumes.mounts import VolumeMounts
+from kubelet_reference.volumes.places import pod_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from lightkube.models.core_v1 import Pod, Volume, VolumeMount
+    from lightkube.models.core_v1 import Pod
 
     from kubelet_reference.pods import AnyContainer
     from kubelet_reference.ports import Chance, Disk
@@ -36,6 +39,9 @@ _LOCAL = (
 )
 _LOG, _LOOSE_LOG = re.compile(r"^(\d+)\.log(?:\..*)?$", re.ASCII), re.compile(r"(\d+).log", re.ASCII)
 _INT_MAX = 2**63 - 1
+_FOLDER_MODE, _HOSTS_MODE, _MESSAGE_MODE = 0o750, 0o644, 0o666
+
+_log = logging.getLogger("kubelet_reference.pod_files")
 
 
 def hosts_file(pod: Pod, pod_ips: tuple[str, ...]) -> str:
@@ -71,10 +77,11 @@ class PodFiles:
         self._chance = chance
         self._settings = settings
         self._behaviour = behaviour
+        self._volumes = VolumeMounts(disk, settings)
 
     def make_log_directory(self, pod: Pod) -> None:
         """The folder of the pod's logs, before its sandbox is asked for (SANDBOX-12)."""
-        self._disk.make_folder(log_directory(pod, self._settings))
+        self._disk.make_folder(self._pod_logs(pod))
 
     def make_container_log_directory(self, pod: Pod, container: str) -> None:
         """The folder of a container's logs, before the container is made (START-07)."""
@@ -89,8 +96,14 @@ class PodFiles:
         return restarts_in_logs(names, self._behaviour)
 
     def remove_log(self, path: str) -> None:
-        """Remove a container's log and its rotated parts (GC-06)."""
-        folder, name = posixpath.split(path)
+        """Remove a container's log and its rotated parts (GC-06), if it lies where logs belong.
+
+        The runtime says where: it cannot have other files removed.
+        """
+        if not is_below(path, self._settings.pod_logs_dir):
+            _log.warning("%s is left: it is no log below %s", path, self._settings.pod_logs_dir)
+            return
+        folder, name = posixpath.split(posixpath.normpath(path))
         try:
             found = self._disk.names(folder)
         except FileNotFoundError:
@@ -112,9 +125,14 @@ class PodFiles:
         """Remove a folder with everything in it."""
         self._disk.remove(path)
 
-    def mounts(self, pod: Pod, container: AnyContainer, pod_ips: tuple[str, ...]) -> list[cri.Mount]:
-        """What is mounted into a new instance: volumes, the hosts file, a fresh file for its last words."""
-        found = [self._volume_mount(pod, one) for one in container.volumeMounts or ()]
+    def mounts(
+        self, pod: Pod, container: AnyContainer, pod_ips: tuple[str, ...], environment: Mapping[str, str]
+    ) -> list[cri.Mount]:
+        """What is mounted into a new instance: volumes, the hosts file, a fresh file for its last words.
+
+        `environment` is the instance's own. Raises `ConfigError`, and `OSError`.
+        """
+        found = list(self._volumes.of(pod, container, environment))
         taken = {mount.container_path for mount in found}
         if (pod_ips or pods.host_network(pod)) and HOSTS_PATH not in taken:
             found.append(self._hosts_mount(pod, pod_ips))
@@ -126,8 +144,8 @@ class PodFiles:
         """The hosts file (START-10, START-13): made anew, as the IPs may have changed."""
         content = self._hosts_of_node(pod) if pods.host_network(pod) else hosts_file(pod, pod_ips)
         path = f"{self._folder(pod)}/etc-hosts"
-        self._disk.make_folder(self._folder(pod))
-        self._disk.write(path, content.encode())
+        self._disk.make_folder(self._folder(pod), _FOLDER_MODE)
+        self._disk.write(path, content.encode(), _HOSTS_MODE)
         return cri.Mount(container_path=HOSTS_PATH, host_path=path)
 
     def _hosts_of_node(self, pod: Pod) -> str:
@@ -139,31 +157,24 @@ class PodFiles:
 
     def _message_mount(self, pod: Pod, container: AnyContainer) -> cri.Mount:
         """A new empty file for each instance, so that none finds the words of another (START-08)."""
-        folder = f"{self._folder(pod)}/containers/{container.name}"
+        folder = f"{self._folder(pod)}/containers/{part_of_path('the container name', container.name)}"
         path = f"{folder}/{self._chance.token()}"
-        self._disk.make_folder(folder)
-        self._disk.write(path, b"")
+        self._disk.make_folder(folder, _FOLDER_MODE)
+        self._disk.write(path, b"", _MESSAGE_MODE)
         return cri.Mount(container_path=container.terminationMessagePath or "", host_path=path)
 
-    def _volume_mount(self, pod: Pod, wanted: VolumeMount) -> cri.Mount:
-        volumes = pods.spec(pod).volumes or ()
-        volume = next((one for one in volumes if one.name == wanted.name), None)
-        if volume is None:
-            raise ConfigError(f'cannot find volume "{wanted.name}" to mount')
-        path = posixpath.join(self._volume_path(pod, volume), wanted.subPath or "").rstrip("/")
-        return cri.Mount(container_path=wanted.mountPath, host_path=path, readonly=bool(wanted.readOnly))
-
-    def _volume_path(self, pod: Pod, volume: Volume) -> str:
-        if volume.hostPath is not None:
-            return volume.hostPath.path
-        kind = "configmap" if volume.configMap else "secret" if volume.secret else "empty-dir"
-        return f"{self._folder(pod)}/volumes/kubernetes.io~{kind}/{volume.name}"
-
     def _folder(self, pod: Pod) -> str:
-        return f"{self._settings.root_dir}/pods/{pods.uid(pod)}"
+        return pod_folder(self._settings.root_dir, pods.uid(pod))
 
     def _logs(self, pod: Pod, container: str) -> str:
-        return f"{log_directory(pod, self._settings)}/{container}"
+        return f"{self._pod_logs(pod)}/{part_of_path('the container name', container)}"
+
+    def _pod_logs(self, pod: Pod) -> str:
+        """The folder of the pod's logs; raises `UnsafeNameError` where its name leads elsewhere."""
+        folder = log_directory(pod, self._settings)
+        if posixpath.dirname(posixpath.normpath(folder)) != posixpath.normpath(self._settings.pod_logs_dir):
+            raise UnsafeNameError(f"{folder!r} cannot be the folder of a pod's logs")
+        return folder
 
 
 def _aliases(pod: Pod) -> list[str]:

@@ -7,7 +7,7 @@ socket alike), and `ApiError` from the API server.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -24,6 +24,7 @@ __all__ = (
     "Disk",
     "EventSink",
     "FetchError",
+    "FileKind",
     "HttpAnswer",
     "HttpGet",
     "ImageService",
@@ -205,11 +206,19 @@ class EventSink(Protocol):
         ...
 
 
-class Disk(Protocol):
-    """The node's disk, as far as the kubelet needs it; paths are absolute. Errors are `OSError`."""
+FileKind: TypeAlias = Literal["Directory", "File", "Link", "Socket", "CharDevice", "BlockDevice", "Other"]
+"""What lies at a path, in the words of a hostPath volume's type, as far as that has one."""
 
-    def make_folder(self, path: str) -> None:
-        """Make the folder and those above it; one that is there is fine."""
+
+class Disk(Protocol):
+    """The node's disk, as far as the kubelet needs it; paths are absolute. Errors are `OSError`.
+
+    Below the kubelet's own folders no symbolic link is followed and no path with a ".." is taken: what pods
+    write there cannot lead the kubelet elsewhere.
+    """
+
+    def make_folder(self, path: str, mode: int | None = None) -> None:
+        """Make the folder, with these permissions if any, and those above it; one that is there is fine."""
         ...
 
     def names(self, folder: str) -> Sequence[str]:
@@ -220,16 +229,63 @@ class Disk(Protocol):
         """Whether `path` is a folder."""
         ...
 
+    def kind(self, path: str) -> FileKind | None:
+        """What lies at `path`, None if nothing does; a link is what it leads to, where it is followed."""
+        ...
+
     def read(self, path: str) -> bytes:
         """The content of a file."""
         ...
 
-    def write(self, path: str, content: bytes) -> None:
-        """Replace the content of a file; its folder must be there."""
+    def read_end(self, path: str, size: int) -> bytes:
+        """The last `size` bytes of a file, all of it if it is shorter."""
+        ...
+
+    def write(self, path: str, content: bytes, mode: int | None = None) -> None:
+        """Replace a file, or a link, by a file with this content and these permissions, whole at once.
+
+        Its folder must be there.
+        """
+        ...
+
+    def create(self, path: str, mode: int) -> None:
+        """Make an empty file with these permissions; one that is there stays as it is."""
+        ...
+
+    def link(self, path: str, target: str) -> None:
+        """Replace a file, or a link, by a symbolic link to `target`, at once."""
+        ...
+
+    def link_target(self, path: str) -> str:
+        """Where a symbolic link leads."""
         ...
 
     def remove(self, path: str) -> None:
-        """Remove a file or a folder with everything in it; what is not there is fine."""
+        """Remove a file, a link or a folder with everything in it; what is not there is fine.
+
+        Where something is mounted on it or below nothing is removed, and it is an error.
+        """
+        ...
+
+    def mount_memory(self, path: str, size: int) -> bool:
+        """Mount `size` bytes of memory on a folder; False where this process may not mount."""
+        ...
+
+    def bind(self, root: str, path: str, target: str) -> str:
+        """Show at `target` what lies at the relative `path` below the folder `root`; say where to find it.
+
+        Links on the way are followed as long as they stay below `root`. A folder that is missing is made,
+        with the permissions of `root`. A `target` that shows something else is changed. Where this process
+        may not mount, the way to the thing itself is returned.
+        """
+        ...
+
+    def unmount(self, path: str) -> None:
+        """Take away what was mounted on `path` last; an error if nothing is, or it is in use."""
+        ...
+
+    def mounts(self, folder: str) -> Sequence[str]:
+        """Where something is mounted, on `folder` or below, what is deepest first."""
         ...
 
     def changes(self, folder: str) -> AsyncIterator[str]:

@@ -95,7 +95,7 @@ def build_runtime_side(
 ) -> RuntimeSide:
     """Make all components, each from those it needs."""
     parts = parts or RuntimeParts()
-    reader = parts.reader(tools.client, TerminationMessages(neighbours.disk))
+    reader = parts.reader(tools.client, TerminationMessages(neighbours.disk, tools.settings))
     hooks = parts.hooks(tools, neighbours.http, _PodIp(reader).of)
     terminator = parts.terminator(tools, hooks, parts.stop_timeout)
     images = parts.image_manager(tools, parts.image_decision)

@@ -115,7 +115,7 @@ class ContainerStarter:
         target_id = self.target_id(into, container)
         known = await self._image_of(into, container, image)
         environment = await self._parts.environment.make(into.pod, container, into.ips)
-        mounts = self._files.mounts(into.pod, container, into.ips)
+        mounts = self._files.mounts(into.pod, container, into.ips, environment)
         return Instance(image.ref, known, restarts, environment, mounts, target_id)
 
     def target_id(self, into: PodToStart, container: AnyContainer) -> str:

@@ -22,7 +22,7 @@ from kubelet_reference.events import Reason
 from kubelet_reference.restored import runtime_pod
 from kubelet_reference.sync_result import Action
 from kubelet_reference.updates import NetworkNotReady, SyncFailed
-from kubelet_reference.volumes import VolumesNotReady
+from kubelet_reference.volumes import VolumesNotReady, pod_folder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -44,6 +44,7 @@ __all__ = ("ORPHAN_GRACE_SECONDS", "GenerateStatus", "PodRuntime", "PodSyncer", 
 
 ORPHAN_GRACE_SECONDS = 1
 """What a pod gets that only the runtime knows (WORK-24)."""
+FOLDER_MODE = 0o750
 FAILED_FOLDERS = "FailedToMakePodDataDirectories"
 NETWORK_NOT_READY = "network is not ready"
 
@@ -143,10 +144,10 @@ class PodSyncer:
 
     def make_folders(self, pod: Pod) -> None:
         """Make the pod's data folders (SYNC-11)."""
-        folder = f"{self._tools.root_dir}/pods/{pods.uid(pod)}"
         try:
+            folder = pod_folder(self._tools.root_dir, pods.uid(pod))
             for name in (folder, f"{folder}/volumes", f"{folder}/plugins"):
-                self._tools.disk.make_folder(name)
+                self._tools.disk.make_folder(name, FOLDER_MODE)
         except OSError as error:
             message = f"error making pod data directories: {error}"
             self._tools.recorder.warning(pod, FAILED_FOLDERS, message)

@@ -7,24 +7,33 @@ from typing import TYPE_CHECKING
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names
+from kubelet_reference.safe_names import is_below
 
 if TYPE_CHECKING:
     from kubelet_reference.ports import Disk
+    from kubelet_reference.settings import Settings
 
 __all__ = ("TerminationMessages", "log_tail")
 
 FALLBACK = "FallbackToLogsOnError"
 CANNOT_RUN = "ContainerCannotRun"
 MESSAGE_BYTES, TAIL_BYTES, TAIL_LINES = 4096, 2048, 80
+_LOG_BYTES = 1 << 16
+"""As much of the end of a log as surely holds its last words: a line has up to 16 KiB and a short head."""
 _LOG_FIELDS = 3
 """Time, stream and tag come before the text in each line of a CRI log."""
 
 
 class TerminationMessages:
-    """Reads messages from the node's disk (START-11)."""
+    """Reads messages from the node's disk (START-11).
 
-    def __init__(self, disk: Disk) -> None:
+    The runtime says where they are: files that lie elsewhere than the kubelet's own are not read.
+    """
+
+    def __init__(self, disk: Disk, settings: Settings) -> None:
         self._disk = disk
+        self._pods = f"{settings.root_dir}/pods"
+        self._logs = settings.pod_logs_dir
 
     def message(self, status: cri.ContainerStatus) -> str:
         """The runtime's message with the container's own last words after it; only for one that exited."""
@@ -38,16 +47,20 @@ class TerminationMessages:
         host_path = next((mount.host_path for mount in status.mounts if mount.container_path == path), None)
         if not path or host_path is None:
             return ""
+        if not is_below(host_path, self._pods):
+            return f"Error on reading termination log {host_path}: it is not below {self._pods}"
         try:
-            return self._disk.read(host_path)[-MESSAGE_BYTES:].decode(errors="replace")
+            return self._disk.read_end(host_path, MESSAGE_BYTES).decode(errors="replace")
         except FileNotFoundError:
             return ""
         except OSError as error:
             return f"Error on reading termination log {host_path}: {error}"
 
     def _log(self, status: cri.ContainerStatus) -> str:
+        if not is_below(status.log_path, self._logs):
+            return ""
         try:
-            return log_tail(self._disk.read(status.log_path))
+            return log_tail(self._disk.read_end(status.log_path, _LOG_BYTES))
         except OSError:
             return ""
 

@@ -197,7 +197,9 @@ def test_deletion_of_a_pod_that_never_started() -> None:
     async def story(world: World) -> None:
         await world.start()
         volume = {"name": "v", "secret": {"secretName": "missing"}}
-        world.api.create(manifest(volumes=[volume]))
+        wanted = manifest(volumes=[volume])
+        wanted["spec"]["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+        world.api.create(wanted)
         await world.let(30)
         waiting = world.phase("web")
         world.api.delete("default", "web")

@@ -66,8 +66,9 @@ class Everything:
         del pod, mirror
         self.steps.append("mirror")
 
-    def make_folder(self, path: str) -> None:
-        """A data folder."""
+    def make_folder(self, path: str, mode: int) -> None:
+        """A data folder, closed to others."""
+        assert mode == 0o750
         self.steps.append(f"folder {path}")
         if self.disk_error is not None:
             raise self.disk_error

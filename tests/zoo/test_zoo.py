@@ -30,24 +30,32 @@ class Life:
 
 
 @cache
-def stage(kubelet: str, kubernetes: str) -> Stage:
+def stage(choice: Choice) -> Stage:
     """A stage, made once."""
-    return open_stage(Choice(kubelet=kubelet, kubernetes=kubernetes))
+    return open_stage(choice)
 
 
-def lived(kubelet: str, kubernetes: str, scenario: str) -> Life:
-    """Play a scenario on a kubelet and judge it by every contract."""
+def lived(choice: Choice, scenario: str) -> Life:
+    """Play a scenario on a kubelet and a runtime, and judge it by every contract."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "trace.jsonl")
         story = every_scenario()[scenario]
-        played = play(story, scenario, stage(kubelet, kubernetes), every_contract().values(), path)
+        played = play(story, scenario, stage(choice), every_contract().values(), path)
         return Life(path.read_bytes(), frozenset(played.broken), played.failed)
 
 
 @cache
 def lived_rightly(kubernetes: str, scenario: str) -> Life:
-    """The same with the right kubelet."""
-    return lived("reference", kubernetes, scenario)
+    """The same with the right kubelet and runtime."""
+    return lived(Choice(kubernetes=kubernetes), scenario)
+
+
+def wrong_choice(bug: Bug) -> Choice:
+    """The kubelet, or the runtime, with the bug."""
+    name = f"bug:{bug.id}"
+    if bug.is_of_runtimes:
+        return Choice(runtime=name, kubernetes=bug.kubernetes)
+    return Choice(kubelet=name, kubernetes=bug.kubernetes)
 
 
 def witnesses(bug: Bug) -> list[str]:
@@ -65,7 +73,7 @@ def witnesses(bug: Bug) -> list[str]:
 def test_bug_is_caught_by_what_it_declares(bug: Bug) -> None:
     """On the witnesses a bug breaks each contract that it declares, few others, and nothing in the suite."""
     right = {name: lived_rightly(bug.kubernetes, name) for name in witnesses(bug)}
-    wrong = {name: lived(f"bug:{bug.id}", bug.kubernetes, name) for name in right}
+    wrong = {name: lived(wrong_choice(bug), name) for name in right}
     newly = {name: life.broken - right[name].broken for name, life in wrong.items()}
     broken = frozenset[str]().union(*newly.values())
 

@@ -13,6 +13,7 @@ from kubelet_conformance.cli.list import list_contracts
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.cli.run import run as run_command
 from kubelet_conformance.cli.serve_fake import serve_fake
+from kubelet_conformance.cli.slice import slice_command
 from kubelet_conformance.cli.snapshot import snapshot
 from kubelet_conformance.cli.zoo import zoo
 from kubelet_conformance.reports.output import complain
@@ -32,6 +33,7 @@ def group() -> None:
 
 group.add_command(run_command, "run")
 group.add_command(check)
+group.add_command(slice_command)
 group.add_command(snapshot)
 group.add_command(zoo)
 group.add_command(list_contracts)

@@ -18,7 +18,9 @@ __all__ = ("run",)
 @click.command()
 @click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
 @click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
-@click.option("--runtime", default="fake", show_default=True, help="fake.")
+@click.option(
+    "--runtime", default="fake", show_default=True, help="fake, containerd (a private one), or unix:///PATH."
+)
 @click.option(
     "--kubernetes", type=VERSION, default="1.32", show_default=True, help="The version to behave as."
 )
@@ -33,6 +35,23 @@ __all__ = ("run",)
 @click.option("--baseline", metavar="FILE", help="Known deviations, in TOML.")
 @click.option("--format", type=click.Choice(FORMS), default="terminal", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="On a real runtime, leave out scenarios that need more wall time.  [default: 120]",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="On a real runtime, play so many scenarios at a time on one node.  [default: 8]",
+)
+@click.option(
+    "--kill-foreign-pods",
+    is_flag=True,
+    help="Play on a runtime that has pods of others too. The kubelet KILLS them.",
+)
 @click.option("--debug", is_flag=True, help="Show where an internal error happened.")
 def run(kubernetes: tuple[int, int], output: str | None, **options: object) -> None:
     """Play the scenarios that put these contracts to the test (all, if none is named) and judge them."""

@@ -19,7 +19,7 @@ from kubelet_conformance.trace.records import Unknown
 from kubelet_conformance.trace.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from kubelet_conformance.contract.frame import Clause, Contract, Finding, Findings, JudgeFunction
     from kubelet_conformance.contract.versions import Version
@@ -106,7 +106,10 @@ class _Tally:
         if len(outcome.evidence) < EVIDENCE_MAX or place not in outcome.broken_clauses:
             seq = tuple(sorted(set(seqs)))
             said = text[:TEXT_CHARS_MAX]
-            outcome.evidence.append(Evidence(self._judge.trace, self._scenario, clause.name, seq, said))
+            evidence = Evidence(self._judge.trace, self._scenario, clause.name, seq, said)
+            outcome.evidence.append(evidence)
+            if self._judge.on_break is not None:
+                self._judge.on_break(self.contract, evidence)
         outcome.broken_clauses.add(place)
 
     def _own_outcome(self) -> Outcome:
@@ -147,6 +150,8 @@ class Judge:
         self, trace: str, header: Header, contracts: Iterable[Contract], kubernetes: Version | None
     ) -> None:
         self.trace = trace
+        self.on_break: Callable[[Contract, Evidence], None] | None = None
+        """Is told at once of each break that becomes evidence."""
         self.world = World(header, kubernetes)
         self.ledger = Ledger(TEACHING)
         self._outcomes: dict[str, Outcome] = {}

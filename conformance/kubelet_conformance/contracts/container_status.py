@@ -173,7 +173,7 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
         container, said, waiting = entry.container, entry.status, entry.status.state.waiting
         if waiting is None or container is None or not container.born or not container.started_seq:
             continue
-        if container.state == "unknown":
+        if container.state == "unknown" or _read_as_unknown(container):
             continue  # What it does is not known, so neither is that it ended.
         last = said.last_state.terminated
         if container.exit is None:
@@ -184,6 +184,11 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
             yield broken(f"{said.name} waits with reason {waiting.reason!r}, no start has failed")
         else:
             yield KEPT
+
+
+def _read_as_unknown(container: Container) -> bool:
+    """The kubelet's last look at it found it in no known state."""
+    return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
 
 
 @contract("CSTAT-05", on=status(), needs=NEEDS)

@@ -216,6 +216,8 @@ def _stop_is_due(m: Moment) -> Findings:
         return None
     if container.stops and container.stops[-1].call.seq > m.call.seq:
         return None
+    if container.state == "removed":
+        return None  # Its record vanished meanwhile; what is stopped then cannot be told to be it.
     return answered(
         by=call("StopContainer").where(about(container)),
         within=REACTION,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed, happened, kubelet, told
+from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import told_anew
 from kubelet_conformance.contracts.timing import EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import (
@@ -95,6 +96,9 @@ def new_sandbox_is_ready(m: Moment) -> Iterator[Finding]:
             ready = one.record.state == "SANDBOX_READY"
             because = _run(known)
             yield KEPT if ready else broken("the new sandbox is not READY", because)
+
+
+sandbox_run_is_new_and_ready.clause("seen", on=expected("CRI-03"))(as_expected)
 
 
 @contract("CRI-04", on=done("RunPodSandbox").either(failed("RunPodSandbox")))
@@ -277,6 +281,9 @@ def stop_does_not_return_before_the_exit(m: Moment) -> Findings:
     return broken(f"the container exits {m.t - stop.end_t:.1f} s after StopContainer returned", stop.end_seq)
 
 
+stop_returns_within_its_timeout.clause("seen", on=expected("CRI-13"))(as_expected)
+
+
 @contract("CRI-26", on=done("ExecSync"))
 def exec_keeps_its_timeout(m: Moment) -> Findings:
     """ExecSync with a timeout answers before that is over, or then with DEADLINE_EXCEEDED.
@@ -300,6 +307,9 @@ def exec_is_not_cut_short(m: Moment) -> Findings:
     if not timeout - SAME_MOMENT <= took <= timeout + EXEC_SLACK:
         return broken(f"ExecSync with a timeout of {timeout} s ended after {took:.1f} s")
     return KEPT
+
+
+exec_keeps_its_timeout.clause("seen", on=expected("CRI-26"))(as_expected)
 
 
 @contract("CRI-27", on=done("ExecSync").either(failed("ExecSync")))

@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
+from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import (
     ImageStatusReply,
     ImageStatusRequest,
+    ListImagesReply,
     PullImageReply,
     PullImageRequest,
+    RemoveImageRequest,
 )
+from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kubelet_conformance.contract.frame import Findings
     from kubelet_conformance.trace.moment import Moment
 
@@ -76,3 +83,110 @@ def inspected_image_has_the_pulled_ref(m: Moment) -> Findings:
     strict = m.kubernetes is not None and m.kubernetes >= STRICT_IMAGE_ID_SINCE
     known = {image.id} if strict else {image.id, *image.repo_digests}
     return KEPT if ref in known else broken(f"{name} was pulled as {ref} and is {image.id}", seq)
+
+
+_NAMES_REMEMBERED = 1_000
+
+
+class _Removed:
+    """Images that were removed, by each name they had, with the seq of the removal."""
+
+    def __init__(self) -> None:
+        self.names_of: dict[str, frozenset[str]] = {}
+        """All the names of an image, its id included, by each of them: as last told."""
+        self.seq_of: dict[str, int] = {}
+
+    def told(self, names: Iterable[str]) -> None:
+        """An image has these names."""
+        every = frozenset(names)
+        for name in every:
+            self.names_of[name] = every
+            self.seq_of.pop(name, None)
+        while len(self.names_of) > _NAMES_REMEMBERED:
+            del self.names_of[next(iter(self.names_of))]
+
+    def remove(self, name: str, seq: int) -> None:
+        """The image of this name is gone with all its names."""
+        for each in self.names_of.get(name, {name}):
+            self.names_of.pop(each, None)
+            self.seq_of[each] = seq
+        while len(self.seq_of) > _NAMES_REMEMBERED:
+            del self.seq_of[next(iter(self.seq_of))]
+
+
+@contract("CRI-25", on=done("ImageStatus"))
+def removed_image_is_gone(m: Moment) -> Findings:
+    """RemoveImage takes an image away with all its tags, and one that is gone already is no error.
+
+    It is not listed afterwards.
+    """
+    removed, image = m.node.note(_Removed), m.response(ImageStatusReply).image
+    asked = m.request(ImageStatusRequest).image.image
+    seq = removed.seq_of.get(asked)
+    if seq is not None and seq < m.call.seq:
+        return broken(f"{asked} was removed and is {image.id}", seq) if image else KEPT
+    if image is not None and seq is None:
+        removed.told((asked, image.id, *image.repo_tags, *image.repo_digests))
+    return None
+
+
+@removed_image_is_gone.clause("idempotent", on=failed("RemoveImage"))
+def removing_an_image_twice_is_no_error(m: Moment) -> Findings:
+    """Removing an image that was removed before is no error."""
+    name, code = m.request(RemoveImageRequest).image.image, refusal(m)
+    seq = m.node.note(_Removed).seq_of.get(name)
+    return broken(f"{name} was removed before, and now {code}", seq) if seq and code else None
+
+
+@removed_image_is_gone.clause("listed", on=done("ListImages"))
+def removed_image_is_not_listed(m: Moment) -> Findings:
+    """No list has an image that was removed."""
+    seq_of = m.node.note(_Removed).seq_of
+    listed = {image.id for image in m.response(ListImagesReply).images} if seq_of else set[str]()
+    still = [one for one in sorted(listed & seq_of.keys()) if seq_of[one] < m.call.seq]
+    if still:
+        return broken(f"{still[0]} was removed and is listed", seq_of[still[0]])
+    return KEPT if seq_of else None
+
+
+@removed_image_is_gone.remember(on=done("RemoveImage"))
+def _(m: Moment) -> None:
+    m.node.note(_Removed).remove(m.request(RemoveImageRequest).image.image, m.seq)
+
+
+@removed_image_is_gone.remember(on=done("PullImage"))
+def _(m: Moment) -> None:
+    seq_of = m.node.note(_Removed).seq_of
+    # It is there again, under a name that was removed or another; nobody knows which came back.
+    if m.request(PullImageRequest).image.image in seq_of or m.response(PullImageReply).image_ref in seq_of:
+        seq_of.clear()
+
+
+class _Registry:
+    """Since when the registry has been away; 0 while it is there."""
+
+    def __init__(self) -> None:
+        self.away_seq = 0
+
+
+_PREFIXES = ("RegistryUnavailable", "SignatureValidationFailed")
+
+
+@contract("CRI-40", on=failed("PullImage"), versions=since("1.26"))
+def pull_error_says_what_is_wrong(m: Moment) -> Findings:
+    """A pull that fails because no registry answers has an error whose text begins RegistryUnavailable."""
+    away, error = m.node.note(_Registry).away_seq, m.reply.error
+    if not away or error is None or refusal(m) is None:
+        return None
+    if error.message.startswith(_PREFIXES):
+        return KEPT
+    return broken(f"expected RegistryUnavailable at the begin, got {error.message[:_SHOWN_CHARS]!r}", away)
+
+
+_SHOWN_CHARS = 120
+
+
+@pull_error_says_what_is_wrong.remember(on=FAULT)
+def _(m: Moment) -> None:
+    if isinstance(m.record, Fault) and "registry is" in m.record.what:
+        m.node.note(_Registry).away_seq = 0 if m.record.what.startswith("healed") else m.seq

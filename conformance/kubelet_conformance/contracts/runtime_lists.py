@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.words import Pattern, done, failed, told
 from kubelet_conformance.contracts.runtime_calls import refusal
+from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.trace.bodies import (
     ContainerRecord,
     ContainerRequest,
@@ -146,6 +147,7 @@ def _remember_outside(m: Moment) -> None:
 
 
 filters_are_obeyed.remember(on=OUTSIDE)(_remember_outside)
+filters_are_obeyed.clause("seen", on=expected("CRI-09"))(as_expected)
 
 
 def _asks_for_everything(m: Moment) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, exited, failed, happened, told
+from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest, StatusReply
 from kubelet_conformance.trace.records import Fault
@@ -186,6 +187,9 @@ def container_states_never_go_back(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
+container_states_never_go_back.clause("seen", on=expected("CRI-19"))(as_expected)
+
+
 @contract("CRI-14", on=told("container"))
 def stopped_container_has_exited(m: Moment) -> Iterator[Finding]:
     """Once StopContainer was answered without an error, the container is EXITED and has finished_at."""
@@ -246,6 +250,9 @@ def exit_agrees_with_status(m: Moment) -> Findings:
     if code != container.exit.code:
         return broken(f"{container.name} exits with {code}, before it was {container.exit.code}")
     return KEPT
+
+
+exit_data_is_whole_and_true.clause("seen", on=expected("CRI-16"))(as_expected)
 
 
 class _Stood:
@@ -372,6 +379,9 @@ def unknown_handler_is_refused(m: Moment) -> Findings:
     if not asked or not listed or asked in listed:
         return None
     return KEPT if m.keys[0].startswith("failed") else broken(f"handler {asked!r} is none of the runtime's")
+
+
+runtime_handler_is_the_one_asked_for.clause("seen", on=expected("CRI-35"))(as_expected)
 
 
 @runtime_handler_is_the_one_asked_for.remember(on=done("Status"))

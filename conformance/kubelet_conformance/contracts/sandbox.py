@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
@@ -11,6 +12,7 @@ from kubelet_conformance.contract.words import (
     done,
     event,
     failed,
+    happened,
     pod_set,
     sandbox_died,
     told,
@@ -29,7 +31,7 @@ from kubelet_conformance.contracts.sandboxes import (
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.trace.bodies import ListPodSandboxReply, ListPodSandboxRequest
+from kubelet_conformance.trace.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
 from kubelet_conformance.trace.records import PodChange
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.manifests import Manifest
     from kubelet_conformance.trace.moment import Moment
+
+
+_VANISHED_REMEMBERED = 1_000
 
 
 class _Asked:
@@ -119,7 +124,22 @@ def sandbox_to_stop_was_made_or_found(m: Moment) -> Findings:
     """A kubelet stops only sandboxes it was told of (K8S-32935)."""
     if not m.node.born or m.sandbox is not None:
         return None
+    if m.request(SandboxRequest).pod_sandbox_id in m.node.note(_Vanished).ids:
+        return None
     return broken("the kubelet stops a sandbox that no RunPodSandbox and no listing has told it of")
+
+
+class _Vanished:
+    """The sandboxes whose records the runtime lost by itself, the latest ones."""
+
+    def __init__(self) -> None:
+        self.ids: deque[str] = deque(maxlen=_VANISHED_REMEMBERED)
+
+
+@first_sandbox_is_attempt_zero.remember(on=happened("removed"))
+def _a_record_vanished(m: Moment) -> None:
+    if m.sandbox is not None:
+        m.node.note(_Vanished).ids.append(m.sandbox.id)
 
 
 @first_sandbox_is_attempt_zero.remember(on=failed("RunPodSandbox"))

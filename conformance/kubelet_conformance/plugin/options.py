@@ -44,6 +44,8 @@ class Options:
     output: str | None
     baseline: str | None
     debug: bool
+    budget: float
+    concurrency: int
     invocation: tuple[str, ...] | None
 
     @classmethod
@@ -57,6 +59,7 @@ class Options:
                 str(get("kc_runtime")),
                 str(get("kc_kubernetes")),
                 int(str(get("kc_seed"))),
+                bool(get("kc_kill_foreign_pods")),
             ),
             tuple(get("kc_contract") or ()),
             tuple(get("kc_scenario") or ()),
@@ -68,6 +71,8 @@ class Options:
             get("kc_output"),
             get("kc_baseline"),
             bool(get("kc_debug")),
+            float(str(get("kc_budget"))),
+            int(str(get("kc_concurrency"))),
             None if is_run else tuple(map(str, config.invocation_params.args)),
         )
 
@@ -122,13 +127,21 @@ class Options:
     def _chosen(self, prefix: str) -> list[str]:
         """The options that choose the target, where they are not as usual."""
         usual = Choice()
-        return [
-            f"{prefix}{name}={getattr(self.choice, name)}"
-            for name in ("kubelet", "runtime", "kubernetes", "seed")
-            if getattr(self.choice, name) != getattr(usual, name)
-        ]
+        given = {name: getattr(self.choice, name) for name in ("kubelet", "runtime", "kubernetes", "seed")}
+        chosen = [f"{prefix}{name}={value}" for name, value in given.items() if value != getattr(usual, name)]
+        if self.choice.kill_foreign_pods:
+            chosen.append(f"{prefix}kill-foreign-pods")
+        if self.budget != BUDGET_SECONDS:
+            chosen.append(f"{prefix}budget={self.budget:g}")
+        if self.concurrency != CONCURRENCY:
+            chosen.append(f"{prefix}concurrency={self.concurrency}")
+        return chosen
 
 
+BUDGET_SECONDS = 120.0
+"""The wall time that a scenario may need, unless told otherwise."""
+CONCURRENCY = 8
+"""How many scenarios are played on one node at a time, unless told otherwise."""
 _RUN = ("kubelet-conformance", "run")
 _PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
 
@@ -138,7 +151,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("kubelet-conformance", "scenarios of a pod's life, judged by contracts")
     add = group.addoption
     add("--kc-kubelet", dest="kc_kubelet", default="reference", help="reference or bug:ID")
-    add("--kc-runtime", dest="kc_runtime", default="fake", help="fake")
+    add("--kc-runtime", dest="kc_runtime", default="fake", help="fake, containerd or unix:///PATH")
     add("--kc-kubernetes", dest="kc_kubernetes", default="1.32", help="the version, such as 1.32")
     add("--kc-seed", dest="kc_seed", type=int, default=0, help="the seed of all chance")
     add("--kc-contract", dest="kc_contract", action="append", help="play and judge only these ids or globs")
@@ -156,4 +169,25 @@ def add_options(parser: pytest.Parser) -> None:
     add("--kc-format", dest="kc_format", choices=FORMS, default="terminal", help="the report's form")
     add("--kc-output", dest="kc_output", default=None, metavar="FILE", help="write the report to FILE")
     add("--kc-baseline", dest="kc_baseline", default=None, metavar="FILE", help="known deviations, in TOML")
+    add(
+        "--kc-budget",
+        dest="kc_budget",
+        type=float,
+        default=BUDGET_SECONDS,
+        metavar="SECONDS",
+        help="on a real runtime, leave out scenarios that need more wall time",
+    )
+    add(
+        "--kc-concurrency",
+        dest="kc_concurrency",
+        type=int,
+        default=CONCURRENCY,
+        help="on a real runtime, play so many scenarios at a time on one node",
+    )
+    add(
+        "--kc-kill-foreign-pods",
+        dest="kc_kill_foreign_pods",
+        action="store_true",
+        help="play on a runtime that has pods of others too; the kubelet KILLS them",
+    )
     add("--kc-debug", dest="kc_debug", action="store_true", help="show where an internal error happened")

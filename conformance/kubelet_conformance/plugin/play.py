@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.targets.protocols import Target
     from kubelet_conformance.targets.stage import Stage
 
-__all__ = ("packed", "play", "unpacked")
+__all__ = ("how_it_ended", "judge", "packed", "play", "unpacked")
 
 
 def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the trace goes
@@ -45,19 +45,27 @@ def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the tr
         trace = stage.play(on, name, dict(declared.settings))
     except StoryError as error:
         trace = error.trace
-        cause = error.__cause__ or error
-        where = _place(cause, story)
-        if isinstance(cause, AssertionError):
-            vain = f"{where}{cause or 'an assert failed'}"
-        else:
-            failed = f"{where}{type(cause).__name__}: {cause}\n{error.told}"
+        vain, failed = how_it_ended(error.__cause__ or error, error.told, story)
     path.write_bytes(trace)
+    judged, wrong = judge(path, [each for each in contracts if each.id not in declared.lies], name)
+    return Played(name, judged, vain, wrong or failed)
+
+
+def how_it_ended(cause: BaseException, told: str, story: Callable[..., object]) -> tuple[str, str]:
+    """What a story that raised `cause` waited for in vain, or else what went wrong in the suite itself."""
+    where = _place(cause, story)
+    if isinstance(cause, AssertionError):
+        return f"{where}{cause or 'an assert failed'}", ""
+    return "", f"{where}{type(cause).__name__}: {cause}\n{told}"
+
+
+def judge(path: Path, contracts: Iterable[Contract], name: str | None) -> tuple[Judged, str]:
+    """Judge a trace, of the scenario of that name if of one; and what went wrong in that, if anything did."""
     try:
-        judged = judge_file(str(path), [each for each in contracts if each.id not in declared.lies])
+        return judge_file(str(path), contracts), ""
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         failed = f"its trace cannot be judged: {error}\n{''.join(traceback.format_exception(error))}"
-        judged = Judged(Trace(str(path), None, None, None, name, 0), {}, ())
-    return Played(name, judged, vain, failed)
+        return Judged(Trace(str(path), None, None, None, name, 0), {}, ()), failed
 
 
 def _place(error: BaseException, story: Callable[..., object]) -> str:

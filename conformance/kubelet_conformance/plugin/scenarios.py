@@ -12,14 +12,17 @@ import click
 import pytest
 
 from kubelet_conformance.node import scenario_of
+from kubelet_conformance.plugin.live import LiveRun, Story
 from kubelet_conformance.plugin.naming import Named, named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import packed, unpacked
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import complain, deliver
+from kubelet_conformance.reports.played import LeftOut, Played
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit, gravest
+from kubelet_conformance.targets.stage import TargetError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -118,6 +121,8 @@ class Scenarios:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401 - a type of pytest-xdist
         """Let the workers of xdist write their traces where the controller reads them."""
+        if self.session().live is not None:
+            self._refuse("a runtime takes one kubelet: play on a real one without -n")
         node.workerinput["kc_folder"] = str(self.session().folder)
 
     @pytest.hookimpl(tryfirst=True)
@@ -127,16 +132,33 @@ class Scenarios:
         if story is None:
             return None
         this = self._named[pyfuncitem.nodeid]
-        if self._progress is not None:
-            self._progress.begin(this.name)
         taken = inspect.signature(story).parameters
         arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in taken}
-        played = self.session().play(story, this, arguments)
+        live = self.session().live
+        if live is None:
+            self._began(this.name)
+            played = self.session().play(story, this, arguments)
+        else:
+            played = self._live(live, this.name, arguments)
         pyfuncitem.stash[_PLAYED] = packed(played)
         told = self.session().told(played)
         if told:
             pytest.fail(told, pytrace=False)
         return True
+
+    def _began(self, name: str) -> None:
+        if self._progress is not None:
+            self._progress.begin(name)
+
+    def _live(self, live: LiveRun, name: str, arguments: dict[str, Any]) -> Played:
+        """What came of a scenario on a real runtime; the test is skipped if it is not applicable."""
+        try:
+            played = live.play(name, arguments, self._began)
+        except TargetError as error:
+            self._refuse(str(error))
+        if isinstance(played, LeftOut):
+            pytest.skip(f"not applicable: {played.reason}")
+        return played
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -159,6 +181,8 @@ class Scenarios:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say so if nothing is left to play, and begin to tell of progress."""
+        if self._session is not None and self._session.live is not None:
+            self._prepare(self._session.live, session.items)
         if self._session is None or self._has_terminal() or self._is_worker():
             return
         count = sum(map(is_scenario, session.items))
@@ -167,6 +191,21 @@ class Scenarios:
             asked = " ".join(options.ids or options.scenarios)
             complain(f"no scenario puts {asked} to the test as Kubernetes {options.choice.kubernetes}")
         self._progress = Steps(count, "scenarios played")
+
+    def _prepare(self, live: LiveRun, items: list[pytest.Item]) -> None:
+        """Plan all scenarios and connect to the runtime."""
+        scenarios = [item for item in items if is_scenario(item)]
+        stories = [
+            Story(self._named[item.nodeid], item.stash[_STORY], _arguments(item)) for item in scenarios
+        ]
+        progress = None if self._has_terminal() else Steps(len(stories), "scenarios rehearsed")
+        try:
+            live.prepare(stories, _nobody if progress is None else progress.begin)
+        except OptionsError as error:
+            self._refuse(str(error))
+        finally:
+            if progress is not None:
+                progress.clear()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A module that cannot be imported is told of."""
@@ -200,7 +239,8 @@ class Scenarios:
             self._deliver(self.session())
 
     def _has_verdicts(self) -> bool:
-        return self._session is not None and bool(self._session.played)
+        session = self._session
+        return session is not None and bool(session.played or (session.live and session.live.left_out))
 
     def _written(self, ours: Session) -> Exit:
         """Write the record and the report, save what goes below pytest's own output; how that went."""
@@ -228,6 +268,17 @@ class Scenarios:
         """Clean up."""
         if self._session is not None:
             self._session.close()
+
+
+def _arguments(item: pytest.Function) -> dict[str, Any] | None:
+    """What a scenario takes beside its node, where that is known before its turn: parameters, no fixtures."""
+    params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+    taken = set(inspect.signature(item.stash[_STORY]).parameters) - {"node"}
+    return {name: params[name] for name in taken} if taken <= params.keys() else None
+
+
+def _nobody(_: str) -> None:
+    """Pytest's own output tells of progress."""
 
 
 def _fits(name: str, pattern: str) -> bool:

@@ -14,6 +14,7 @@ from kubelet_conformance.contract.baseline import Baseline, BaselineError, Devia
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.plugin.live import LiveRun
 from kubelet_conformance.plugin.options import OptionsError
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.played import Played, PlayedRun
@@ -38,14 +39,15 @@ class Session:
     def __init__(self, options: Options, folder: str | None = None) -> None:
         self.options = options
         self.contracts = options.contracts()
+        self._deviations = self._known()
         try:
-            self._stage = open_stage(options.choice)
+            self._stage = None if options.choice.is_live else open_stage(options.choice)
         except UnknownTargetError as error:
             raise OptionsError(str(error)) from None
-        self._deviations = self._known()
         self.played: list[Played] = []
         self._owns_folder = folder is None and options.record is None
         self.folder = self._traces() if folder is None else Path(folder)
+        self.live = LiveRun(options, self.contracts, self.folder) if self._stage is None else None
 
     def _known(self) -> tuple[Deviation, ...]:
         if self.options.baseline is None:
@@ -78,6 +80,8 @@ class Session:
         self, story: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]
     ) -> Played:
         """Play one scenario here; `add` is told of it where the report is made."""
+        if self._stage is None:
+            raise RuntimeError("on a real runtime scenarios are played by LiveRun")
         path = self.folder / f"{named.name}.jsonl"
         played = play(story, named.name, self._stage, self.contracts, path, arguments)
         return replace(played, place=named.place, file=named.file)
@@ -111,13 +115,14 @@ class Session:
         options = self.options
         scenarios = sorted(self.played, key=lambda played: played.place)
         check = self._check()
-        for played in scenarios:
-            check.add(played.judged)
+        lives = [played.judged for played in scenarios] if self.live is None else self.live.lives
+        for judged in lives:
+            check.add(judged)
         return PlayedRun(
             check,
             tuple(scenarios),
             kubelet=options.choice.kubelet,
-            runtime=options.choice.runtime,
+            runtime=options.choice.runtime if self.live is None else self.live.runtime,
             kubernetes=options.choice.kubernetes,
             seed=options.choice.seed,
             commands=options,
@@ -125,6 +130,7 @@ class Session:
             require_exercised=options.require_exercised,
             kept=options.record is not None,
             debug=options.debug,
+            left_out=() if self.live is None else tuple(self.live.left_out),
         )
 
     def record(self) -> None:
@@ -134,6 +140,8 @@ class Session:
             Path(self.options.record, "run.json").write_text(text, encoding="utf-8")
 
     def close(self) -> None:
-        """Remove the traces that nobody asked to keep."""
+        """Leave nothing behind: no node, and no traces that nobody asked to keep."""
+        if self.live is not None:
+            self.live.close()
         if self._owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)

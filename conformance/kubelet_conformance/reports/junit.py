@@ -31,6 +31,8 @@ def as_junit(run: PlayedRun) -> str:
     ends = ET.SubElement(suites, "testsuite", name="scenarios")
     for played in (*run.failed, *run.unexplained):
         _say(_new_case(ends, played.scenario), "error", *_ended(played))
+    for left_out in run.left_out:
+        _say(_new_case(ends, left_out.scenario), "skipped", f"not applicable: {left_out.reason}")
     _count(ends)
     if run.check.baseline is not None:
         known = ET.SubElement(suites, "testsuite", name="baseline")

@@ -47,6 +47,22 @@ def _lines(run: PlayedRun) -> Iterator[str]:
         yield ""
         yield f"## {'The suite failed' if played.failed else 'Waited in vain'}: {safe(played.scenario)}"
         yield from _code((played.failed or played.vain).splitlines())
+    yield from _left_out(run)
+
+
+def _left_out(run: PlayedRun) -> Iterator[str]:
+    """The scenarios that are not applicable, folded away."""
+    if not run.left_out:
+        return
+    yield ""
+    yield f"<details><summary>{counted(len(run.left_out), 'scenario')} not applicable here</summary>"
+    yield ""
+    yield "| reason | scenarios |"
+    yield "|---|---|"
+    for reason, scenarios in run.reasons().items():
+        yield f"| {safe(reason).replace('|', '/')} | {', '.join(map(_inline, scenarios))} |"
+    yield ""
+    yield "</details>"
 
 
 def _areas(run: PlayedRun) -> Iterator[str]:
@@ -70,7 +86,7 @@ def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
     yield f"Source: {result.contract.row.source}"
     for each in breaks:
         yield ""
-        yield f"In scenario {_inline(each.scenario or each.trace)}:"
+        yield f"In scenario {_inline(each.scenario)}:" if each.scenario else f"In {_inline(each.trace)}:"
         yield from _code([*Break(each, lines).slice(), each.text])
     yield ""
     yield f"Again: {_inline(run.again(result.contract.id, [each.trace for each in breaks]))}"

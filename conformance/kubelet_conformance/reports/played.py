@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.checking import Check, Judged
 
-__all__ = ("Played", "PlayedRun")
+__all__ = ("LeftOut", "Played", "PlayedRun")
+
+_AGAIN_MAX = 10
+"""So many scenarios are named in a command that plays them again; more are left to the contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,14 @@ class Played:
         """The ids of the contracts that its trace breaks."""
         outcomes = self.judged.outcomes.items()
         return [each for each, outcome in outcomes if outcome.verdict is Verdict.BROKEN]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A scenario that is not applicable to the target: `reason` is what it needs and there is not."""
+
+    scenario: str
+    reason: str
 
 
 class Commands(Protocol):
@@ -74,6 +85,7 @@ class PlayedRun:
     require_exercised: bool = False
     kept: bool = False
     debug: bool = False
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def options(self) -> Run:
@@ -88,9 +100,17 @@ class PlayedRun:
     def again(self, contract: str, traces: Iterable[str]) -> str:
         """The command that plays the scenarios of these traces again and judges them by this contract."""
         wanted = set(traces)
-        return self.commands.again(
-            contract, [played for played in self.scenarios if played.judged.trace.path in wanted]
-        )
+        there = [played for played in self.scenarios if played.judged.trace.path in wanted]
+        # Scenarios that share a node share its trace: those that broke the contract there are meant.
+        to_blame = [played for played in there if contract in played.broken] or there
+        return self.commands.again(contract, to_blame if len(to_blame) <= _AGAIN_MAX else [])
+
+    def reasons(self) -> dict[str, list[str]]:
+        """The scenarios that were left out by the reason, most frequent reasons first."""
+        found: dict[str, list[str]] = {}
+        for each in self.left_out:
+            found.setdefault(each.reason, []).append(each.scenario)
+        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     @property
     def failed(self) -> list[Played]:
@@ -129,6 +149,9 @@ class PlayedRun:
                 "failed": played.failed,
             }
             for played in self.scenarios
+        ]
+        report["not_applicable"] = [
+            {"name": each.scenario, "reason": each.reason} for each in self.left_out
         ]
         report["command"] = self.commands.command()
         report["exit_code"] = int(self.conclusion())

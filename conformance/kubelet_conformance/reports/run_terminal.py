@@ -33,7 +33,8 @@ class RunReport(TerminalReport):
 
     def _place(self, evidence: Evidence) -> list[str]:
         kept = [safe(evidence.trace)] if self._played.kept else []
-        return [f"scenario {safe(evidence.scenario or '')}", *kept]
+        scenario = f"scenario {safe(evidence.scenario)}" if evidence.scenario else "the node as a whole"
+        return [scenario, *kept]
 
     def _again(self, result: Result, trace: str) -> None:
         self._line(f"    again: {self._played.again(result.contract.id, [trace])}", "cyan")
@@ -47,6 +48,15 @@ class RunReport(TerminalReport):
         self._scenarios(
             "the suite itself failed", [(played.scenario, self._failure(played)) for played in run.failed]
         )
+
+    def _not_applicable(self) -> None:
+        super()._not_applicable()
+        if not self._played.left_out:
+            return
+        self._heading("scenarios that are not applicable here", len(self._played.left_out))
+        for reason, scenarios in self._played.reasons().items():
+            self._line(f"    {safe(reason)} ({len(scenarios)})", "dim")
+            self._wrapped(" ".join(map(safe, scenarios)), "      ", "dim")
 
     def _failure(self, played: Played) -> str:
         """What went wrong; where in this program only with --debug."""

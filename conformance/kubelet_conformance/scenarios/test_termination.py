@@ -122,7 +122,8 @@ async def test_finished_pod_goes_without_another_stop(node: Node) -> None:
 async def test_pod_that_never_started_goes_without_a_stop(node: Node) -> None:
     """A pod that waits for its volumes is deleted without a call to the runtime."""
     volume = {"name": "config", "configMap": {"name": "absent"}}
-    web = node.want(pod(container("c1"), volumes=[volume]))
+    mount = {"name": "config", "mountPath": "/etc/config"}
+    web = node.want(pod(container("c1", volumeMounts=[mount]), volumes=[volume]))
     await node.wait(10)
     web.delete()
     await web.until_gone()

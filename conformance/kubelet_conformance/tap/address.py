@@ -107,11 +107,12 @@ class ListeningSocket:
             return
         if not folder.is_dir():
             raise AddressError(f"{self.path}: {folder} is no folder: name another path")
-        mode = stat.S_IMODE(folder.stat().st_mode)
-        if mode & _OTHERS_MAY_WRITE:
+        found = folder.stat()
+        if found.st_mode & _OTHERS_MAY_WRITE or found.st_uid not in {0, os.geteuid()}:
             raise AddressError(
-                f"{self.path}: others may write in {folder} (mode {mode:04o}) and could replace the socket: name"
-                f" a folder of its own, such as {folder / 'tap' / self.path.name}; it is made with mode 0700"
+                f"{self.path}: others may write in {folder} (mode {stat.S_IMODE(found.st_mode):04o}, owner"
+                f" {found.st_uid}) and could replace the socket:"
+                f" name a folder of its own, such as {folder / 'tap' / self.path.name}, which is then made"
             )
 
     def _remove_left_behind(self) -> None:

@@ -270,6 +270,11 @@ class WorldApi:
         except ApiStatusError:
             return None
 
+    def pods(self) -> list[Json]:
+        """The metadata of all stored pods."""
+        found, _ = self._core.list_objects("pods")
+        return [dict(each["metadata"]) for each in found]
+
     def put(self, kind: ObjectKind, manifest: Json) -> None:
         """Create or replace an object."""
         metadata = manifest["metadata"]

@@ -24,7 +24,7 @@ from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.api import ApiCore
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
+from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.clocks import LoopClock, SeededChance
 from kubelet_reference.kubelet import Kubelet, Ports
@@ -36,11 +36,13 @@ from kubelet_reference.versions import Behaviour
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from kubelet_bugs import Bug
     from kubelet_conformance.targets.protocols import Target
     from kubelet_conformance.targets.stage import Choice
+    from kubelet_fakes.runtime import FakeRuntime
     from kubelet_reference.ports import ImageService, RuntimeService
 
-__all__ = ("InProcessStage",)
+__all__ = ("InProcessStage", "parts_of", "runtime_parts_of")
 
 EPOCH_NS = 1_767_225_600_000_000_000
 """The time of day at which each life begins: 2026-01-01T00:00:00Z."""
@@ -57,9 +59,8 @@ class InProcessStage:
             self._behaviour = Behaviour.of(choice.kubernetes)
         except ValueError as error:
             raise UnknownTargetError(str(error)) from None
-        self._parts = _parts(choice.kubelet)
-        if choice.runtime != "fake":
-            raise UnknownTargetError(f"no runtime is named {choice.runtime!r}: choose fake")
+        self._parts = parts_of(choice.kubelet)
+        self._runtime = runtime_parts_of(choice.runtime)
         self._choice = choice
 
     @seldom_collected()
@@ -67,7 +68,7 @@ class InProcessStage:
         self, story: Callable[[Target], Awaitable[None]], name: str, settings: Mapping[str, object]
     ) -> bytes:
         """Play one life of a node; see `Stage`."""
-        life = _Life(self._choice, self._behaviour, self._parts, settings)
+        life = _Life(self._choice, self._behaviour, self._parts, self._runtime, settings)
         file = io.BytesIO()
         error: BaseException | None = None
         try:
@@ -85,9 +86,15 @@ class _Life:
     """One node from its kubelet's start to its end: what scenarios call a target."""
 
     def __init__(
-        self, choice: Choice, behaviour: Behaviour, parts: Parts, settings: Mapping[str, object]
+        self,
+        choice: Choice,
+        behaviour: Behaviour,
+        parts: Parts,
+        runtime: RuntimeParts,
+        settings: Mapping[str, object],
     ) -> None:
         self.node_name = _NODE
+        self._runtime = runtime
         self.patience = math.inf
         self.recheck_seconds = None
         self._parts = parts
@@ -119,7 +126,7 @@ class _Life:
 
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
-        runtime = FakeRuntime(RuntimeCore(epoch_ns=EPOCH_NS), self._clock)
+        runtime = self._runtime.build(self._clock, epoch_ns=EPOCH_NS)
         runtime.core.store.logs.files = self._disk
         self._servers = PodServers(self.recorder, partial(_listens, runtime), self.sleep)
         self.runtime = FakeRuntimeControl(runtime, self._servers, self.recorder)
@@ -172,15 +179,32 @@ class _Life:
         )
 
 
-def _parts(kubelet: str) -> Parts:
+def parts_of(kubelet: str) -> Parts:
     """The parts of the kubelet of that name; raises `UnknownTargetError`."""
     if kubelet == "reference":
         return Parts()
-    kind, _, name = kubelet.partition(":")
+    bug = _bug(kubelet, "kubelet", "reference")
+    if bug.is_of_runtimes:
+        raise UnknownTargetError(f"{bug.id} is a bug of runtimes: choose --runtime bug:{bug.id}")
+    return bug.parts()
+
+
+def runtime_parts_of(runtime: str) -> RuntimeParts:
+    """The parts of the runtime of that name; raises `UnknownTargetError`."""
+    if runtime == "fake":
+        return RuntimeParts()
+    bug = _bug(runtime, "runtime", "fake")
+    if not bug.is_of_runtimes:
+        raise UnknownTargetError(f"{bug.id} is a bug of kubelets: choose --kubelet bug:{bug.id}")
+    return bug.runtime()
+
+
+def _bug(choice: str, what: str, right: str) -> Bug:
+    kind, _, name = choice.partition(":")
     if kind != "bug":
-        raise UnknownTargetError(f"no kubelet is named {kubelet!r}: choose reference, or bug:ID")
+        raise UnknownTargetError(f"no {what} is named {choice!r}: choose {right}, or bug:ID")
     try:
-        return find_bug(name).parts()
+        return find_bug(name)
     except LookupError as error:
         raise UnknownTargetError(str(error)) from None
 

@@ -58,6 +58,11 @@ class InProcessKubelet:
         if error is not None:
             raise error
 
+    async def over(self) -> None:
+        """Wait until it no longer runs, whatever the reason."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
     def raise_if_failed(self) -> None:
         """Raise what made it end by itself, if anything did."""
         if self._task is not None and self._task.done() and not self._task.cancelled():

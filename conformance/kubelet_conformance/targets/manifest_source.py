@@ -12,6 +12,8 @@ from kubelet_conformance.targets.protocols import MANIFEST_URL as URL
 from kubelet_conformance.trace.manifests import Manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kubelet_conformance.trace.recorder import Recorder
     from kubelet_fakes.disk import MemoryDisk
     from kubelet_fakes.web import MemoryUrl
@@ -36,6 +38,7 @@ class WrittenManifests:
         self._path = path
         self._folder = FOLDER if path.startswith(f"{FOLDER}/") else path
         self._wanted: dict[str, dict[str, Json]] = {}
+        self._files: dict[str, None] = {}
         disk.make_folder(FOLDER)
 
     def look(self) -> None:
@@ -52,6 +55,7 @@ class WrittenManifests:
     def write(self, file: str, text: str) -> None:
         """Write a file into the folder."""
         path = f"{self._folder}/{file}"
+        self._files[file] = None
         self._disk.write(path, text.encode())
         self._recorder.record("disk", op="written", path=path)
         pods = [] if file.startswith(".") else _pods(text)
@@ -61,8 +65,14 @@ class WrittenManifests:
     def remove(self, file: str) -> None:
         """Remove a file from the folder."""
         self._disk.remove(f"{self._folder}/{file}")
+        self._files.pop(file, None)
         self._recorder.record("disk", op="removed", path=f"{self._folder}/{file}")
         self._tell(f"file {file}", "file", [])
+
+    def remove_all(self, chosen: Callable[[str], bool]) -> None:
+        """Remove the files that are chosen by their names."""
+        for file in [each for each in self._files if chosen(each)]:
+            self.remove(file)
 
     def serve(self, status: int, body: str) -> None:
         """What the URL answers from now on; status 0 refuses the connection."""

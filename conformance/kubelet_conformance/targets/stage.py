@@ -6,11 +6,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from kubelet_conformance.targets.protocols import Target
 
-__all__ = ("Choice", "Stage", "UnknownTargetError", "open_stage")
+__all__ = (
+    "Act",
+    "Choice",
+    "Ended",
+    "LiveStage",
+    "PlayedLife",
+    "Stage",
+    "TargetError",
+    "UnknownTargetError",
+    "open_live_stage",
+    "open_stage",
+)
+
+
+class TargetError(Exception):
+    """The target cannot be played on; the message says why and what to do."""
 
 
 class UnknownTargetError(LookupError):
@@ -23,15 +38,22 @@ class Choice:
 
     Attributes:
         kubelet: `reference` or `bug:ID`.
-        runtime: `fake`.
+        runtime: `fake`; `containerd` for a private one; `unix:///PATH` for the one at that socket.
         kubernetes: the version whose behaviour is wanted, such as "1.32".
         seed: of every choice that chance makes.
+        kill_foreign_pods: play on a runtime that has pods of others too, which the kubelet will kill.
     """
 
     kubelet: str = "reference"
     runtime: str = "fake"
     kubernetes: str = "1.32"
     seed: int = 0
+    kill_foreign_pods: bool = False
+
+    @property
+    def is_live(self) -> bool:
+        """It is played on wall time, all scenarios that can share a node side by side."""
+        return self.runtime != "fake" and not self.runtime.startswith("bug:")
 
 
 class Stage(Protocol):
@@ -46,6 +68,91 @@ class Stage(Protocol):
         kubelet's configuration.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One scenario to be played on wall time.
+
+    Attributes:
+        number: tells it from all others of the run.
+        name: the scenario's.
+        story: what is played on the target.
+        settings: fields of the kubelet's configuration, for a node of its own.
+        patience: the longest that one wait may take, in seconds.
+    """
+
+    number: int
+    name: str
+    story: Callable[[Target], Awaitable[None]]
+    settings: Mapping[str, object]
+    patience: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the story of an act ended: `error` if not well, and `told` with where it came from."""
+
+    error: BaseException | None = None
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedLife:
+    """One life of a node: its trace, whose each record is (by `Act.number`, or None), and how the acts ended.
+
+    The first of `owners` is that of the record with seq 1.
+    """
+
+    trace: bytes
+    owners: Sequence[int | None]
+    ended: Mapping[int, Ended]
+
+
+class LiveStage(Protocol):
+    """A pair of kubelet and runtime on wall time. All is awaited on one loop; `close` leaves nothing behind."""
+
+    @property
+    def runtime(self) -> str:
+        """The runtime's own name and version, once it is open."""
+        ...
+
+    @property
+    def controls(self) -> frozenset[str]:
+        """What `RuntimeControl` methods it has beyond those that every real runtime can be made to do."""
+        ...
+
+    async def open(self, images: Iterable[str]) -> None:
+        """Connect and see that the scenarios can be played, which use these images; raises `TargetError`."""
+        ...
+
+    async def play(
+        self,
+        acts: Sequence[Act],
+        *,
+        shared: bool,
+        concurrency: int = 1,
+        ended: Callable[[Act], None] | None = None,
+    ) -> PlayedLife:
+        """Play one life of a node: acts that share it, `concurrency` at a time, or one alone.
+
+        What acts that share a node leave behind on it is deleted after each; one alone has its own settings.
+
+        `ended` hears of each act that is over. Raises `TargetError` if the runtime can no longer be used.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Leave nothing behind; again is fine."""
+        ...
+
+
+def open_live_stage(choice: Choice) -> LiveStage:
+    """The stage for a choice that is played on wall time; raises `UnknownTargetError`."""
+    # Late: judging and listing need neither a kubelet nor a runtime.
+    from kubelet_conformance.targets.live.stage import WallStage  # noqa: PLC0415
+
+    return WallStage(choice)
 
 
 def open_stage(choice: Choice) -> Stage:

@@ -16,6 +16,7 @@ class BugCard:
     breaks: tuple[str, ...]
     aliases: tuple[str, ...]
     kubernetes: str
+    is_of_runtimes: bool
 
 
 def bug_ids() -> tuple[str, ...]:
@@ -30,4 +31,4 @@ def bug_card(name: str) -> BugCard:
     from kubelet_bugs import find_bug  # noqa: PLC0415 - the only door, opened by name
 
     bug = find_bug(name)
-    return BugCard(bug.id, bug.title, bug.breaks, bug.aliases, bug.kubernetes)
+    return BugCard(bug.id, bug.title, bug.breaks, bug.aliases, bug.kubernetes, bug.is_of_runtimes)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ("FORMAT_VERSION", "Channels", "Header")
+__all__ = ("FORMAT_VERSION", "Channels", "Header", "Slice")
 
 FORMAT_VERSION = 1
 
@@ -24,6 +24,17 @@ class Channels(msgspec.Struct, frozen=True, kw_only=True):
     events: Literal["full", "limited", "none"] = "none"
 
 
+class Slice(msgspec.Struct, frozen=True, rename={"begin": "from", "end": "to"}):
+    """What was cut out of a longer trace: pods, by NAMESPACE/NAME or UID, and a span in seconds.
+
+    No pods means all of them; None means the begin or the end of the whole. `channels` speak of what is left.
+    """
+
+    pods: tuple[str, ...] = ()
+    begin: float | None = None
+    end: float | None = None
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What the writer knew when the record began. Unknown fields are ignored."""
 
@@ -39,3 +50,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     from_start: bool = False
     scenario: str | None = None
     seed: int | str | None = None
+    slice: Slice | None = None
+    """It was cut out of a longer trace."""
+    redacted: bool = False
+    """Digests stand in the place of secrets."""

@@ -22,7 +22,7 @@ from kubelet_conformance.trace.records import (
     ReplyLine,
     Unknown,
 )
-from kubelet_conformance.trace.replies import SHORT_REQUEST_BYTES, LatestReplies
+from kubelet_conformance.trace.replies import LatestReplies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,9 @@ REMEMBERED_IDS = 16_384
 """How many of the latest call ids are remembered at least to notice a duplicate."""
 
 _BLOCK_BYTES = 64 * 1024
-_SHORT_REQUESTS = 10_000
+_SHARED_REQUESTS = 10_000
+_SHARED_REQUEST_BYTES = 256
+"""Requests up to this size come again and again. Equal ones share one body, so that it is parsed once."""
 _SPARE_BYTES = 4096
 """A body is copied out of a line that is longer by more than this, so that the rest is not kept alive."""
 
@@ -76,7 +78,7 @@ class Reader:
         self._open_bytes = 0
         self._recent: set[str] = set()
         self._older: set[str] = set()
-        self._short: dict[tuple[str, bytes], Body] = {}
+        self._requests: dict[tuple[str, bytes], Body] = {}
         self._replies = LatestReplies()
         self._seq = 0
         self._t = 0.0
@@ -161,9 +163,10 @@ class Reader:
                 if not raw.isspace():
                     yield self._unknown(raw, error)
                 continue
-            if line.seq <= self._seq or line.t < self._t:
-                raise self._out_of_order(line.seq, line.t)
-            self._seq, self._t = line.seq, line.t
+            seq, t = line.seq, line.t
+            if seq <= self._seq or t < self._t:
+                raise self._out_of_order(seq, t)
+            self._seq, self._t = seq, t
             if type(line) is CallLine:
                 yield self._begin(line, size)
             elif type(line) is ReplyLine:
@@ -196,7 +199,7 @@ class Reader:
         )
 
     def _begin(self, line: CallLine, size: int) -> Call:
-        call_id, recent, calls = line.id, self._recent, self._open
+        call_id, rpc, recent, calls = line.id, line.rpc, self._recent, self._open
         if call_id in recent or call_id in self._older or call_id in calls:
             raise self.bad(f"call id {call_id!r} is used twice", "give each call an id of its own")
         self._open_bytes += size
@@ -209,20 +212,19 @@ class Reader:
         recent.add(call_id)
         if len(recent) >= REMEMBERED_IDS:
             self._recent, self._older = set(), recent
-        call = Call(line.seq, line.t, line.rpc, call_id, self._request(line.rpc, line.request))
+        raw = bytes(line.request)
+        request = self._requests.get((rpc, raw)) or self._request(rpc, raw)
+        call = Call(line.seq, line.t, rpc, call_id, request)
         calls[call_id] = call, size
         return call
 
-    def _request(self, rpc: str, raw: msgspec.Raw) -> Body:
-        """Its body; short requests come again and again, and share one, so that it is parsed once."""
-        request = bytes(raw)
-        if len(request) > SHORT_REQUEST_BYTES:
-            return Body(raw)
-        body = self._short.get((rpc, request))
-        if body is None:
-            if len(self._short) >= _SHORT_REQUESTS:
-                self._short.clear()
-            body = self._short[rpc, request] = Body(request)
+    def _request(self, rpc: str, raw: bytes) -> Body:
+        """The body of a request that has not come lately."""
+        body = Body(raw)
+        if len(raw) <= _SHARED_REQUEST_BYTES:
+            if len(self._requests) >= _SHARED_REQUESTS:
+                self._requests.clear()
+            self._requests[rpc, raw] = body
         return body
 
     def _end(self, line: ReplyLine, size: int) -> Reply:
@@ -235,25 +237,23 @@ class Reader:
             raise self.bad(
                 f"reply of {line.rpc} to call {line.id!r} of {call.rpc}", "name the call's own rpc"
             )
-        if bool(line.response) + (line.same is not None) + (line.error is not None) != 1:
+        response, same, error, body = line.response, line.same, line.error, None
+        if (not response) + (same is None) + (error is None) != 2:
             raise self.bad("the reply has not exactly one of response, `same` and error", "write one of them")
-        body = None if line.error is not None else self._body(call, line, size)
-        return Reply(line.seq, line.t, call, body, line.error, line.effect, line.same is not None)
-
-    def _body(self, call: Call, line: ReplyLine, size: int) -> Body:
-        if line.response:
-            raw = line.response
-            body = Body(raw.copy() if size - memoryview(raw).nbytes > _SPARE_BYTES else raw)
+        if same is not None:
+            body = self._replies.find(call, same)
+            if body is None:
+                raise self._not_the_latest(call, same)
+        elif error is None:
+            body = Body(response.copy() if size - len(response) > _SPARE_BYTES else response)
             self._replies.remember(call, body)
-            return body
-        found = self._replies.find(call, line.same or "")
-        if found is None:
-            raise self.bad(
-                f"`same` names {line.same!r}, which is not the latest full reply of this {call.rpc} "
-                "and request",
-                "write the response in full",
-            )
-        return found
+        return Reply(line.seq, line.t, call, body, error, line.effect, same is not None)
+
+    def _not_the_latest(self, call: Call, same: str) -> TraceError:
+        return self.bad(
+            f"`same` names {same!r}, which is not the latest full reply of this {call.rpc} and request",
+            "write the response in full",
+        )
 
     def _unknown(self, raw: bytes, error: Exception) -> Unknown:
         """A record of a kind of a later version; anything else that does not decode is bad input."""

@@ -72,7 +72,7 @@ class Recorder:
     """Takes records in order; `now` tells the seconds since the start. Listeners hear of each at once."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
+        self.now = now
         self._calls = 0
         self.records: list[Seen] = []
         self.listeners: list[Callable[[Seen], None]] = []
@@ -80,17 +80,17 @@ class Recorder:
     def call(self, rpc: str, request: Message) -> RecordedCall:
         """A call begins; its reply is recorded with what this returns."""
         self._calls += 1
-        call = RecordedCall(self._now(), rpc, f"c{self._calls}", request)
+        call = RecordedCall(self.now(), rpc, f"c{self._calls}", request)
         self._take(call)
         return call
 
     def reply(self, call: RecordedCall, outcome: Message | Failed) -> None:
         """A call ends."""
-        self._take(RecordedReply(self._now(), call, outcome))
+        self._take(RecordedReply(self.now(), call, outcome))
 
     def record(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 - JSON values of any type
         """Anything else; a field that is None is left out when written."""
-        self._take(Item(self._now(), kind, fields))
+        self._take(Item(self.now(), kind, fields))
 
     def _take(self, seen: Seen) -> None:
         self.records.append(seen)
@@ -103,7 +103,7 @@ class Recorder:
         with Writer(file, header) as writer:
             for seen in self.records:
                 _write(writer, seen, encoded)
-            return writer.end(max(self._now(), self.records[-1].t if self.records else 0.0))
+            return writer.end(max(self.now(), self.records[-1].t if self.records else 0.0))
 
 
 class _Encoded:

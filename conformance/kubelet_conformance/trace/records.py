@@ -49,12 +49,14 @@ ABSENT = msgspec.Raw(b"")
 """The body of a record that has none."""
 
 
-class Body(msgspec.Struct, eq=False):
+class Body(msgspec.Struct, eq=False, gc=False):
     """A JSON value kept as bytes, decoded on first use and then remembered."""
 
     raw: bytes | msgspec.Raw
     parsed_as: type | None = None
     parsed: Any = None
+    canonical: bytes = b""
+    """Of a request: what it has in common with all equal ones; see `replies`."""
 
     _decoders: ClassVar[dict[type, Callable[[bytes | msgspec.Raw], Any]]] = {}
 
@@ -90,7 +92,7 @@ class RpcError(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class Call(msgspec.Struct, eq=False):
+class Call(msgspec.Struct, eq=False, gc=False):
     """The begin of a call to the runtime."""
 
     seq: int
@@ -102,7 +104,7 @@ class Call(msgspec.Struct, eq=False):
     kind: ClassVar[str] = "call"
 
 
-class Reply(msgspec.Struct, eq=False):
+class Reply(msgspec.Struct, eq=False, gc=False):
     """The end of a call: a response, or an error."""
 
     seq: int

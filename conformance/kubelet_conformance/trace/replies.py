@@ -25,10 +25,8 @@ SHORT_REQUEST_BYTES = 80
 _Key: TypeAlias = tuple[str, bytes]
 
 
-class _Kept(msgspec.Struct):
+class _Kept(msgspec.Struct, gc=False):
     key: _Key
-    request: Body | None
-    """None for a long one, which would be kept alive."""
     body: Body
     size: int
 
@@ -49,10 +47,9 @@ class LatestReplies:
             self._drop(older)
         if call.id in self._kept:
             self._drop(call.id)
-        size = memoryview(body.raw).nbytes
+        size = len(body.raw)
         self._id_of[key] = call.id
-        is_short = memoryview(call.request.raw).nbytes <= SHORT_REQUEST_BYTES
-        self._kept[call.id] = _Kept(key, call.request if is_short else None, body, size)
+        self._kept[call.id] = _Kept(key, body, size)
         self._bytes += size
         while len(self._kept) > REMEMBERED_REPLIES or self._bytes > REMEMBERED_REPLY_BYTES:
             self._drop(next(iter(self._kept)))
@@ -65,10 +62,7 @@ class LatestReplies:
     def find(self, call: Call, same: str) -> Body | None:
         """The body `same` refers to, if it is the latest full reply of this rpc and request."""
         kept = self._kept.get(same)
-        if kept is None:
-            return None
-        # The reader shares short requests of one rpc, and finding the key takes much longer.
-        return kept.body if kept.request is call.request or kept.key == _key(call) else None
+        return kept.body if kept is not None and kept.key == _key(call) else None
 
     def latest(self, call: Call) -> tuple[str, Body] | None:
         """The latest full reply of this rpc and request, with the id of its call."""
@@ -77,11 +71,19 @@ class LatestReplies:
 
 
 def _key(call: Call) -> _Key:
-    raw = bytes(call.request.raw)
+    request = call.request
+    if not request.canonical:
+        request.canonical = _canonical(request)
+    return call.rpc, request.canonical
+
+
+def _canonical(request: Body) -> bytes:
+    """What all requests equal to this one have in common."""
+    raw = bytes(request.raw)
     if len(raw) <= SHORT_REQUEST_BYTES:
-        return call.rpc, raw
+        return raw
     # Real recorders do not sort the keys of maps, so equal requests may differ in their bytes.
     # What does not parse equals only itself.
     with suppress(msgspec.MsgspecError, RecursionError, ValueError):
-        raw = msgspec.json.encode(call.request.json(), order="deterministic")
-    return call.rpc, blake2b(raw, digest_size=16).digest()
+        raw = msgspec.json.encode(request.json(), order="deterministic")
+    return blake2b(raw, digest_size=16).digest()

@@ -13,13 +13,14 @@ import msgspec
 
 from kubelet_conformance.trace.header import FORMAT_VERSION
 from kubelet_conformance.trace.reader import LINE_BYTES_MAX, REMEMBERED_IDS
-from kubelet_conformance.trace.records import NAME_CHARS_MAX, Body, Call
+from kubelet_conformance.trace.records import NAME_CHARS_MAX, Body, Call, Line, Reply, RpcError, Unknown
 from kubelet_conformance.trace.replies import LatestReplies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kubelet_conformance.trace.header import Header
+    from kubelet_conformance.trace.records import Record
 
 __all__ = ("Writer",)
 
@@ -33,9 +34,10 @@ class Writer:
     Each method takes `t`, seconds since the start, and returns the `seq` of its record. Bodies are JSON
     values. The writer remembers what a reader does, so that every reader finds what a `same` refers to.
     A trace that is left without `end` is truncated for its readers, so that a crash of the writer shows.
+    `told` is given each record as a reader will give it, once it is written.
     """
 
-    def __init__(self, file: BinaryIO, header: Header) -> None:
+    def __init__(self, file: BinaryIO, header: Header, told: Callable[[Record], None] | None = None) -> None:
         if header.trace != FORMAT_VERSION:
             raise ValueError(f"this writes version {FORMAT_VERSION} of the format, not {header.trace}")
         self._file = file
@@ -45,6 +47,8 @@ class Writer:
         self._recent: dict[str, None] = {}
         self._replies = LatestReplies()
         self._ended = False
+        self._told = told
+        self._last = b""
         self._file.write(_line(_header_fields(header)))
 
     def __enter__(self) -> Self:
@@ -61,7 +65,9 @@ class Writer:
             raise ValueError(f"an rpc or a call id is longer than {NAME_CHARS_MAX} characters")
         raw = _encoded({} if request is None else request)
         seq = self._write(t, "call", rpc=rpc, id=call_id, request=msgspec.Raw(raw))
-        self._open[call_id] = Call(seq, t, rpc, call_id, Body(raw))
+        call = self._open[call_id] = Call(seq, t, rpc, call_id, Body(raw))
+        if self._told is not None:
+            self._told(call)
         self._recent[call_id] = None
         if len(self._recent) > REMEMBERED_IDS:
             del self._recent[next(iter(self._recent))]
@@ -72,12 +78,16 @@ class Writer:
         call = self._opened(call_id)
         body = Body(_encoded({} if response is None else response))
         latest = self._replies.latest(call)
-        if latest is not None and latest[1].raw == body.raw:
+        is_same = latest is not None and latest[1].raw == body.raw
+        if latest is not None and is_same:
+            body = latest[1]
             seq = self._write(t, "reply", rpc=call.rpc, id=call_id, same=latest[0])
         else:
             seq = self._write(t, "reply", rpc=call.rpc, id=call_id, response=msgspec.Raw(body.raw))
             self._replies.remember(call, body)
         del self._open[call_id]
+        if self._told is not None:
+            self._told(Reply(seq, t, call, body, None, True, is_same))  # noqa: FBT003 - a positional field
         return seq
 
     def failed(self, t: float, call_id: str, code: str, message: str = "", *, effect: bool = True) -> int:
@@ -88,18 +98,23 @@ class Writer:
             fields["effect"] = False
         seq = self._write(t, "reply", rpc=call.rpc, id=call_id, **fields)
         del self._open[call_id]
+        if self._told is not None:
+            self._told(Reply(seq, t, call, None, RpcError(code, message), effect, same=False))
         return seq
 
     def record(self, t: float, kind: str, **fields: Any) -> int:  # noqa: ANN401 - fields of any kind
         """A record of any other kind; a field that is None is left out."""
         if kind in _NOT_BY_NAME:
             raise ValueError(f"a {kind} record has a method of its own")
-        return self._write(t, kind, **{name: value for name, value in fields.items() if value is not None})
+        seq = self._write(t, kind, **{name: value for name, value in fields.items() if value is not None})
+        self._tell_line()
+        return seq
 
     def end(self, t: float) -> int:
         """Observation stops; nothing may follow."""
         seq = self._write(t, "end")
         self._ended = True
+        self._tell_line()
         return seq
 
     def _opened(self, call_id: str) -> Call:
@@ -114,9 +129,21 @@ class Writer:
         if not self._t <= t < math.inf:
             raise ValueError(f"time goes from {self._t:g} to {t:g} s")
         seq = self._seq + 1
-        self._file.write(_line({**fields, "kind": kind, "seq": seq, "t": t}))
+        line = _line({**fields, "kind": kind, "seq": seq, "t": t})
+        self._file.write(line)
         self._seq, self._t = seq, t
+        if self._told is not None:
+            self._last = line
         return seq
+
+    def _tell_line(self) -> None:
+        """Tell of the line last written, which is neither a call nor a reply."""
+        if self._told is not None:
+            try:
+                record: Record = msgspec.json.decode(self._last, type=Line)
+            except msgspec.ValidationError:
+                record = msgspec.json.decode(self._last, type=Unknown)
+            self._told(record)
 
 
 def _header_fields(header: Header) -> dict[str, Any]:

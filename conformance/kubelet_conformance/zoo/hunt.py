@@ -53,7 +53,7 @@ def hunt(name: str, *, full: bool = False) -> Caught:
     Raises LookupError for an unknown bug.
     """
     bug = bug_card(name)
-    stage = open_stage(Choice(kubelet=f"bug:{bug.id}", kubernetes=bug.kubernetes))
+    stage = open_stage(_choice(bug))
     contracts = list(every_contract().values())
     broken: dict[str, tuple[str, ...]] = {}
     failed: dict[str, str] = {}
@@ -70,3 +70,11 @@ def hunt(name: str, *, full: bool = False) -> Caught:
     order = list(every_contract())
     caught = sorted({each for ids in broken.values() for each in ids}, key=order.index)
     return Caught(bug, tuple(caught), broken, failed)
+
+
+def _choice(bug: BugCard) -> Choice:
+    """The wrong kubelet with the right runtime, or the right kubelet with the wrong runtime."""
+    name = f"bug:{bug.id}"
+    if bug.is_of_runtimes:
+        return Choice(runtime=name, kubernetes=bug.kubernetes)
+    return Choice(kubelet=name, kubernetes=bug.kubernetes)

@@ -39,9 +39,11 @@ class RuntimeCore:
     Each call raises `CallError` for what it refuses, and then changes nothing.
     """
 
-    def __init__(self, settings: RuntimeSettings | None = None, *, epoch_ns: int = 0) -> None:
+    def __init__(
+        self, settings: RuntimeSettings | None = None, *, epoch_ns: int = 0, store: type[Store] = Store
+    ) -> None:
         self.settings = settings or RuntimeSettings()
-        self.store = Store(self.settings, epoch_ns=epoch_ns)
+        self.store = store(self.settings, epoch_ns=epoch_ns)
         self.images = Images(self.settings.images)
         self.files: set[str] = set()
 
@@ -267,6 +269,8 @@ class RuntimeCore:
         except ScriptError as error:
             raise invalid(str(error)) from None
         limit = request.timeout * _NS if request.timeout > 0 else None
+        if execution.ends_with is not None:
+            self.store.finish(container, execution.ends_with)
         return BegunExec(container, execution, self.now, limit, self.files)
 
     def checkpoint_container(

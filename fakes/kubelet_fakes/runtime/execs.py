@@ -24,7 +24,10 @@ _KILLED = 137
 
 
 class BegunExec:
-    """A command that was begun at `begun_ns`; it ends at `ends_at_ns` unless its container ends first."""
+    """A command that was begun at `begun_ns`; it ends at `ends_at_ns` unless its container ends first.
+
+    `is_cut_short` says whether that is its time limit and not its own end.
+    """
 
     def __init__(
         self,
@@ -36,9 +39,9 @@ class BegunExec:
     ) -> None:
         self.container = container
         self._execution = execution
-        self._timed_out = limit_ns is not None and execution.takes_ns > limit_ns
+        self.is_cut_short = limit_ns is not None and execution.takes_ns > limit_ns
         self.ends_at_ns = begun_ns + (
-            limit_ns if self._timed_out and limit_ns is not None else execution.takes_ns
+            limit_ns if self.is_cut_short and limit_ns is not None else execution.takes_ns
         )
         self._files = files
 
@@ -50,7 +53,7 @@ class BegunExec:
         """
         if not self.container.is_running:
             return cri.ExecSyncResponse(exit_code=_KILLED)
-        if self._timed_out:
+        if self.is_cut_short:
             details = "the command was killed: it outlasted its timeout"
             raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, details)
         code = self._execution.exit_code(self._files)

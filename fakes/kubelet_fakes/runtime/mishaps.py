@@ -15,15 +15,15 @@ __all__ = ("Mishaps",)
 
 _NS = 1_000_000_000
 
-#: The exit code told for a process that went with the node, about which nothing is known.
-_LOST = 255
-
 
 class Mishaps:
     """Lets things happen in a runtime; each is told to the store's `on_runtime`.
 
     An id that the runtime does not have is `CallError` NOT_FOUND, and what cannot happen is `ValueError`.
     """
+
+    LOST_CODE = 255
+    """The exit code told for a process that went with the node, about which nothing is known."""
 
     def __init__(self, core: RuntimeCore) -> None:
         self._core = core
@@ -92,7 +92,7 @@ class Mishaps:
         """The node went down and up: all records are there and nothing runs."""
         for container in list(self._store.containers.values()):
             if container.is_running or container.state == cri.CONTAINER_UNKNOWN:
-                self._store.finish(container, _LOST)
+                self._store.finish(container, self.LOST_CODE)
         for sandbox_id in list(self._store.sandboxes):
             self.kill_sandbox(sandbox_id)
         self._store.on_runtime("rebooted", "", "", "", None)

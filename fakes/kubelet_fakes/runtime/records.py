@@ -88,6 +88,10 @@ class Sandbox:
             )
         return self._listed
 
+    def changed(self) -> None:
+        """Its status is no longer what was told."""
+        self._told = None
+
     def told(self) -> cri.PodSandboxStatus:
         """The record in full; a sandbox that is not ready has no address (CRI-21)."""
         return self.reply().status

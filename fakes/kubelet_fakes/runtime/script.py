@@ -18,6 +18,7 @@ What is executed in a container:
 
 - `x CODE SECONDS [bytes=N]`: ends with `CODE` after `SECONDS`, with N bytes of output.
 - `xf FILE`: ends at once, with 0 if the runtime has the file and 1 if not.
+- `end CODE`: lets the container's main process end with `CODE`, and goes with it.
 - Anything else ends at once with 0.
 """
 
@@ -53,12 +54,16 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What an executed command does; `file` is the file whose presence decides, if one does."""
+    """What an executed command does; `file` is the file whose presence decides, if one does.
+
+    `ends_with` is the code with which the main process ends at once, None where the command leaves it alone.
+    """
 
     code: int = 0
     takes_ns: int = 0
     output: bytes = b""
     file: str = ""
+    ends_with: int | None = None
 
     def exit_code(self, files: Container[str]) -> int:
         """The code it ends with when the runtime has these files."""
@@ -135,8 +140,10 @@ def _execution(words: tuple[str, ...]) -> Execution:
             return Execution(int(code), _ns(seconds), bytes(int(size.removeprefix("bytes="))))
         case ("xf", file):
             return Execution(file=file)
-        case ("x" | "xf", *_):
-            raise ValueError("expected `x CODE SECONDS [bytes=N]` or `xf FILE`")
+        case ("end", code):
+            return Execution(ends_with=int(code))
+        case ("x" | "xf" | "end", *_):
+            raise ValueError("expected `x CODE SECONDS [bytes=N]`, `xf FILE` or `end CODE`")
         case _:
             return Execution()
 

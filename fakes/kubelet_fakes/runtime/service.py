@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from kubelet_fakes.runtime.errors import CallError
+from kubelet_fakes.runtime.mishaps import Mishaps
 from kubelet_fakes.runtime.node_calls import NodeCalls
 from kubelet_fakes.runtime.shell import Shell
 from kubelet_fakes.runtime.stats import Stats
@@ -54,8 +55,9 @@ class FakeRuntime(Shell):
         *,
         on_runtime: OnRuntime | None = None,
         on_fault: Callable[[str], None] | None = None,
+        mishaps: type[Mishaps] = Mishaps,
     ) -> None:
-        super().__init__(core, clock, on_runtime=on_runtime, on_fault=on_fault)
+        super().__init__(core, clock, on_runtime=on_runtime, on_fault=on_fault, mishaps=mishaps)
         self._node = NodeCalls(core.settings)
         self._stats = Stats(core)
 

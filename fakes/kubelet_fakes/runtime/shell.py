@@ -40,6 +40,7 @@ class Shell:
         clock: The time it lives in.
         on_runtime: Hears what happens in the runtime by itself (see `store.OnRuntime`).
         on_fault: Hears in words of each fault that begins or ends.
+        mishaps: What lets things happen by themselves.
     """
 
     def __init__(
@@ -49,12 +50,13 @@ class Shell:
         *,
         on_runtime: OnRuntime | None = None,
         on_fault: Callable[[str], None] | None = None,
+        mishaps: type[Mishaps] = Mishaps,
     ) -> None:
         self.core = core
         self.faults = Faults(on_fault)
         self._clock = clock
         self._begun = False
-        self._mishaps = Mishaps(core)
+        self._mishaps = mishaps(core)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: int | None = None
         self._exits: dict[str, list[asyncio.Future[None]]] = {}

@@ -134,7 +134,7 @@ def url(raw: object, place: Place) -> str:
 
 
 def logs_path(raw: object, place: Place) -> str:
-    """The folder of the pods' logs: an absolute path in its shortest form, of ASCII (as the kubelet demands)."""
+    """The folder of the pods' logs: absolute, in its shortest form, of ASCII, as the kubelet demands."""
     path = text(raw, place)
     parts = path.split("/")[1:]
     if not path.startswith("/") or not path.isascii() or any(part in {"", ".", ".."} for part in parts):
@@ -208,10 +208,14 @@ def flag_headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:
 
 
 def _object(raw: object, place: Place) -> dict[str, object]:
-    if isinstance(raw, dict) and all(isinstance(name, str) for name in cast("dict[object, object]", raw)):
-        return cast("dict[str, object]", raw)
-    place.expected("an object", raw)
-    return {}
+    if not isinstance(raw, dict):
+        place.expected("an object", raw)
+        return {}
+    found = cast("dict[object, object]", raw)
+    for name in found:
+        if not isinstance(name, str):
+            place.expected("names that are strings", name)
+    return {str(name): value for name, value in found.items()}
 
 
 def _header(raw: object, place: Place) -> str:

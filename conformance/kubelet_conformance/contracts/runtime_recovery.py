@@ -1,0 +1,77 @@
+"""CRI, what a runtime owes when things go wrong: a late stop, a reboot, a broken record, a dead sandbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken
+from kubelet_conformance.contract.words import done, failed, happened
+from kubelet_conformance.contracts.runtime_calls import (
+    container_is_created_in_a_ready_sandbox,
+    exec_keeps_its_timeout,
+    refusal,
+    stop_returns_within_its_timeout,
+)
+from kubelet_conformance.contracts.runtime_lists import filters_are_obeyed
+from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and_true
+from kubelet_conformance.contracts.timing import SAME_MOMENT, STOP_SLACK
+from kubelet_conformance.trace.bodies import StopContainerRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.moment import Moment
+
+_KILLED = 137
+
+
+@stop_returns_within_its_timeout.clause("given up", on=failed("StopContainer"))
+def stop_is_not_given_up_on(m: Moment) -> Findings:
+    """No caller has to give up on a stop whose timeout is long over."""
+    error, took = m.reply.error, m.t - m.call.t
+    if m.container is None or error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
+        return None
+    timeout = max(m.request(StopContainerRequest).timeout, 0)
+    if took <= timeout + STOP_SLACK:
+        return None
+    return broken(f"StopContainer with a timeout of {timeout} s had not returned after {took:.1f} s")
+
+
+@exit_data_is_whole_and_true.clause("lost", on=happened("rebooted"))
+def lost_end_is_no_success(m: Moment) -> Iterator[Finding]:
+    """What went with the node did not end with 0: nobody knows how it ended (cri-o#3041)."""
+    for container in m.world.containers.values():
+        ended = container.exit
+        if ended is not None and m.t - ended.t <= SAME_MOMENT and container.started_seq:
+            well = ended.code == 0
+            yield broken(f"{container.name} went with the node and ended with 0", ended.seq) if well else KEPT
+
+
+@filters_are_obeyed.clause("robust", on=failed("ListContainers", "ListPodSandbox"))
+def lists_do_not_fail(m: Moment) -> Findings:
+    """One bad record keeps nobody from listing the others (cri-o#390)."""
+    code = refusal(m)
+    return broken(f"{m.call.rpc} is answered by {code}") if code else None
+
+
+@exec_keeps_its_timeout.clause("container", on=failed("ExecSync"))
+def late_command_ends_alone(m: Moment) -> Findings:
+    """A command that outlasts its timeout is ended by itself: its container runs on (pelagos#339)."""
+    container, error = m.container, m.reply.error
+    if container is None or error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
+        return None
+    ended = container.exit
+    if ended is None:
+        return KEPT
+    at_once = m.t - ended.t <= SAME_MOMENT and ended.code == _KILLED and not container.stops
+    return broken(f"{container.name} ended with a command that was late", ended.seq) if at_once else None
+
+
+@container_is_created_in_a_ready_sandbox.clause("died", on=done("CreateContainer"))
+def dead_sandbox_gets_no_container(m: Moment) -> Findings:
+    """Nothing is created in a sandbox that is NOTREADY without having been stopped (containerd#13599)."""
+    sandbox = m.sandbox
+    if sandbox is None or sandbox.died_t is None or sandbox.died_t >= m.call.t:
+        return None
+    return broken("a container was created in a sandbox that had died")

@@ -1,0 +1,246 @@
+"""Write what is heard as records, piece by piece: each file is a trace by itself.
+
+A piece ends when it is large enough, in a moment without open calls if one comes in time. The next one begins
+in the middle of the node's life: its header says so, what stands is told again, and the reply to a call that
+began in an earlier piece is in neither, as for any recorder that came too late for the call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kubelet_conformance.recording.bodies import name_of
+from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, PeerChange, StreamItem
+from kubelet_conformance.tap.messages import streams
+from kubelet_conformance.trace.secret_manifests import redacted_fields
+from kubelet_conformance.trace.standing import Standing
+from kubelet_conformance.trace.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubelet_conformance.recording.bodies import Bodies
+    from kubelet_conformance.recording.pieces import Piece, Pieces
+    from kubelet_conformance.tap.heard import Heard
+    from kubelet_conformance.trace.header import Header
+    from kubelet_conformance.trace.records import Record
+
+__all__ = ("AWAY", "BACK", "Counts", "Transcript")
+
+AWAY = "the runtime is away"
+"""The fault that is recorded when the runtime cannot be reached, or broke its last connection."""
+BACK = f"healed: {AWAY}"
+"""What is recorded when it can be reached again."""
+
+_NS = 1_000_000_000
+_SECONDS_DIGITS = 6
+_PATIENCE = 1.1
+"""How much larger than asked a piece may become while it waits for a moment without open calls."""
+_CLIENT_GONE = "the client is gone"
+_UNDECODABLE = "cannot be decoded"
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was recorded so far."""
+
+    records: int = 0
+    calls: int = 0
+    clients: int = 0
+    """Clients that are connected."""
+    undecodable: int = 0
+    """Connections of which something was lost."""
+    t: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    service: str
+    rpc: str
+    request: msgspec.Raw
+    streams: bool
+
+
+class Transcript:
+    """Hears everything in order and writes it.
+
+    Args:
+        pieces: Where to.
+        header: What each piece begins with.
+        bodies: Makes JSON of messages.
+        started_ns: The monotonic clock at `t` 0.
+        max_bytes: How large a piece becomes.
+        begun: Is told of each new piece, and may give a listener for its records.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of a recording
+        self,
+        pieces: Pieces,
+        header: Header,
+        bodies: Bodies,
+        *,
+        started_ns: int,
+        max_bytes: int,
+        begun: Callable[[str, Header], Callable[[Record], None] | None] | None = None,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        self.counts = Counts()
+        self._pieces = pieces
+        self._header = header
+        self._bodies = bodies
+        self._started_ns = started_ns
+        self._max_bytes = max_bytes
+        self._begun = begun
+        self._ended = ended
+        self._open: dict[str, _Open] = {}
+        """Calls under way that began in this piece."""
+        self._unary = 0
+        self._standing = Standing()
+        self._piece: Piece
+        self._writer: Writer
+        self._begin()
+
+    def seconds(self, at_ns: int) -> float:
+        """The time of a record: seconds since the start, which never fall."""
+        return max(self.counts.t, round((at_ns - self._started_ns) / _NS, _SECONDS_DIGITS))
+
+    def hear(self, heard: Heard) -> None:
+        """Write what was heard."""
+        match heard:
+            case CallBegan():
+                self._call(heard)
+            case Answered() | CallEnded():
+                self._reply(heard)
+            case StreamItem():
+                self._item(heard)
+            case PeerChange():
+                self._peer(heard)
+            case _:
+                return
+        self._turn_over()
+
+    def record(self, at_ns: int, kind: str, fields: dict[str, Any]) -> None:
+        """Write any record that is no call and no reply."""
+        t = self.seconds(at_ns)
+        self._standing.take(t, kind, fields)
+        self._write(t, kind, fields)
+        self._turn_over()
+
+    def flush(self) -> None:
+        """Hand what was written to the system."""
+        self._piece.flush()
+
+    def end(self, at_ns: int) -> None:
+        """Observation stops."""
+        self._finish(self.seconds(at_ns))
+
+    def _call(self, heard: CallBegan) -> None:
+        t, name = self.seconds(heard.at_ns), name_of(heard.service, heard.rpc)
+        request = self._bodies.request(heard.service, heard.rpc, heard.request)
+        is_stream = bool(streams(heard.service, heard.rpc))
+        try:
+            self._writer.call(t, name, heard.id, request)
+        except ValueError:  # Longer than a line may be.
+            request = self._bodies.opaque(b"")
+            self._writer.call(t, name, heard.id, request)
+        self._open[heard.id] = _Open(heard.service, heard.rpc, request, is_stream)
+        self._unary += not is_stream
+        self.counts.calls += 1
+        self._count(t)
+
+    def _reply(self, heard: Answered | CallEnded) -> None:
+        call = self._open.pop(heard.id, None)
+        if call is None:
+            return  # It began in an earlier piece.
+        self._unary -= not call.streams
+        t = self.seconds(heard.at_ns)
+        if isinstance(heard, Answered):
+            body = self._bodies.response(call.service, call.rpc, heard.response)
+            try:
+                self._writer.reply(t, heard.id, body)
+            except ValueError:
+                self._writer.reply(t, heard.id, self._bodies.opaque(b""))
+        elif heard.code == "OK":
+            self._writer.reply(t, heard.id)
+        elif heard.message == _CLIENT_GONE:
+            return  # Nobody was told how it went: it stays without a reply.
+        else:
+            self._writer.failed(t, heard.id, heard.code, self._bodies.text(heard.message))
+        self._count(t)
+
+    def _item(self, heard: StreamItem) -> None:
+        call = self._open.get(heard.id)
+        if call is not None:
+            body = self._bodies.response(call.service, call.rpc, heard.message)
+            name = name_of(call.service, call.rpc)
+            fields = {"rpc": name, "id": heard.id, "message": body}
+            t = self.seconds(heard.at_ns)
+            try:
+                self._writer.record(t, "message", **fields)
+            except ValueError:
+                self._writer.record(t, "message", **{**fields, "message": self._bodies.opaque(b"")})
+            self._count(t)
+
+    def _peer(self, heard: PeerChange) -> None:
+        if heard.what == "runtime away":
+            self.record(heard.at_ns, "fault", {"what": AWAY, "why": heard.why or None})
+        elif heard.what == "runtime back":
+            self.record(heard.at_ns, "fault", {"what": BACK})
+        elif heard.what == "client connected":
+            self.counts.clients += 1
+        elif heard.what == "client gone":
+            self.counts.clients -= 1
+        elif heard.what.startswith(_UNDECODABLE):
+            self._lose(heard)
+
+    def _lose(self, heard: PeerChange) -> None:
+        """Calls are missing from here on: this piece ends, and the next ones do not claim to have them all."""
+        self.counts.undecodable += 1
+        if self._header.channels.cri == "full":
+            channels = msgspec.structs.replace(self._header.channels, cri="sampled")
+            self._header = msgspec.structs.replace(self._header, channels=channels)
+            self._cut(self.seconds(heard.at_ns))
+        self.record(heard.at_ns, "fault", {"what": f"a connection {heard.what}"})
+
+    def _write(self, t: float, kind: str, fields: dict[str, Any]) -> None:
+        redactor = self._bodies.redactor
+        told = fields if redactor is None else redacted_fields(redactor, kind, fields)
+        self._writer.record(t, kind, **told)
+        self._count(t)
+
+    def _count(self, t: float) -> None:
+        self.counts.records += 1
+        self.counts.t = t
+
+    def _turn_over(self) -> None:
+        size = self._piece.written
+        if size >= self._max_bytes and (self._unary == 0 or size >= _PATIENCE * self._max_bytes):
+            self._cut(self.counts.t)
+
+    def _cut(self, t: float) -> None:
+        self._finish(t)
+        self._begin()
+
+    def _begin(self) -> None:
+        """A new piece, which tells again what stands."""
+        t = self.counts.t
+        self._piece = self._pieces.open_next()
+        listener = self._begun(str(self._piece.path), self._header) if self._begun is not None else None
+        self._writer = Writer(self._piece, self._header, listener)
+        for kind, fields in self._standing.records():
+            self._write(t, kind, fields)
+        going_on = {call_id: call for call_id, call in self._open.items() if call.streams}
+        for call_id, call in going_on.items():
+            self._writer.call(t, name_of(call.service, call.rpc), call_id, call.request)
+            self._count(t)
+        self._open, self._unary = going_on, 0
+
+    def _finish(self, t: float) -> None:
+        self._writer.end(max(t, self.counts.t))
+        self._count(max(t, self.counts.t))
+        self._piece.close()
+        if self._ended is not None:
+            self._ended()

@@ -1,0 +1,11 @@
+"""Contracts of a container runtime, put to the test by calling it: short stories told at its socket.
+
+A story calls the runtime through a recorder, and the record is judged by the very contracts that judge what a
+kubelet and a runtime said to each other. So a rule has one judge.
+"""
+
+from __future__ import annotations
+
+from kubelet_conformance.runtime_checks.story import NotPossible, Story, story
+
+__all__ = ("NotPossible", "Story", "story")

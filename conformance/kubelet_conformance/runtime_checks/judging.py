@@ -1,0 +1,86 @@
+"""Judge what stories have left, by the contracts that bind a runtime."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.catalogue import row
+from kubelet_conformance.contract.checking import Check, Judged, Trace, judge_file
+from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.reports.played import Played
+from kubelet_conformance.runtime_checks import baselines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from kubelet_conformance.contract.baseline import Baseline
+    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.runtime_checks.story import Story
+    from kubelet_conformance.runtime_checks.telling import Told
+
+__all__ = ("judged", "shipped_baseline", "stories_for", "the_runtimes")
+
+_OF_THE_CALLER = frozenset({"CRI-41", "CRI-42"})
+"""Of the area of the runtime, but what they hold to their word is who calls it."""
+
+
+def the_runtimes() -> dict[str, Contract]:
+    """The contracts that bind a runtime, by id."""
+    return {
+        each.id: each
+        for each in every_contract().values()
+        if each.row.addressee == "runtime" and each.id not in _OF_THE_CALLER
+    }
+
+
+def stories_for(stories: Iterable[Story], contracts: Iterable[str]) -> list[Story]:
+    """The stories that put one of these contracts to the test."""
+    wanted = set(contracts)
+    return [story for story in stories if not wanted.isdisjoint(story.contracts)]
+
+
+def shipped_baseline(name: str, version: str) -> str | None:
+    """The file with the known deviations of a runtime of this name and version, if one comes along."""
+    minor = ".".join(version.removeprefix("v").split(".")[:2])
+    file = resources.files(baselines).joinpath(f"{name}-{minor}.toml")
+    return str(file) if file.is_file() else None
+
+
+@seldom_collected()
+def judged(
+    told: Sequence[Told], contracts: Sequence[Contract], baseline: Baseline | None, folder: Path
+) -> tuple[Check, tuple[Played, ...]]:
+    """The verdicts over all stories; their traces are written into `folder`.
+
+    A contract whose every story was impossible is not applicable, for that reason.
+    """
+    without = _impossible(told, contracts)
+    check = Check(contracts, baseline)
+    played: list[Played] = []
+    for each in told:
+        path = folder / f"{each.story.name}.jsonl"
+        if each.trace:
+            path.write_bytes(each.trace)
+            chosen = [contract for contract in contracts if contract.id not in without]
+            played.append(Played(each.story.name, judge_file(str(path), chosen), each.vain, each.failed))
+            check.add(played[-1].judged)
+        elif each.failed:
+            nothing = Judged(Trace(str(path), None, None, None, each.story.name, 0), {}, ())
+            played.append(Played(each.story.name, nothing, each.vain, each.failed))
+    for contract, reason in without.items():
+        check.results[contract].add(Outcome(Verdict.NOT_APPLICABLE, reason=reason), "unknown")
+    return check, tuple(played)
+
+
+def _impossible(told: Sequence[Told], contracts: Sequence[Contract]) -> dict[str, str]:
+    """By contract, why no story could put it to the test."""
+    reasons: dict[str, str] = {}
+    for contract in contracts:
+        of_it = [each for each in told if contract.id in each.story.contracts]
+        if of_it and all(each.impossible for each in of_it):
+            reasons[row(contract.id).id] = "; ".join(dict.fromkeys(each.impossible for each in of_it))
+    return reasons

@@ -1,0 +1,191 @@
+"""The words of a story: a runtime, sandboxes and containers on it, and what is expected of them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.runtime_checks.made import MadeSandbox
+from kubelet_conformance.runtime_checks.recorded import CALL_SECONDS, Recorded
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from google.protobuf.message import Message
+
+    from kubelet_conformance.targets.direct import DirectRuntime
+    from kubelet_conformance.trace.recorder import Recorder
+
+__all__ = ("RUN_LABEL", "Runtime")
+
+RUN_LABEL = "kubelet-conformance/run"
+"""A label of every sandbox and container that is made: its value is the run's."""
+_POLL_SECONDS = 0.05
+_NAMESPACE = "kubelet-conformance"
+
+
+class Runtime:
+    """A runtime in the hands of one story, which has pods of its own there.
+
+    Attributes:
+        target: the runtime itself, with all that is not a call.
+        made: the sandboxes of the story.
+    """
+
+    def __init__(self, target: DirectRuntime, recorder: Recorder, story: str, run_id: str) -> None:
+        self.target = target
+        self.made: list[MadeSandbox] = []
+        self._recorder = recorder
+        self._run_id = run_id
+        self._uids = f"{run_id}-{story.replace('_', '-')}-"
+        self._recorded = Recorded(target, recorder, lambda uid: uid.startswith(self._uids))
+
+    # Calls.
+
+    async def call(self, rpc: str, request: Message, *, timeout: float = CALL_SECONDS) -> Any:  # noqa: ANN401, ASYNC109 - as gRPC has it
+        """Make a call that has to succeed: raises `grpc.RpcError` otherwise."""
+        return await self._recorded.call(rpc, request, timeout=timeout)
+
+    async def attempt(self, rpc: str, request: Message, *, timeout: float = CALL_SECONDS) -> str:  # noqa: ASYNC109 - as gRPC has it
+        """Make a call that may fail; gRPC's name for how it ended, `OK` if well."""
+        return await self.ended(self.call(rpc, request, timeout=timeout))
+
+    async def ended(self, call: Awaitable[object]) -> str:
+        """How a call ended: gRPC's name, `OK` if well."""
+        try:
+            await call
+        except grpc.RpcError as error:
+            code: Any = getattr(error, "code", lambda: grpc.StatusCode.UNKNOWN)()
+            return str(code.name)
+        return "OK"
+
+    # What a pod is made of.
+
+    def config(self, name: str = "web", attempt: int = 0) -> cri.PodSandboxConfig:
+        """What a kubelet would ask for a pod of this name."""
+        uid = f"{self._uids}{name}"
+        labels = {
+            "io.kubernetes.pod.name": name,
+            "io.kubernetes.pod.namespace": _NAMESPACE,
+            "io.kubernetes.pod.uid": uid,
+            RUN_LABEL: self._run_id,
+        }
+        config = cri.PodSandboxConfig(
+            metadata=cri.PodSandboxMetadata(name=name, namespace=_NAMESPACE, uid=uid, attempt=attempt),
+            hostname=name,
+            log_directory=f"{self.target.files.folder}/{uid}",
+            labels=labels,
+            annotations={"kubelet-conformance/note": "made by a story, and removed by it"},
+        )
+        config.linux.security_context.namespace_options.pid = cri.CONTAINER
+        return config
+
+    async def sandbox(
+        self, name: str = "web", attempt: int = 0, config: cri.PodSandboxConfig | None = None
+    ) -> MadeSandbox:
+        """Run a sandbox."""
+        asked = config or self.config(name, attempt)
+        reply = await self.call("RunPodSandbox", cri.RunPodSandboxRequest(config=asked))
+        return self.adopted(reply.pod_sandbox_id, asked)
+
+    def adopted(self, sandbox_id: str, config: cri.PodSandboxConfig) -> MadeSandbox:
+        """A sandbox that was run, to be cleaned up too."""
+        made = MadeSandbox(self, sandbox_id, config)
+        self.made.append(made)
+        return made
+
+    # Readings.
+
+    async def list_sandboxes(self, **asked: Any) -> list[cri.PodSandbox]:  # noqa: ANN401 - fields of the filter
+        """The story's sandboxes that meet the filter."""
+        request = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(**asked))
+        return list((await self.call("ListPodSandbox", request)).items)
+
+    async def list_containers(self, **asked: Any) -> list[cri.Container]:  # noqa: ANN401 - fields of the filter
+        """The story's containers that meet the filter."""
+        request = cri.ListContainersRequest(filter=cri.ContainerFilter(**asked))
+        return list((await self.call("ListContainers", request)).containers)
+
+    async def look(self) -> None:
+        """List everything, as a kubelet does each second."""
+        await self.call("ListPodSandbox", cri.ListPodSandboxRequest())
+        await self.call("ListContainers", cri.ListContainersRequest())
+
+    @asynccontextmanager
+    async def events(self) -> AsyncGenerator[list[cri.ContainerEventResponse]]:
+        """The container events that come while the context is open."""
+        came: list[cri.ContainerEventResponse] = []
+        is_open = asyncio.Event()
+
+        async def listen() -> None:
+            async for event in self._recorded.events(is_open.set):
+                came.append(event)  # noqa: PERF401 - each is there as soon as it has come
+
+        listening = asyncio.ensure_future(listen())
+        opening = asyncio.ensure_future(is_open.wait())
+        try:
+            await asyncio.wait({listening, opening}, return_when=asyncio.FIRST_COMPLETED)
+            if listening.done():
+                listening.result()
+            yield came
+        finally:
+            opening.cancel()
+            listening.cancel()
+            await asyncio.wait({listening})
+
+    # Files.
+
+    def look_at_log(self, path: str) -> str | None:
+        """Look for a log file, and put what it holds onto the record."""
+        text = self.target.files.read(path)
+        self._recorder.record("disk", op="no log" if text is None else "log", path=path, text=text)
+        return text
+
+    def move_log(self, path: str) -> None:
+        """Move a log file away, as a kubelet does before it has the log reopened."""
+        self.target.files.move(path, f"{path}.rotated")
+        self._recorder.record("disk", op="moved", path=path)
+
+    def set_registry_away(self, *, away: bool) -> None:
+        """Let the registry serve nothing; or serve again."""
+        self.target.registry.set_away(away=away)
+        self._recorder.record(
+            "fault", what="the registry is away" if away else "healed: the registry is back"
+        )
+
+    # Time, and what is expected.
+
+    @property
+    def now(self) -> float:
+        """The time in seconds."""
+        return self.target.now()
+
+    async def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        await self.target.sleep(seconds)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], within: float) -> bool:
+        """Ask again and again, for so many seconds at most; whether it came true."""
+        deadline = self.now + within
+        while not await holds():
+            if self.now >= deadline:
+                return False
+            await self.wait(_POLL_SECONDS)
+        return True
+
+    def expect(self, contract: str, awaited: str, *, met: bool) -> None:
+        """Write what the runtime had to do by this contract, for its judge: calls alone do not show it."""
+        self._recorder.record("expect", contract=contract, awaited=awaited, met=met)
+
+    # The end.
+
+    async def clean_up(self) -> None:
+        """Stop and remove what the story made; what fails is on the record."""
+        for made in reversed(self.made):
+            if not made.removed:
+                await self.attempt("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=made.id))
+                await self.attempt("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=made.id))

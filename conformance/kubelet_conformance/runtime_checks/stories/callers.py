@@ -1,0 +1,131 @@
+"""Several callers at once, and callers that leave."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.runtime_checks.story import story
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractContextManager
+
+    from kubelet_conformance.runtime_checks.runtime import Runtime
+
+__all__ = ()
+
+_LONG = 60
+_GRACE = 4
+_LEAVES = 1.0
+_SOON = 10.0
+_BEGUN_SECONDS = 0.5
+_HASTE = 0.01
+"""In so short a time no real runtime runs a sandbox or creates a container."""
+
+
+@story("CRI-33")
+async def a_slow_stop_holds_up_nobody(runtime: Runtime) -> None:
+    """While a container of one pod takes its time to stop, do everything that a pod needs in another."""
+    slow = await (await runtime.sandbox("slow")).running(runtime.target.commands.run(stop_delay=_LONG))
+    await runtime.wait(_BEGUN_SECONDS)
+    stopping = asyncio.ensure_future(slow.stop(_GRACE))
+    await runtime.wait(_BEGUN_SECONDS)
+    other = await runtime.sandbox("other")
+    container = await other.running()
+    await container.execute(runtime.target.commands.execute(0))
+    await container.status()
+    await container.stop(0)
+    await other.stop()
+    await runtime.look()
+    runtime.expect("CRI-33", "calls for another pod are answered while a stop lasts", met=not stopping.done())
+    await runtime.ended(stopping)
+
+
+@story("CRI-33")
+async def a_slow_command_holds_up_nobody(runtime: Runtime) -> None:
+    """While a command runs in one pod, and another in the same container, start a second pod."""
+    busy = await (await runtime.sandbox("busy")).running()
+    lasting = asyncio.ensure_future(busy.execute(runtime.target.commands.execute(0, seconds=_GRACE)))
+    await runtime.wait(_BEGUN_SECONDS)
+    await busy.execute(runtime.target.commands.execute(0))
+    await (await runtime.sandbox("other")).running()
+    met = not lasting.done()
+    runtime.expect("CRI-33", "calls are answered while a command runs in a container", met=met)
+    await runtime.ended(lasting)
+
+
+@story("CRI-32")
+async def a_stop_goes_on_without_its_caller(runtime: Runtime) -> None:
+    """Leave a StopContainer before its timeout is over; the container ends all the same."""
+    container = await (await runtime.sandbox()).running(runtime.target.commands.run(stop_delay=_LONG))
+    await runtime.wait(_BEGUN_SECONDS)
+    await runtime.ended(container.stop(_GRACE, timeout=_LEAVES))
+    met = await runtime.until(container.has_ended, _GRACE + _SOON / 2)
+    runtime.expect("CRI-32", "a stop whose caller has left is finished", met=met)
+
+
+@story("CRI-32")
+async def a_stop_can_be_made_again(runtime: Runtime) -> None:
+    """Leave a StopContainer with a very long timeout, and make another, as a restarted kubelet does."""
+    container = await (await runtime.sandbox()).running(runtime.target.commands.run(stop_delay=_LONG))
+    await runtime.wait(_BEGUN_SECONDS)
+    await runtime.ended(container.stop(_LONG, timeout=_LEAVES))
+    again = cri.StopContainerRequest(container_id=container.id, timeout=1)
+    met = await runtime.attempt("StopContainer", again, timeout=_SOON) == "OK"
+    met = met and await container.has_ended()
+    runtime.expect("CRI-32", "a stop can be made again after its caller has left", met=met)
+
+
+def _slowed(runtime: Runtime, rpc: str) -> AbstractContextManager[object]:
+    """A fake is made to take its time; a real runtime takes it anyway."""
+    slow = runtime.target.slow
+    return nullcontext() if slow is None else slow(rpc, _LEAVES)
+
+
+async def _come_true(
+    runtime: Runtime, again: Callable[[], Awaitable[str]], found: Callable[[], Awaitable[bool]]
+) -> bool:
+    """Make the call again until it succeeds, or until its outcome is found in the lists."""
+
+    async def is_done() -> bool:
+        return await found() or await again() == "OK"
+
+    return await runtime.until(is_done, _SOON)
+
+
+@story("CRI-32")
+async def a_sandbox_can_be_run_again(runtime: Runtime) -> None:
+    """Leave a RunPodSandbox half way, and make it again: it succeeds, or the sandbox is there."""
+    config = runtime.config()
+    request = cri.RunPodSandboxRequest(config=config)
+    with _slowed(runtime, "RunPodSandbox"):
+        await runtime.attempt("RunPodSandbox", request, timeout=_HASTE)
+
+    async def found() -> bool:
+        return bool(
+            await runtime.list_sandboxes(label_selector={"io.kubernetes.pod.uid": config.metadata.uid})
+        )
+
+    met = await _come_true(runtime, lambda: runtime.attempt("RunPodSandbox", request), found)
+    runtime.expect("CRI-32", "a sandbox whose caller has left can be run, or is there", met=met)
+    for one in await runtime.list_sandboxes(label_selector={"io.kubernetes.pod.uid": config.metadata.uid}):
+        runtime.adopted(one.id, config)
+
+
+@story("CRI-32")
+async def a_container_can_be_created_again(runtime: Runtime) -> None:
+    """Leave a CreateContainer half way, and make it again: it succeeds, or the container is there."""
+    sandbox = await runtime.sandbox()
+    request = sandbox.request()
+    with _slowed(runtime, "CreateContainer"):
+        await runtime.attempt("CreateContainer", request, timeout=_HASTE)
+
+    async def found() -> bool:
+        return bool(await runtime.list_containers(pod_sandbox_id=sandbox.id))
+
+    met = await _come_true(runtime, lambda: runtime.attempt("CreateContainer", request), found)
+    runtime.expect("CRI-32", "a container whose caller has left can be created, or is there", met=met)

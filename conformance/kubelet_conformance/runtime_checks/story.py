@@ -1,0 +1,52 @@
+"""What a story is: a coroutine that calls a runtime, and the contracts that it puts to the test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.catalogue import row
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kubelet_conformance.runtime_checks.runtime import Runtime
+    from kubelet_conformance.targets.direct.protocols import Need
+
+    Tell = Callable[[Runtime], Awaitable[None]]
+
+__all__ = ("NotPossible", "Story", "story")
+
+
+class NotPossible(Exception):  # noqa: N818 - it names what was met
+    """The runtime cannot be brought into the situation that the story is about; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One story.
+
+    Attributes:
+        name: that of its function.
+        tell: tells it to a runtime.
+        contracts: the ids of the contracts that it puts to the test.
+        needs: what it cannot do without.
+        alone: it touches the whole runtime, so that nobody else may call it meanwhile.
+    """
+
+    name: str
+    tell: Tell
+    contracts: tuple[str, ...]
+    needs: tuple[Need, ...] = ()
+    alone: bool = False
+
+
+def story(*contracts: str, needs: tuple[Need, ...] = (), alone: bool = False) -> Callable[[Tell], Story]:
+    """A story that puts these contracts to the test; raises `UnknownContract` for an id that is none."""
+
+    def make(tell: Tell) -> Story:
+        ids = tuple(row(each).id for each in contracts)
+        name: str = getattr(tell, "__name__", "")
+        return Story(name, tell, ids, needs, alone)
+
+    return make

@@ -1,0 +1,128 @@
+"""What runtimes got wrong in history: situations in which a right one, and the kubelet on it, hold."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
+
+
+@witness("CRI-05", "SANDBOX-18")
+async def test_sandbox_takes_its_containers_along(node: Node) -> None:
+    """A container whose stop failed ends with its sandbox."""
+    with node.fault("StopContainer", code="UNKNOWN"):
+        web = await node.run(container("c1"), container("c2", "run stopdelay=60"), grace=5)
+        web.delete()
+        await web.until_called("StopPodSandbox")
+        await node.wait(5)
+    await web.until_gone()
+
+
+@witness("CRI-13", "WORK-09")
+async def test_second_stop_shortens_the_first(node: Node) -> None:
+    """A kubelet that comes back stops a container with little grace that is being stopped with much."""
+    slow = await node.run(container(command="run stopdelay=600"), grace=300)
+    slow.delete()
+    await slow.until_called("StopContainer", done=False)
+    await node.kubelet.kill()
+    slow.delete(grace=0)
+    await node.wait(3)
+    await node.kubelet.start()
+    await slow.until_stopped(within=150)
+
+
+@witness("CRI-14", "CRI-15")
+async def test_unknown_container_is_stopped_for_good(node: Node) -> None:
+    """A container that the runtime lost track of is stopped, then replaced, and at last removed."""
+    web = await node.run()
+    node.runtime.lose_track(web.container().id)
+    await web.until_running("c1", attempt=1)
+    web.delete()
+    await web.until_gone()
+    await node.wait(120)
+
+
+@witness("CRI-19", "CRI-20")
+async def test_ended_stays_ended_over_a_restart(node: Node) -> None:
+    """After a restart of the runtime a finished init container is finished, and the app goes on."""
+    web = node.want(pod(container("c1"), init=(container("i1", "exit 0 1"),)))
+    await web.until_running("c1")
+    node.runtime.restart()
+    await node.wait(5)
+    web.exit("c1", 1)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("CRI-21")
+async def test_addresses_outlast_the_runtime(node: Node) -> None:
+    """After a restart of the runtime its sandboxes have the addresses that they had."""
+    web = await node.run()
+    node.runtime.restart()
+    await node.wait(2)
+    web.exit("c1", 1)
+    await web.until_running("c1", attempt=1)
+    await node.wait(10)
+
+
+@witness("CRI-10", "RESTART-13")
+async def test_creation_times_order_attempts(node: Node) -> None:
+    """Of the instances of a container, and of the sandboxes of a pod, the later ones were created later."""
+    web = node.want(pod(container(command="seq 1@1 1@1"), container("c2")))
+    await web.until_started("c1", attempt=2)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_started("c2", attempt=1)
+    await node.wait(30)
+
+
+@witness("CRI-16", "RESTARTKUBELET-07")
+async def test_lost_ends_are_no_success(node: Node) -> None:
+    """What went with the node did not end well: its code is never told to be 0."""
+    job = await node.run(restart="OnFailure")
+    await node.kubelet.kill()
+    node.runtime.reboot()
+    await node.kubelet.start()
+    await job.until_running("c1", within=60)
+    await node.wait(5)
+
+
+@witness("CRI-09", "PLEG-07")
+async def test_one_broken_record_spoils_no_list(node: Node) -> None:
+    """While one container is of unknown state the others are listed, and their pods live on."""
+    web = await node.run(name="web")
+    broken = await node.run(name="broken")
+    with node.fault("StopContainer", code="UNKNOWN", pod=broken):
+        node.runtime.lose_track(broken.container().id)
+        await node.wait(5)
+        web.exit("c1", 1)
+        await node.wait(5)
+    await web.until_running("c1", attempt=1)
+    await broken.until_running("c1", attempt=1)
+
+
+@witness("CRI-05", "CRI-06", "CRI-15")
+async def test_stopping_what_has_just_gone(node: Node) -> None:
+    """A sandbox that vanished while its pod was being stopped is stopped without an error."""
+    web = await node.run(container(lifecycle={"preStop": exec_hook("x 0 3")}))
+    web.delete()
+    await web.until_called("ExecSync", "c1", done=False)
+    node.runtime.remove_sandbox(web.sandbox().id)
+    await web.until_gone()
+    await node.wait(120)
+
+
+@witness("CRI-26", "PROBE-15")
+async def test_late_probe_leaves_its_container_alone(node: Node) -> None:
+    """A probe that takes too long is ended and counted as a failure; its container runs on."""
+    slow = container(readinessProbe=exec_probe("x 0 30", timeoutSeconds=1, periodSeconds=5))
+    web = await node.run(slow)
+    await web.until_event("Unhealthy", count=2)
+    await node.wait(5)
+
+
+@witness("CRI-11", "SYNC-11")
+async def test_sandbox_dies_before_its_container_is_made(node: Node) -> None:
+    """A sandbox that died while an image was being pulled gets no container; the next one does."""
+    node.runtime.publish_image("registry/app:1")
+    with node.slow("PullImage", 3):
+        web = node.want(pod(container(image="registry/app:1", imagePullPolicy="Always")))
+        await web.until_called("PullImage", done=False)
+        node.runtime.kill_sandbox(web.sandbox().id)
+        await web.until_running("c1")

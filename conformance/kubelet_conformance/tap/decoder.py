@@ -1,0 +1,100 @@
+"""Makes calls of the chunks that passed a tap, at once or later: no I/O, no clock."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.tap.chunks import What
+from kubelet_conformance.tap.connection import Connection
+from kubelet_conformance.tap.heard import Note, PeerChange
+from kubelet_conformance.tap.undecodable import UndecodableError
+
+if TYPE_CHECKING:
+    from kubelet_conformance.tap.chunks import Chunk
+    from kubelet_conformance.tap.heard import Heard
+
+__all__ = ("Decoder",)
+
+
+class Decoder:
+    """Hears the calls of every connection of one tap.
+
+    Bytes that make no sense stop the decoding of their connection, which is told once; the others are heard
+    as before. What is kept is bounded for each connection: 10 000 calls under way, 64 MiB of messages that
+    are not complete, of 16 MiB at most each; a header block and a header table of 1 MiB each way.
+    """
+
+    def __init__(self) -> None:
+        self._ids = count(1)
+        self._heard: list[Heard] = []
+        self._connections: dict[int, Connection | None] = {}
+        """None for one that cannot be decoded any more."""
+        self._broken: set[int] = set()
+        """Connections that the runtime broke and the client still holds."""
+
+    def feed(self, chunk: Chunk) -> list[Heard]:
+        """What this chunk lets be heard, in order; never raises."""
+        connection = self._connections.get(chunk.connection)
+        if connection is None:
+            self._tell(chunk)
+        else:
+            try:
+                if chunk.what is What.REQUESTS:
+                    connection.requests(chunk.at_ns, chunk.data)
+                elif chunk.what is What.REPLIES:
+                    connection.replies(chunk.at_ns, chunk.data)
+                else:
+                    self._change(connection, chunk)
+            except UndecodableError as error:
+                self._give_up(chunk, str(error))
+        if not self._heard:
+            return []
+        heard = self._heard.copy()
+        self._heard.clear()
+        return heard
+
+    def _tell(self, chunk: Chunk) -> None:
+        """What belongs to no connection, or to one that is not decoded any more."""
+        match chunk.what:
+            case What.CONNECTED:
+                self._connections[chunk.connection] = Connection(self._ids, self._heard)
+                self._heard.append(PeerChange(chunk.at_ns, "client connected"))
+            case What.CLIENT_GONE if chunk.connection in self._connections:
+                self._close(chunk)
+            case What.AWAY:
+                self._heard.append(
+                    PeerChange(chunk.at_ns, "runtime away", chunk.data.decode(errors="replace"))
+                )
+            case What.BACK:
+                self._heard.append(PeerChange(chunk.at_ns, "runtime back"))
+            case What.NOTE:
+                self._heard.append(Note(chunk.at_ns, chunk.data))
+            case _:
+                pass
+
+    def _change(self, connection: Connection, chunk: Chunk) -> None:
+        """Something became of a connection that is decoded."""
+        match chunk.what:
+            case What.CLIENT_GONE:
+                if chunk.connection in self._broken:
+                    connection.lost(chunk.at_ns, "UNAVAILABLE", "the runtime's connection broke")
+                else:
+                    connection.lost(chunk.at_ns, "CANCELLED", "the client is gone")
+                self._close(chunk)
+            case What.RUNTIME_GONE:
+                self._broken.add(chunk.connection)
+                connection.lost(chunk.at_ns, "UNAVAILABLE", "the runtime's connection broke")
+            case What.LOST:
+                self._give_up(chunk, chunk.data.decode(errors="replace"))
+            case _:
+                self._tell(chunk)
+
+    def _close(self, chunk: Chunk) -> None:
+        del self._connections[chunk.connection]
+        self._broken.discard(chunk.connection)
+        self._heard.append(PeerChange(chunk.at_ns, "client gone"))
+
+    def _give_up(self, chunk: Chunk, why: str) -> None:
+        self._connections[chunk.connection] = None
+        self._heard.append(PeerChange(chunk.at_ns, f"cannot be decoded: {why}"))

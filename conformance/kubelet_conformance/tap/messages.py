@@ -1,0 +1,118 @@
+"""The messages of the CRI: which classes a method has, and what a message is in JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from cri_api.v1 import api_pb2 as cri
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import DecodeError, Message
+
+from kubelet_conformance.tap.undecodable import UndecodableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ("Jsons", "Method", "as_json", "method", "streams")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the CRI; `service` is its full name, such as runtime.v1.RuntimeService."""
+
+    service: str
+    rpc: str
+    request: type[Message]
+    response: type[Message]
+    streams: bool
+    """Whether the answer is a stream of messages."""
+
+
+def _method(descriptor: Any) -> Method:  # noqa: ANN401 - protobuf has no public type for it
+    return Method(
+        descriptor.containing_service.full_name,
+        descriptor.name,
+        getattr(cri, descriptor.input_type.name),
+        getattr(cri, descriptor.output_type.name),
+        descriptor.server_streaming,
+    )
+
+
+_METHODS: Mapping[tuple[str, str], Method] = {
+    (service.full_name, each.name): _method(each)
+    for service in cri.DESCRIPTOR.services_by_name.values()
+    for each in service.methods
+}
+_ALPHA, _V1 = "runtime.v1alpha2.", "runtime.v1."
+
+
+def method(service: str, rpc: str) -> Method | None:
+    """The method of that name; None for one that the CRI's v1 does not have."""
+    return _METHODS.get((service, rpc))
+
+
+def streams(service: str, rpc: str) -> bool | None:
+    """Whether a method answers with a stream; None where that is not known.
+
+    A method of v1alpha2 is taken to be like its namesake: v1 is that version under another name (KEP-2040).
+    """
+    if service.startswith(_ALPHA):
+        service = _V1 + service.removeprefix(_ALPHA)
+    known = _METHODS.get((service, rpc))
+    return None if known is None else known.streams
+
+
+def as_json(of: type[Message], message: bytes) -> msgspec.Raw:
+    """A message in protobuf's JSON as a trace has it: snake_case names, keys sorted, defaults absent.
+
+    Raises:
+        UndecodableError: The bytes are no message of that class.
+    """
+    try:
+        parsed = of.FromString(message)
+    except DecodeError:
+        raise UndecodableError(f"{len(message)} bytes that are no {of.DESCRIPTOR.name}") from None
+    fields = MessageToDict(parsed, preserving_proto_field_name=True)
+    return msgspec.Raw(msgspec.json.encode(fields, order="deterministic"))
+
+
+class Jsons:
+    """The JSON of messages, of which many are equal: what was parsed lately is not parsed again.
+
+    Args:
+        bytes_max: How much of messages and JSON together is kept.
+    """
+
+    def __init__(self, bytes_max: int = 64 << 20) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._latest: dict[tuple[type[Message], bytes], msgspec.Raw] = {}
+
+    def request(self, service: str, rpc: str, message: bytes) -> msgspec.Raw | None:
+        """A request in JSON; None where the method is not known. Raises `UndecodableError`."""
+        known = _METHODS.get((service, rpc))
+        return None if known is None else self.of(known.request, message)
+
+    def response(self, service: str, rpc: str, message: bytes) -> msgspec.Raw | None:
+        """A response, or an item of a stream, in JSON; None where the method is not known.
+
+        Raises:
+            UndecodableError: The bytes are no message of that method.
+        """
+        known = _METHODS.get((service, rpc))
+        return None if known is None else self.of(known.response, message)
+
+    def of(self, kind: type[Message], message: bytes) -> msgspec.Raw:
+        """A message of that class in JSON. Raises `UndecodableError`."""
+        key = kind, message
+        known = self._latest.pop(key, None)
+        if known is None:
+            known = as_json(kind, message)
+            self._bytes += len(message) + len(bytes(known))
+        self._latest[key] = known
+        while self._bytes > self._bytes_max:
+            oldest = next(iter(self._latest))
+            self._bytes -= len(oldest[1]) + len(bytes(self._latest.pop(oldest)))
+        return known

@@ -1,0 +1,22 @@
+"""A real containerd with runc, started privately and removed without a trace."""
+
+from kubelet_conformance.targets.containerd.archive import full_name
+from kubelet_conformance.targets.containerd.home import BASE, Home
+from kubelet_conformance.targets.containerd.needs import CannotRunError, missing, require
+from kubelet_conformance.targets.containerd.private import IMAGES, PrivateContainerd, StartError
+from kubelet_conformance.targets.containerd.remains import leftovers
+from kubelet_conformance.targets.containerd.removal import RemovalError
+
+__all__ = (
+    "BASE",
+    "IMAGES",
+    "CannotRunError",
+    "Home",
+    "PrivateContainerd",
+    "RemovalError",
+    "StartError",
+    "full_name",
+    "leftovers",
+    "missing",
+    "require",
+)

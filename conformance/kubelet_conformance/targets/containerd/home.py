@@ -1,0 +1,165 @@
+"""The folder of one private containerd, who owns it, and the lock that starts and removals take."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.targets.containerd.machine import boot_id, start_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ("BASE", "Home", "Owner", "homes", "locked")
+
+BASE = Path("/var/lib/kubelet-conformance")
+"""Holds a folder for each private containerd, and is there only as long as one of them is."""
+_PREFIX = "kc-"
+_LOCK = "lock"
+_OWNER = "owner.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where everything of one private containerd lies; its folder's name names its bridge and network too."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Also the name of its bridge."""
+        return self.folder.name
+
+    @property
+    def root(self) -> Path:
+        """What containerd keeps: content, snapshots, records."""
+        return self.folder / "root"
+
+    @property
+    def state(self) -> Path:
+        """What containerd keeps of what runs."""
+        return self.folder / "state"
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return self.folder / "containerd.sock"
+
+    @property
+    def config(self) -> Path:
+        """Its configuration."""
+        return self.folder / "config.toml"
+
+    @property
+    def spec(self) -> Path:
+        """What each container's OCI specification begins with."""
+        return self.folder / "base-spec.json"
+
+    @property
+    def networks(self) -> Path:
+        """Its CNI configuration."""
+        return self.folder / "cni"
+
+    @property
+    def leases(self) -> Path:
+        """The addresses that are given to pods."""
+        return self.folder / "leases"
+
+    @property
+    def registries(self) -> Path:
+        """Which registry it asks for images."""
+        return self.folder / "registries"
+
+    @property
+    def runc(self) -> Path:
+        """What runc keeps."""
+        return self.folder / "runc"
+
+    @property
+    def log(self) -> Path:
+        """What it says."""
+        return self.folder / "containerd.log"
+
+    @property
+    def shared(self) -> Path:
+        """What all containers see as /shared."""
+        return self.folder / "shared"
+
+    @property
+    def mark(self) -> str:
+        """What its processes have in their environment, and with them all that they start."""
+        return f"KUBELET_CONFORMANCE_CONTAINERD={self.folder}"
+
+    def owner(self) -> Owner | None:
+        """Whose it is; None if that was not written down, or not to its end."""
+        try:
+            return Owner(**json.loads((self.folder / _OWNER).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    @classmethod
+    def make(cls, base: Path) -> Home:
+        """A new one, owned by this process, for its user only; the caller holds the lock."""
+        home = cls(Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base)))
+        (home.folder / _OWNER).write_text(json.dumps(asdict(Owner.this_process())), encoding="utf-8")
+        return home
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process that nobody takes for another one: ids are used again, with another start or another boot."""
+
+    pid: int
+    started: int
+    boot: str
+
+    @classmethod
+    def this_process(cls) -> Owner:
+        """Us."""
+        return cls(os.getpid(), start_of(os.getpid()) or 0, boot_id())
+
+    def lives(self) -> bool:
+        """Whether it has not ended."""
+        return self.boot == boot_id() and start_of(self.pid) == self.started
+
+
+def homes(base: Path) -> tuple[Home, ...]:
+    """All that are there, whoever owns them."""
+    return tuple(Home(folder) for folder in sorted(base.glob(f"{_PREFIX}*")))
+
+
+@contextmanager
+def locked(base: Path) -> Generator[None]:
+    """Hold the lock of all private containerds of a base folder, which is there as long as the lock is held.
+
+    With the last of them the folder goes; so the lock that was waited for may be that of a folder that is
+    gone, and then another one is taken.
+    """
+    path = base / _LOCK
+    while True:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            file = path.open("a")
+        except FileNotFoundError:
+            continue
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if _is_at(file.fileno(), path):
+            break
+        file.close()
+    try:
+        yield
+    finally:
+        file.close()
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

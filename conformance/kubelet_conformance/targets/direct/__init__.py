@@ -1,0 +1,24 @@
+"""Runtimes that are called directly, with no kubelet in between: the fake, and any at a socket."""
+
+from __future__ import annotations
+
+from kubelet_conformance.targets.direct.opening import (
+    Wanted,
+    is_in_process,
+    on_virtual_time,
+    opened,
+    opened_in_process,
+)
+from kubelet_conformance.targets.direct.protocols import Commands, DirectRuntime, LogFiles, Mishaps
+
+__all__ = (
+    "Commands",
+    "DirectRuntime",
+    "LogFiles",
+    "Mishaps",
+    "Wanted",
+    "is_in_process",
+    "on_virtual_time",
+    "opened",
+    "opened_in_process",
+)

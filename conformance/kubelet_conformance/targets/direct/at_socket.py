@@ -1,0 +1,169 @@
+"""A runtime at a unix socket, called over gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.targets.direct.commands import FakeCommands, ShellCommands
+from kubelet_conformance.targets.direct.fake import FakeNode
+from kubelet_conformance.targets.direct.protocols import DirectRuntime
+from kubelet_conformance.targets.direct.registry import LoopbackRegistry
+from kubelet_conformance.targets.live.endpoint import connected, services_at
+from kubelet_conformance.targets.stage import TargetError
+from kubelet_fakes.clock import LoopClock
+from kubelet_fakes.runtime.server import RuntimeServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+    from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
+
+__all__ = ("fake_over_grpc", "runtime_at")
+
+_FAKE = "fake"
+_MESSAGE_BYTES_MAX = 64 << 20
+"""Room for two outputs of 16 MiB, which a runtime may send and a kubelet would refuse."""
+_ANSWER_SECONDS = 30.0
+_STREAM_SECONDS = 2.0
+_SHOWN = 5
+
+
+@asynccontextmanager
+async def runtime_at(
+    path: Path, image: str, run_id: str, restart: Callable[[], Awaitable[None]] | None = None
+) -> AsyncGenerator[DirectRuntime]:
+    """The runtime at a socket, with an image on it that has a shell.
+
+    `run_id` tells what is made in this run from what others made; `restart`, where there is one, stops the
+    runtime and starts it again.
+
+    Raises:
+        TargetError: It cannot be called, or has no such image.
+    """
+    async with connected(path) as endpoint, _calls(path) as services, LoopbackRegistry(run_id) as registry:
+        await _see_the_image(path, services, image)
+        is_fake = endpoint.name == _FAKE
+        lacks = await _lacks(services, is_fake=is_fake, can_restart=restart is not None)
+        clock = LoopClock()
+        with _folder() as folder:
+            yield DirectRuntime(
+                services=services,
+                name=endpoint.name,
+                version=endpoint.version,
+                image=image,
+                commands=FakeCommands() if is_fake else ShellCommands(),
+                files=_Logs(folder),
+                registry=registry,
+                now=clock.monotonic,
+                sleep=clock.sleep,
+                starve=_by_itself,
+                shared=True,
+                lacks=lacks,
+                restart=restart,
+            )
+
+
+@asynccontextmanager
+async def fake_over_grpc(
+    make: Callable[[RuntimeCore, LoopClock], FakeRuntime], now_ns: int
+) -> AsyncGenerator[DirectRuntime]:
+    """The fake on a socket of its own, in a folder for nobody else."""
+    start_ns = now_ns - round(asyncio.get_running_loop().time() * 1e9)
+    node = FakeNode(make, start_ns)
+    with _folder() as folder:
+        path = Path(folder, "cri.sock")
+        async with RuntimeServer(node.runtime, path), _calls(path) as services:
+            direct = node.direct(services, shared=True)
+            # A restart of the fake leaves its server alone, and ends what is called just then.
+            yield replace(direct, name=f"{direct.name} over gRPC")
+
+
+@asynccontextmanager
+async def _calls(path: Path) -> AsyncGenerator[Any]:
+    size = ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX)
+    async with grpc.aio.insecure_channel(f"unix:{path}", options=[size]) as channel:
+        yield services_at(channel)
+
+
+async def _see_the_image(path: Path, services: Any, image: str) -> None:  # noqa: ANN401 - a stub
+    request = cri.ImageStatusRequest(image=cri.ImageSpec(image=image))
+    try:
+        found = await services.ImageStatus(request, timeout=_ANSWER_SECONDS)
+        if found.HasField("image"):
+            return
+        listed = await services.ListImages(cri.ListImagesRequest(), timeout=_ANSWER_SECONDS)
+    except grpc.aio.AioRpcError as error:
+        raise TargetError(
+            f"{path}: its images cannot be read: {error.code().name}: {error.details()}"
+        ) from None
+    tags = sorted(tag for each in listed.images for tag in each.repo_tags)
+    more = f" and {len(tags) - _SHOWN} more" if len(tags) > _SHOWN else ""
+    raise TargetError(
+        f"{path}: image {image} is not there; name one that has a shell with --image"
+        f" (there are {', '.join(tags[:_SHOWN]) or 'no images'}{more}), or import one"
+    )
+
+
+async def _lacks(
+    services: Any,  # noqa: ANN401 - a stub
+    *,
+    is_fake: bool,
+    can_restart: bool,
+) -> Mapping[str, str]:
+    """What this runtime cannot be asked for, and why."""
+    lacks = {"mishaps": "only a fake can be made to lose what it knows"}
+    if not can_restart:
+        lacks["restart"] = "a runtime at a socket is not restarted"
+    if is_fake:
+        lacks["files"] = "a fake that is served at a socket writes no log files"
+        lacks["registry"] = "the fake's registry gives every tag an image of its own"
+    try:
+        stream = services.GetContainerEvents(cri.GetEventsRequest(), timeout=_STREAM_SECONDS)
+        # The first headers come at once, or with the first event: either says that it is offered.
+        await stream.initial_metadata()
+        code = await stream.code() if stream.done() else grpc.StatusCode.OK
+        stream.cancel()
+    except (grpc.aio.AioRpcError, asyncio.CancelledError) as error:
+        code = error.code() if isinstance(error, grpc.aio.AioRpcError) else grpc.StatusCode.OK
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        lacks["events"] = "the runtime does not offer GetContainerEvents"
+        lacks["stamps"] = (
+            "the runtime does not offer GetContainerEvents, without which no status has a timestamp"
+        )
+    return lacks
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for its owner only."""
+    return tempfile.TemporaryDirectory(prefix="kubelet-conformance-", ignore_cleanup_errors=True)
+
+
+def _by_itself(_container_id: str) -> None:
+    """A real process needs no help to use up its memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Logs:
+    """Files of this machine."""
+
+    folder: str
+
+    def read(self, path: str) -> str | None:
+        """What a file holds."""
+        try:
+            return Path(path).read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+
+    def move(self, path: str, to: str) -> None:
+        """Rename a file."""
+        Path(path).rename(to)

@@ -1,0 +1,71 @@
+"""The same commands for a fake, in the language of its scripts, and for any image that has a shell."""
+
+from __future__ import annotations
+
+__all__ = ("FakeCommands", "ShellCommands")
+
+_FOR_EVER = "while :; do sleep 3600 & wait $!; done"
+"""A signal's handler runs as soon as the wait is broken off."""
+_STARVING_BYTES = "1G"
+
+
+class FakeCommands:
+    """The fake's scripts."""
+
+    def run(self, *, stop_delay: float = 0, stop_code: int = 0, says: str = "") -> list[str]:
+        """Run until asked to stop."""
+        options = [f"stopdelay={stop_delay:g}", f"stopcode={stop_code}"]
+        return ["run", *options, *([f"say={says}"] if says else [])]
+
+    def exit(self, code: int, after: float = 0, says: str = "") -> list[str]:
+        """End by itself."""
+        return ["exit", str(code), f"{after:g}", *([f"say={says}"] if says else [])]
+
+    def starve(self) -> list[str]:
+        """Wait: lack of memory is a mishap here."""
+        return ["run"]
+
+    def execute(self, code: int, seconds: float = 0, output_bytes: int = 0) -> list[str]:
+        """End with a code."""
+        return ["x", str(code), f"{seconds:g}", *([f"bytes={output_bytes}"] if output_bytes else [])]
+
+    def memory_limit(self) -> list[str] | None:
+        """Nothing in a fake can tell."""
+        return None
+
+
+class ShellCommands:
+    """Words for `sh`. It is the first process of its container, so what it does not handle is ignored."""
+
+    def run(self, *, stop_delay: float = 0, stop_code: int = 0, says: str = "") -> list[str]:
+        """Run until asked to stop."""
+        nap = f"sleep {stop_delay:g}; " if stop_delay else ""
+        return _shell(f"{_echo(says)}trap 'trap \"\" TERM; {nap}exit {stop_code}' TERM; {_FOR_EVER}")
+
+    def exit(self, code: int, after: float = 0, says: str = "") -> list[str]:
+        """End by itself."""
+        nap = f"sleep {after:g}; " if after else ""
+        return _shell(f"{_echo(says)}{nap}exit {code}")
+
+    def starve(self) -> list[str]:
+        """Fill a buffer that is larger than any limit of a story, in the place of the shell."""
+        return _shell(f"exec dd if=/dev/zero of=/dev/null bs={_STARVING_BYTES} count=1")
+
+    def execute(self, code: int, seconds: float = 0, output_bytes: int = 0) -> list[str]:
+        """End with a code."""
+        nap = f"sleep {seconds:g}; " if seconds else ""
+        output = f"head -c {output_bytes} /dev/zero; " if output_bytes else ""
+        return _shell(f"{nap}{output}exit {code}")
+
+    def memory_limit(self) -> list[str] | None:
+        """Where version 2 of cgroups has it, or version 1."""
+        folder = "/sys/fs/cgroup"
+        return _shell(f"cat {folder}/memory.max || cat {folder}/memory/memory.limit_in_bytes")
+
+
+def _shell(script: str) -> list[str]:
+    return ["sh", "-c", script]
+
+
+def _echo(text: str) -> str:
+    return f"echo '{text}'; " if text else ""

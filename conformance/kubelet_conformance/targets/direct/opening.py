@@ -1,0 +1,87 @@
+"""A runtime by the name that a user gives it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.targets.direct.fake import FakeNode, maker_of
+from kubelet_conformance.targets.stage import UnknownTargetError
+from kubelet_fakes.clock import run
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Coroutine
+
+    from kubelet_conformance.targets.direct.protocols import DirectRuntime
+
+__all__ = ("Wanted", "is_in_process", "on_virtual_time", "opened", "opened_in_process")
+
+_GRPC = "-grpc"
+_LIMIT_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a user asks to be called.
+
+    Attributes:
+        target: `fake`, `fake-grpc`, `bug:ID`, `bug:ID-grpc` or `unix:///PATH`.
+        image: the image for containers; of no account for fakes.
+        run_id: tells what is made in this run from what others made.
+        now_ns: the time of day, in nanoseconds since the epoch.
+    """
+
+    target: str
+    image: str
+    run_id: str
+    now_ns: int
+
+
+def is_in_process(target: str) -> bool:
+    """Whether it is called in this process on virtual time; `UnknownTargetError` if nothing is named so."""
+    if target.startswith("unix:"):
+        return False
+    maker_of(_bare(target))
+    return not target.endswith(_GRPC)
+
+
+def opened_in_process(target: str) -> Callable[[], DirectRuntime]:
+    """Makes a new runtime on the loop that runs, each time it is called."""
+    make = maker_of(target)
+    return lambda: FakeNode(make).direct()
+
+
+def on_virtual_time(story: Coroutine[None, None, None]) -> None:
+    """Run a coroutine to its end on a loop of its own, whose time is virtual."""
+    run(story, limit_seconds=_LIMIT_SECONDS)
+
+
+@asynccontextmanager
+async def opened(wanted: Wanted) -> AsyncGenerator[DirectRuntime]:
+    """The runtime over a socket, for as long as the context is open.
+
+    Raises:
+        TargetError: It cannot be called.
+        UnknownTargetError: Nothing is named so.
+    """
+    # Late: a fake in process needs no socket.
+    from kubelet_conformance.targets.direct.at_socket import fake_over_grpc, runtime_at  # noqa: PLC0415
+    from kubelet_conformance.targets.live.endpoint import path_of  # noqa: PLC0415
+
+    if wanted.target.startswith("unix:"):
+        async with runtime_at(path_of(wanted.target), wanted.image, wanted.run_id) as runtime:
+            yield runtime
+    else:
+        async with fake_over_grpc(maker_of(_bare(wanted.target)), wanted.now_ns) as runtime:
+            yield runtime
+
+
+def _bare(target: str) -> str:
+    """The fake's name without the way it is called. Raises `UnknownTargetError`."""
+    bare = target.removesuffix(_GRPC)
+    if bare != "fake" and not bare.startswith("bug:"):
+        raise UnknownTargetError(
+            f"no runtime is named {target!r}: choose unix:///PATH, fake, fake-grpc, bug:ID or bug:ID-grpc"
+        )
+    return bare

@@ -1,0 +1,160 @@
+"""The runtime at a socket: connected to once, asked who it is, and refused with a reason if it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+from cri_api.v1 import api_pb2 as cri
+from cri_api.v1 import api_pb2_grpc as services
+
+from kubelet_conformance.targets.stage import TargetError, UnknownTargetError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+__all__ = ("Endpoint", "Services", "channel_to", "connected", "path_of", "services_at")
+
+_ANSWER_SECONDS = 5.0
+_MESSAGE_BYTES_MAX = 16 << 20
+"""What a kubelet allows for one message."""
+_PATH_BYTES_MAX = 107
+"""What fits into the address of a unix socket."""
+_OLD_VERSION = "/runtime.v1alpha2.RuntimeService/Version"
+_CONDITIONS = {
+    "RuntimeReady": "it does not run containers yet: wait for it, or look into its log",
+    "NetworkReady": "pods would get no network: give it a CNI configuration, usually in /etc/cni/net.d",
+}
+
+Services = Any
+"""The methods of both services by their names, as a `grpc.aio` stub has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A runtime that can be played on: `name` and `version` are its own words, `services` calls it directly."""
+
+    path: Path
+    name: str
+    version: str
+    services: Services
+
+
+def path_of(address: str) -> Path:
+    """The path of an address such as `unix:///run/containerd/containerd.sock`.
+
+    Raises:
+        UnknownTargetError: It is no address of a unix socket.
+    """
+    path = address.removeprefix("unix://")
+    if not address.startswith("unix:///"):
+        raise UnknownTargetError(f"no runtime is named {address!r}: choose fake, containerd or unix:///PATH")
+    if len(os.fsencode(path)) > _PATH_BYTES_MAX:
+        raise UnknownTargetError(f"{address}: the path is longer than {_PATH_BYTES_MAX} bytes: shorten it")
+    return Path(path)
+
+
+def channel_to(path: Path) -> grpc.aio.Channel:
+    """A channel of its own to a socket; to be made and closed within the running loop."""
+    size = ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX)
+    # Channels to one address would share a connection otherwise, and a tap could not tell whose calls are whose.
+    return grpc.aio.insecure_channel(f"unix:{path}", options=[size, ("grpc.use_local_subchannel_pool", 1)])
+
+
+def services_at(channel: grpc.aio.Channel) -> Services:
+    """The methods of both services over a channel."""
+
+    class Both:
+        """Has each method as an attribute."""
+
+    both = Both()
+    for stub in (services.RuntimeServiceStub, services.ImageServiceStub):
+        vars(both).update(vars(stub(channel)))
+    return both
+
+
+@asynccontextmanager
+async def connected(path: Path) -> AsyncGenerator[Endpoint]:
+    """The runtime at a socket, for as long as the context is open.
+
+    Raises:
+        TargetError: It cannot be played on; the text says why and what to do.
+    """
+    _see_that_somebody_listens(path)
+    async with channel_to(path) as channel:
+        both = services_at(channel)
+        version = await _version(path, channel, both)
+        await _see_that_it_is_ready(path, both)
+        yield Endpoint(path, version.runtime_name, version.runtime_version, both)
+
+
+def _see_that_somebody_listens(path: Path) -> None:
+    try:
+        if not stat.S_ISSOCK(path.stat().st_mode):
+            raise TargetError(f"{path}: this is no socket: name the one that the runtime listens on")
+        with socket.socket(socket.AF_UNIX) as trial:
+            trial.settimeout(_ANSWER_SECONDS)
+            trial.connect(str(path))
+    except FileNotFoundError:
+        raise TargetError(f"{path}: there is no such socket: start the runtime, or name its socket") from None
+    except ConnectionRefusedError:
+        raise TargetError(f"{path}: nobody listens there: start the runtime, or name its socket") from None
+    except PermissionError:
+        raise TargetError(f"{path}: permission denied: run as a user who may use the runtime") from None
+    except OSError as error:
+        raise TargetError(f"{path}: cannot be connected to: {error.strerror or error}") from None
+
+
+async def _version(path: Path, channel: grpc.aio.Channel, both: Services) -> cri.VersionResponse:
+    try:
+        found: cri.VersionResponse = await both.Version(cri.VersionRequest(), timeout=_ANSWER_SECONDS)
+    except grpc.aio.AioRpcError as error:
+        raise TargetError(f"{path}: {await _why_no_version(channel, error)}") from None
+    if not found.runtime_name or not found.runtime_api_version:
+        raise TargetError(f"{path}: its Version has no name or no API version: a kubelet refuses such a runtime")
+    return found
+
+
+async def _why_no_version(channel: grpc.aio.Channel, error: grpc.aio.AioRpcError) -> str:
+    match error.code():
+        case grpc.StatusCode.UNIMPLEMENTED:
+            if await _speaks_alpha(channel):
+                return "speaks CRI v1alpha2 only: a runtime with v1 is needed (containerd 1.6, CRI-O 1.20, newer)"
+            return "speaks gRPC and not the CRI (no runtime.v1.RuntimeService): is its CRI plugin disabled?"
+        case grpc.StatusCode.UNAVAILABLE:
+            return "somebody listens there who does not speak gRPC: name the socket of a container runtime"
+        case grpc.StatusCode.DEADLINE_EXCEEDED:
+            return f"did not answer Version within {_ANSWER_SECONDS:g} s: is that a container runtime?"
+        case code:
+            return f"its Version fails: {code.name}: {error.details()}"
+
+
+async def _speaks_alpha(channel: grpc.aio.Channel) -> bool:
+    ask: Any = channel.unary_unary(_OLD_VERSION)
+    try:
+        await ask(b"", timeout=_ANSWER_SECONDS)
+    except grpc.aio.AioRpcError as error:
+        return error.code() is not grpc.StatusCode.UNIMPLEMENTED
+    return True
+
+
+async def _see_that_it_is_ready(path: Path, both: Services) -> None:
+    try:
+        found: cri.StatusResponse = await both.Status(cri.StatusRequest(), timeout=_ANSWER_SECONDS)
+    except grpc.aio.AioRpcError as error:
+        raise TargetError(f"{path}: its Status fails: {error.code().name}: {error.details()}") from None
+    conditions = {each.type: each for each in found.status.conditions}
+    for name, remedy in _CONDITIONS.items():
+        condition = conditions.get(name)
+        if condition is None:
+            raise TargetError(f"{path}: its Status has no condition {name}: a kubelet would never start a pod")
+        if not condition.status:
+            why = " ".join(filter(None, (condition.reason, condition.message)))
+            raise TargetError(f"{path}: {name} is false ({why or 'it does not say why'}): {remedy}")

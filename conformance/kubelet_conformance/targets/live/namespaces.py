@@ -1,0 +1,50 @@
+"""Namespaces of this suite's own: each scenario on a shared node has one, and they tell what is ours."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ("Scope", "is_ours", "scope_of")
+
+_PREFIX = "kcrun"
+_OURS = re.compile(rf"({_PREFIX}-\d+)-.*")
+_NAME_CHARS_MAX = 63
+_ROOM_FOR_OTHERS = 20
+
+
+def is_ours(namespace: str) -> bool:
+    """Whether a scenario made it, in this run or in an earlier one."""
+    return _OURS.fullmatch(namespace) is not None
+
+
+def scope_of(namespace: str) -> str:
+    """What the namespaces of one scenario have in common; "" for one that is not ours."""
+    found = _OURS.fullmatch(namespace)
+    return "" if found is None else found[1]
+
+
+class Scope:
+    """The namespaces of one scenario: one stands for `default`, one for each other that it names.
+
+    `number` tells it from all others of the run, `name` makes it readable.
+    """
+
+    def __init__(self, number: int, name: str) -> None:
+        self.id = f"{_PREFIX}-{number}"
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        room = _NAME_CHARS_MAX - _ROOM_FOR_OTHERS
+        self.own = f"{self.id}-{slug}"[:room].rstrip("-")
+
+    def holds(self, namespace: str) -> bool:
+        """Whether it is one of this scenario's."""
+        return scope_of(namespace) == self.id
+
+    def file(self, name: str) -> str:
+        """The file that stands for the one of this name, which scripts look for with `xf`."""
+        return f"{self.id}.{name}"
+
+    def namespace(self, name: str) -> str:
+        """The namespace that stands for this one; one of this scope stands for itself."""
+        if scope_of(name) == self.id:
+            return name
+        return self.own if name == "default" else f"{self.own}-{name}"[:_NAME_CHARS_MAX].rstrip("-")

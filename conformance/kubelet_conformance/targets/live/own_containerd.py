@@ -1,0 +1,76 @@
+"""A containerd of our own, started for a run; each life of a node finds its images as they were."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd, StartError
+from kubelet_conformance.targets.stage import TargetError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from kubelet_conformance.targets.live.endpoint import Services
+
+__all__ = ("CONTROLS", "OwnContainerd", "own_containerd")
+
+CONTROLS = frozenset({"set_file", "add_image", "publish_image"})
+"""What it can be made to do beyond the CRI."""
+_CALL_SECONDS = 30.0
+
+
+class OwnContainerd:
+    """A private containerd, and what scenarios did to its images and registry."""
+
+    def __init__(self, containerd: PrivateContainerd) -> None:
+        self._containerd = containerd
+        self._images: frozenset[str] | None = None
+        self._unpublished: set[str] = set()
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return self._containerd.socket
+
+    def set_file(self, name: str, *, there: bool) -> None:
+        """What `xf NAME` finds."""
+        self._containerd.set_file(name, there=there)
+
+    def add_image(self, name: str, *, user: str = "") -> None:
+        """Put an image onto the node."""
+        self._containerd.add_image(name, user=user)
+
+    def publish_image(self, name: str, *, there: bool = True) -> None:
+        """Whether the registry has it."""
+        self._containerd.publish_image(name, there=there)
+        (self._unpublished.discard if there else self._unpublished.add)(name)
+
+    async def restore(self, services: Services) -> None:
+        """Take away the images that came since the first time, and publish what is no longer."""
+        for name in sorted(self._unpublished):
+            self.publish_image(name)
+        found = await services.ListImages(cri.ListImagesRequest(), timeout=_CALL_SECONDS)
+        there = frozenset(each.id for each in found.images)
+        if self._images is None:
+            self._images = there
+        for image in sorted(there - self._images):
+            request = cri.RemoveImageRequest(image=cri.ImageSpec(image=image))
+            await services.RemoveImage(request, timeout=_CALL_SECONDS)
+
+
+@asynccontextmanager
+async def own_containerd() -> AsyncGenerator[OwnContainerd]:
+    """One that runs for as long as the context is open; raises `TargetError` where none can."""
+    containerd = PrivateContainerd()
+    try:
+        await containerd.start()
+    except (CannotRunError, StartError) as error:
+        raise TargetError(f"no containerd can be started here: {error}") from None
+    try:
+        yield OwnContainerd(containerd)
+    finally:
+        containerd.stop()

@@ -1,0 +1,84 @@
+"""Who lives at a runtime: pods that are not ours, and what a run of ours left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import grpc
+import grpc.aio
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.targets.live.namespaces import is_ours
+from kubelet_conformance.targets.stage import TargetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kubelet_conformance.targets.live.endpoint import Endpoint, Services
+
+__all__ = ("check_images", "check_neighbours", "remove_ours")
+
+_SHOWN = 3
+_CALL_SECONDS = 30.0
+_ROUNDS = 3
+
+
+async def check_neighbours(endpoint: Endpoint) -> None:
+    """Raise `TargetError` if pods are there that the kubelet would kill, as no source of its own wants them."""
+    found = await endpoint.services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
+    metadata = [each.metadata for each in found.items if not is_ours(each.metadata.namespace)]
+    if not metadata:
+        return
+    names = sorted({f"{each.namespace}/{each.name}" for each in metadata})
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    raise TargetError(
+        f"{endpoint.path}: there are pods that are not this suite's: {', '.join(names[:_SHOWN])}{more}. Its kubelet"
+        " would KILL them, as every kubelet does with pods that nobody wants. Name a runtime that nobody uses,"
+        " or choose --runtime containerd for one of our own; --kill-foreign-pods lets them be killed"
+    )
+
+
+async def check_images(endpoint: Endpoint, images: Iterable[str]) -> None:
+    """Raise `TargetError` if one of these images is not at the runtime."""
+    missing: list[str] = []
+    for image in sorted(images):
+        request = cri.ImageStatusRequest(image=cri.ImageSpec(image=image))
+        found = await endpoint.services.ImageStatus(request, timeout=_CALL_SECONDS)
+        if not found.HasField("image"):
+            missing.append(image)
+    if missing:
+        raise TargetError(
+            f"{endpoint.path}: the images of the scenarios are missing: {', '.join(missing)}. Write them with"
+            " `kubelet-conformance image -o images.tar` and import them, such as with"
+            f" `ctr --address {endpoint.path} --namespace k8s.io images import images.tar`"
+        )
+
+
+async def remove_ours(services: Services) -> list[str]:
+    """Stop and remove the sandboxes that scenarios made; what could not be removed, in words."""
+    failures: list[str] = []
+    for _ in range(_ROUNDS):
+        found = await services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
+        ours = [
+            each.id
+            for each in found.items
+            if is_ours(each.metadata.namespace)
+        ]
+        if not ours:
+            return []
+        failures = [said for said in await asyncio.gather(*(_removed(services, each) for each in ours)) if said]
+    return failures
+
+
+async def _removed(services: Services, sandbox: str) -> str:
+    try:
+        await services.StopPodSandbox(
+            cri.StopPodSandboxRequest(pod_sandbox_id=sandbox), timeout=_CALL_SECONDS
+        )
+        await services.RemovePodSandbox(
+            cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox), timeout=_CALL_SECONDS
+        )
+    except grpc.aio.AioRpcError as error:
+        return f"sandbox {sandbox}: {error.code().name}: {error.details()}"
+    return ""

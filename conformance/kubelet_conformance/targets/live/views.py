@@ -1,0 +1,145 @@
+"""What each scenario sees of a shared node: the records about its own pods, and those about no pod."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.targets.live.namespaces import scope_of
+from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, Recorder, RecordedReply
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.recorder import Seen
+
+__all__ = ("Router", "View")
+
+
+class View(Recorder):
+    """The record as one scenario sees it. What it records goes onto the record of the whole node."""
+
+    def __init__(self, scope: str, router: Router) -> None:
+        super().__init__(router.whole.now)
+        self.scope = scope
+        self._router = router
+
+    def record(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 - JSON values of any type
+        """Put something of this scenario onto the record."""
+        with self._router.told_by(self):
+            self._router.whole.record(kind, **fields)
+
+    def hear(self, seen: Seen) -> None:
+        """Take a record that concerns this scenario."""
+        self._take(seen)
+
+
+class Router:
+    """Tells each view what concerns it.
+
+    Whose a record is follows from the namespace of its pod: told by the record itself, or known of a UID or
+    an id from an earlier one. Attributes:
+        owners: the scope of each record of the whole, in order; "" for what concerns none or all.
+    """
+
+    def __init__(self, whole: Recorder) -> None:
+        self.whole = whole
+        self.owners: list[str] = []
+        self._views: dict[str, View] = {}
+        self._ids: dict[str, str] = {}
+        """The scope by the id of a sandbox or container, or by a pod's UID."""
+        self._calls: dict[str, str] = {}
+        self._teller: list[View] = []
+        whole.listeners.append(self._take)
+
+    def open(self, scope: str) -> View:
+        """A view for this scope, from now on."""
+        view = self._views[scope] = View(scope, self)
+        return view
+
+    def close(self, view: View) -> None:
+        """The view hears of nothing any more; what is about it still counts as its own."""
+        self._views.pop(view.scope, None)
+
+    def told_by(self, view: View) -> _Telling:
+        """While the context is open, what is recorded is this view's."""
+        return _Telling(self._teller, view)
+
+    def know(self, uid: str, namespace: str) -> None:
+        """The pod with this UID is of this namespace."""
+        if uid and (scope := scope_of(namespace)):
+            self._ids[uid] = scope
+
+    def _take(self, seen: Seen) -> None:
+        scope = self._teller[-1].scope if self._teller else self._scope(seen)
+        self.owners.append(scope)
+        if scope:
+            view = self._views.get(scope)
+            if view is not None:
+                view.hear(seen)
+        elif not _names_a_pod(seen):
+            for view in tuple(self._views.values()):
+                view.hear(seen)
+
+    def _scope(self, seen: Seen) -> str:
+        match seen:
+            case RecordedCall():
+                scope = self._calls[seen.id] = self._of_request(seen.rpc, seen.request)
+                return scope
+            case RecordedReply():
+                scope = self._calls.pop(seen.call.id, "")
+                self._learn(seen, scope)
+                return scope
+            case Item():
+                return self._of_item(seen.kind, seen.fields)
+
+    def _of_request(self, rpc: str, request: Any) -> str:  # noqa: ANN401 - the request of any rpc
+        if rpc == "RunPodSandbox":
+            metadata = request.config.metadata
+            self.know(metadata.uid, metadata.namespace)
+            return scope_of(metadata.namespace)
+        if rpc == "PullImage":
+            return scope_of(request.sandbox_config.metadata.namespace)
+        filtered = getattr(request, "filter", None)
+        named = (
+            getattr(request, "container_id", ""),
+            getattr(request, "pod_sandbox_id", ""),
+            getattr(filtered, "id", ""),
+            getattr(filtered, "pod_sandbox_id", ""),
+            dict(getattr(filtered, "label_selector", {})).get("io.kubernetes.pod.uid", ""),
+        )
+        return next((self._ids[each] for each in named if each in self._ids), "")
+
+    def _learn(self, reply: RecordedReply, scope: str) -> None:
+        if not scope or isinstance(reply.outcome, Failed):
+            return
+        response: Any = reply.outcome
+        if reply.call.rpc == "RunPodSandbox":
+            self._ids[response.pod_sandbox_id] = scope
+        elif reply.call.rpc == "CreateContainer":
+            self._ids[response.container_id] = scope
+
+    def _of_item(self, kind: str, fields: dict[str, Any]) -> str:
+        pod = fields.get("pod") if kind == "pod" else fields.get("body") if kind == "api" else None
+        metadata: dict[str, Any] = (pod or {}).get("metadata") or {}
+        namespace: str = fields.get("namespace") or metadata.get("namespace") or ""
+        uid: str = fields.get("uid") or metadata.get("uid") or ""
+        if scope_of(namespace):
+            self.know(uid, namespace)
+            return scope_of(namespace)
+        named = uid, fields.get("container_id") or "", fields.get("sandbox_id") or ""
+        return next((self._ids[each] for each in named if each in self._ids), "")
+
+
+def _names_a_pod(seen: Seen) -> bool:
+    """Whether it is about one pod, so that it cannot be about another."""
+    return isinstance(seen, Item) and seen.kind in {"status", "deleted", "event", "pod"}
+
+
+class _Telling:
+    def __init__(self, tellers: list[View], view: View) -> None:
+        self._tellers = tellers
+        self._view = view
+
+    def __enter__(self) -> None:
+        self._tellers.append(self._view)
+
+    def __exit__(self, *_: object) -> None:
+        self._tellers.pop()

@@ -1,0 +1,202 @@
+"""A kubelet's process: started, awaited, stopped, killed, and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import signal
+import urllib.error
+import urllib.request
+from collections import deque
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.targets.process.child import Child
+from kubelet_conformance.targets.protocols import NotPossibleError
+from kubelet_conformance.targets.stage import TargetError
+from kubelet_reference.clocks import LoopClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from kubelet_conformance.targets.process.places import Places
+    from kubelet_conformance.targets.process.target_file import KubeletTarget
+    from kubelet_conformance.trace.recorder import Recorder
+
+__all__ = ("ProcessKubelet",)
+
+_POLL_SECONDS = 0.05
+_ANSWER_SECONDS = 2.0
+_TAIL_LINES = 12
+_TAIL_CHARS = 400
+_OK = 200
+
+
+class ProcessKubelet:
+    """Runs a target's command, one process after another, in the same places.
+
+    `config` is the text of its configuration. Listeners in `on_line` hear each line of its log. It is killed,
+    with all it started, when this process ends in whatever way.
+    """
+
+    def __init__(self, target: KubeletTarget, places: Places, config: str, recorder: Recorder) -> None:
+        self._target = target
+        self._places = places
+        self._config = config
+        self._recorder = recorder
+        self._child: Child | None = None
+        self._stopping = False
+        self._log: BinaryIO | None = None
+        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._starts = 0
+        self.on_line: list[Callable[[bytes], None]] = []
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        return self._child is not None and self._child.code is None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the latest one, 0 before the first."""
+        return 0 if self._child is None else self._child.pid
+
+    async def start(self) -> None:
+        """Start it and wait until it is ready.
+
+        Raises:
+            TargetError: It cannot be started, ended, or was not ready in time; the text has its last lines.
+        """
+        if self.running:
+            raise RuntimeError("the kubelet runs already")
+        if self._starts and "restart" not in self._target.capabilities:
+            raise NotPossibleError("a kubelet that may be restarted")
+        self._starts += 1
+        self._write_config()
+        self._spawn()
+        self._recorder.record("kubelet", op="started")
+        try:
+            async with asyncio.timeout(self._target.start_seconds):
+                await self._until_ready()
+        except TimeoutError:
+            self._end("killed")
+            seconds = f"{self._target.start_seconds:g} s"
+            url = self._places.filled(self._target.healthz)
+            raise TargetError(self._told(f"was not ready in {seconds}, {url} did not say ok")) from None
+        except BaseException:
+            self._end("killed")
+            raise
+
+    def _write_config(self) -> None:
+        places = self._places
+        for folder in (places.root, places.logs):
+            folder.mkdir(parents=True, exist_ok=True)
+        if self._config:
+            places.config.write_text(self._config, encoding="utf-8")
+
+    def _spawn(self) -> None:
+        command = [self._places.filled(each) for each in self._target.command]
+        environment = {key: self._places.filled(each) for key, each in self._target.environment.items()}
+        self._log = self._places.log.open("ab")
+        self._stopping = False
+        try:
+            self._child = Child(command, environment, self._hear)
+        except OSError as error:
+            self._log.close()
+            why = error.strerror or str(error)
+            raise TargetError(f"{self._target.name}: {command[0]}: cannot be started: {why}") from None
+        atexit.register(self._child.kill)
+
+    def _hear(self, line: bytes) -> None:
+        if self._log is not None and not self._log.closed:
+            self._log.write(line + b"\n")
+            self._log.flush()
+        self._tail.append(line.decode(errors="replace")[:_TAIL_CHARS])
+        for listener in self.on_line:
+            listener(line)
+
+    async def _until_ready(self) -> None:
+        clock, child = LoopClock(0), self._the_child()
+        while not await asyncio.to_thread(self.healthy):
+            if child.code is not None:
+                raise TargetError(self._told(f"ended with {_ending(child.code)} before it was ready"))
+            await clock.sleep(_POLL_SECONDS)
+
+    async def stop(self) -> None:
+        """Ask it to end; containers go on. `TargetError` if it does not, and it is killed then."""
+        if self._child is None:
+            return
+        self._stopping = True
+        self._child.signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(self._target.stop_seconds):
+                await self._child.ended()
+        except TimeoutError:
+            self._end("killed")
+            raise TargetError(
+                self._told(f"did not end in {self._target.stop_seconds:g} s after SIGTERM")
+            ) from None
+        except BaseException:
+            self._end("killed")
+            raise
+        self._end("stopped")
+
+    async def kill(self) -> None:
+        """End it at once."""
+        self._end("killed")
+
+    def _end(self, how: str) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.kill()
+        atexit.unregister(child.kill)
+        if self._log is not None:
+            self._log.close()
+        self._recorder.record("kubelet", op=how)
+
+    async def over(self) -> None:
+        """Wait until it no longer runs, whatever the reason."""
+        if self._child is not None:
+            await self._child.ended()
+
+    def raise_if_failed(self) -> None:
+        """Raise `TargetError` if it ended by itself."""
+        child = self._child
+        if child is not None and child.code is not None and not self._stopping:
+            raise TargetError(self._told(f"ended by itself with {_ending(child.code)}"))
+
+    def metrics(self) -> str:
+        """What its /metrics says; "" if it does not answer."""
+        if "metrics" not in self._target.capabilities:
+            raise NotPossibleError("a kubelet that serves metrics")
+        return self._get(self._target.metrics)[1]
+
+    def healthy(self) -> bool:
+        """What its /healthz says."""
+        return self.running and self._get(self._target.healthz)[0] == _OK
+
+    def _get(self, template: str) -> tuple[int, str]:
+        """The status and the body; status 0 if there is no answer."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(self._places.filled(template), timeout=_ANSWER_SECONDS) as answer:
+                return answer.status, answer.read().decode(errors="replace")
+        except urllib.error.HTTPError as error:
+            return error.code, ""
+        except (OSError, ValueError):
+            return 0, ""
+
+    def _the_child(self) -> Child:
+        if self._child is None:
+            raise RuntimeError("the kubelet does not run")
+        return self._child
+
+    def _told(self, what: str) -> str:
+        """What happened, and what it wrote last."""
+        wrote = "\n  ".join(self._tail) or "nothing"
+        return f"{self._target.name} {what}; it wrote:\n  {wrote}"
+
+
+def _ending(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"

@@ -1,0 +1,124 @@
+"""A kubelet in a process, with the folder it reads, the URL it reads and what is seen of its pods."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from kubelet_conformance.targets.live.disks import RootedDisk
+from kubelet_conformance.targets.manifest_source import WrittenManifests
+from kubelet_conformance.targets.process.clearing import clear
+from kubelet_conformance.targets.process.kubelet import ProcessKubelet
+from kubelet_conformance.targets.process.log_events import LogEvents
+from kubelet_conformance.targets.process.manifest_server import ManifestServer
+from kubelet_conformance.targets.process.places import Places, configuration, free_ports
+from kubelet_conformance.targets.process.wanted import FolderApi
+from kubelet_conformance.targets.process.watching import PodWatch
+from kubelet_conformance.targets.protocols import MANIFEST_FOLDER
+from kubelet_conformance.targets.stage import TargetError
+from kubelet_conformance.trace.header import Channels
+from kubelet_reference.clocks import LoopClock
+from kubelet_reference.disk_os import OsDisk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from kubelet_conformance.targets.process.target_file import KubeletTarget
+    from kubelet_conformance.trace.recorder import Recorder
+
+__all__ = ("ProcessNode",)
+
+
+class ProcessNode:
+    """The kubelet's side of a target, for as long as its context is open; the kubelet is not started yet.
+
+    Args:
+        target: the kubelet.
+        folder: empty and private to it; it is empty again in the end.
+        runtime: the socket that the kubelet is to connect to.
+        recorder: takes what is wanted and what is seen.
+        node_name: the node's name.
+        settings: what a scenario sets of the kubelet's configuration.
+
+    Raises:
+        NotPossibleError: The settings cannot be set in this kubelet.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - a kubelet, its places, and what is told of it
+        self,
+        target: KubeletTarget,
+        folder: Path,
+        runtime: Path,
+        recorder: Recorder,
+        node_name: str = "node-1",
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        self._target = target
+        self._folder = folder
+        self._runtime = runtime
+        self._recorder = recorder
+        self._node_name = node_name
+        self._settings = settings or {}
+        self._server = ManifestServer()
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def channels(self) -> Channels:
+        """What its record can be trusted for, given that all calls of the runtime are recorded."""
+        can = self._target.capabilities
+        return Channels(
+            cri="full",
+            pods="sent",
+            api="sampled" if "statuses" in can else "none",
+            events="limited" if "events" in can else "none",
+        )
+
+    async def __aenter__(self) -> Self:
+        """Prepare its places."""
+        await self._server.start()
+        try:
+            self._prepare()
+        except BaseException:
+            await self._server.close()
+            raise
+        return self
+
+    def _prepare(self) -> None:
+        places = Places(
+            self._folder,
+            self._node_name,
+            self._runtime,
+            self._target.kubernetes,
+            free_ports(),
+            self._server.url,
+        )
+        config = configuration(self._target.config, places, self._settings)
+        path = str(self._settings.get("static_pod_path", MANIFEST_FOLDER))
+        disk = RootedDisk(OsDisk(LoopClock(0)), self._folder)
+        # The fakes' disk and URL name more methods than are used.
+        self.manifests = WrittenManifests(cast("Any", disk), cast("Any", self._server), self._recorder, path)
+        self.kubelet = ProcessKubelet(self._target, places, config, self._recorder)
+        self._watch = PodWatch(
+            places.filled(self._target.pod_list), self._recorder, lambda: self.kubelet.running
+        )
+        self.api = FolderApi(self.manifests, self._node_name, self._watch.pod)
+        if "events" in self._target.capabilities:
+            self.kubelet.on_line.append(LogEvents(self._recorder, self._watch.uid).hear)
+        if "statuses" in self._target.capabilities:
+            self._watching = asyncio.create_task(self._watch.run(), name="watching pods")
+
+    async def __aexit__(self, *_: object) -> None:
+        """Kill it if it still runs, and clear its folder; `TargetError` if something resists."""
+        try:
+            await self.kubelet.kill()
+        finally:
+            if self._watching is not None:
+                self._watching.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._watching
+            await self._server.close()
+            left = clear(self._folder)
+        if left:
+            raise TargetError("; ".join(left))

@@ -1,0 +1,225 @@
+"""Which sandboxes, containers, images and UIDs belong to some pods, gathered in a first reading."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubelet_conformance.trace.bodies import Label
+from kubelet_conformance.trace.redaction import is_list, is_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kubelet_conformance.trace.records import Call, Reply
+
+__all__ = ("Subjects", "items_of", "object_of", "text_of")
+
+Json = dict[str, Any]
+_STATIC = frozenset({"file", "http"})
+_SOURCE = "kubernetes.io/config.source"
+_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+_IMAGES_REMEMBERED = 10_000
+
+
+class Subjects:
+    """What belongs to the pods that are named by `NAMESPACE/NAME` or by UID.
+
+    Fed with the whole trace. Memory grows with the sandboxes, containers and images of these pods alone. A
+    static pod is found by the name of its manifest and by its full name, `<manifest name>-<node>`; its UID
+    brings its mirror pod along.
+    """
+
+    def __init__(self, pods: Iterable[str], node: str | None) -> None:
+        self._suffix = f"-{node.lower()}" if node else ""
+        self._asked: dict[str, str] = {}
+        """What was asked for, by each form that may be met."""
+        for each in pods:
+            self._asked |= {each: each, **({f"{each}{self._suffix}": each} if "/" in each else {})}
+        self.found: set[str] = set()
+        """What was asked for and is in the trace."""
+        self.uids: set[str] = set()
+        self.names: set[tuple[str, str]] = set()
+        """Namespace and full name of static pods, and of every pod that was asked for by name."""
+        self.sandboxes: set[str] = set()
+        self.containers: set[str] = set()
+        self.images: set[str] = set()
+        """Names, ids and digests."""
+        self._ids: dict[str, str] = {}
+        """What ImageStatus said of each name it was asked for."""
+
+    def belongs(self, namespace: str, name: str, uid: str, *, static: bool = False) -> bool:
+        """The pod of this identity is one of them; take it in if so."""
+        full = f"{name}{self._suffix}" if static and not name.endswith(self._suffix) else name
+        by_name = {self._asked.get(f"{namespace}/{form}") for form in (name, full)} - {None}
+        by_uid = {self._asked.get(uid)} - {None}
+        if not (by_name or by_uid or (uid and uid in self.uids) or (namespace, full) in self.names):
+            return False
+        self.found |= {each for each in by_name | by_uid if each is not None}
+        self.uids |= {uid} - {""}
+        if static or by_name:
+            self.names.add((namespace, full))
+        return True
+
+    def of_metadata(self, metadata: Json, *, static: bool = False) -> bool:
+        """The same for the metadata of a sandbox or an object."""
+        namespace = text_of(metadata, "namespace") or "default"
+        return self.belongs(namespace, text_of(metadata, "name"), text_of(metadata, "uid"), static=static)
+
+    def of_labels(self, labels: Json) -> bool:
+        """The same for the labels that the kubelet puts on containers."""
+        namespace, name, uid = (
+            text_of(labels, label) for label in (Label.POD_NAMESPACE, Label.POD_NAME, Label.POD_UID)
+        )
+        return self.belongs(namespace, name, uid)
+
+    def reply(self, reply: Reply) -> None:
+        """Take in the reply to a call, and what its request tells."""
+        if reply.same:
+            return
+        call, body = reply.call, reply.response.json() if reply.response is not None else None
+        if not is_object(body):
+            return
+        if call.rpc in {"RunPodSandbox", "CreateContainer"}:
+            self._made(call, body)
+        elif call.rpc == "ImageStatus":
+            self._image_asked(call, object_of(body, "image"))
+        else:
+            for sandbox in sandboxes_in(body):
+                self._sandbox(sandbox)
+            for container in containers_in(body):
+                self._container(container)
+
+    def call(self, call: Call) -> None:
+        """Take in what a call tells that may never be answered."""
+        if call.rpc == "RunPodSandbox":
+            config = object_of(_request(call), "config")
+            source = text_of(object_of(config, "annotations"), _SOURCE)
+            self.of_metadata(object_of(config, "metadata"), static=source in _STATIC)
+        elif call.rpc == "CreateContainer":
+            request = _request(call)
+            if self._is_of_sandbox(request):
+                image = object_of(object_of(request, "config"), "image")
+                self.images |= {text_of(image, "image"), text_of(image, "user_specified_image")} - {""}
+        elif call.rpc == "PullImage":
+            request = _request(call)
+            if self.of_metadata(object_of(object_of(request, "sandbox_config"), "metadata")):
+                self.images.add(text_of(object_of(request, "image"), "image"))
+
+    def message(self, item: Json) -> None:
+        """Take in an item of a stream."""
+        for sandbox in sandboxes_in(item):
+            self._sandbox(sandbox)
+        for container in containers_in(item):
+            self._container(container)
+
+    def other(self, kind: str, fields: Json) -> None:
+        """Take in any other record."""
+        if kind == "pod":
+            if self.of_change(fields):
+                spec = object_of(object_of(fields, "pod"), "spec")
+                entries = (one for name in _CONTAINERS for one in items_of(spec, name))
+                self.images |= {text_of(one, "image") for one in entries} - {""}
+        elif kind == "status":
+            self.of_metadata(fields)
+        elif kind == "api" and text_of(fields, "resource") == "pods":
+            meta = object_of(object_of(fields, "body"), "metadata")
+            self.of_metadata({"uid": text_of(fields, "uid"), **meta})
+
+    def of_change(self, fields: Json) -> bool:
+        """The same for a `pod` record."""
+        static = text_of(fields, "source") in _STATIC
+        return self.of_metadata(object_of(object_of(fields, "pod"), "metadata") or fields, static=static)
+
+    def finish(self) -> None:
+        """The first reading is over: an image has a name and an id, and both belong."""
+        for name, identity in self._ids.items():
+            if name in self.images or identity in self.images:
+                self.images |= {name, identity}
+        self.images.discard("")
+
+    def is_image(self, image: Json) -> bool:
+        """The image, as the runtime tells it, is one of theirs."""
+        names = {text_of(image, "id"), *_texts(image, "repo_tags"), *_texts(image, "repo_digests")}
+        return not names.isdisjoint(self.images)
+
+    def _is_of_sandbox(self, request: Json) -> bool:
+        sandbox = text_of(request, "pod_sandbox_id")
+        if sandbox in self.sandboxes:
+            return True
+        if self.of_metadata(object_of(object_of(request, "sandbox_config"), "metadata")):
+            self.sandboxes.add(sandbox)
+            return True
+        return False
+
+    def _made(self, call: Call, body: Json) -> None:
+        request = _request(call)
+        if call.rpc == "RunPodSandbox":
+            if self.of_metadata(object_of(object_of(request, "config"), "metadata")):
+                self.sandboxes |= {text_of(body, "pod_sandbox_id")} - {""}
+        elif self._is_of_sandbox(request):
+            self.containers |= {text_of(body, "container_id")} - {""}
+
+    def _sandbox(self, record: Json) -> None:
+        source = text_of(object_of(record, "annotations"), _SOURCE)
+        if self.of_metadata(object_of(record, "metadata"), static=source in _STATIC):
+            self.sandboxes |= {text_of(record, "id")} - {""}
+
+    def _container(self, record: Json) -> None:
+        sandbox = text_of(record, "pod_sandbox_id")
+        if sandbox in self.sandboxes or self.of_labels(object_of(record, "labels")):
+            self.containers |= {text_of(record, "id")} - {""}
+            self.sandboxes |= {sandbox} - {""}
+            named = {text_of(record, "image_ref"), text_of(record, "image_id")}
+            self.images |= {*named, text_of(object_of(record, "image"), "image")} - {""}
+
+    def _image_asked(self, call: Call, image: Json) -> None:
+        name = text_of(object_of(_request(call), "image"), "image")
+        self._ids[name] = text_of(image, "id")
+        if len(self._ids) > _IMAGES_REMEMBERED:
+            del self._ids[next(iter(self._ids))]
+
+
+def sandboxes_in(body: Json) -> Iterator[Json]:
+    """The sandboxes of a list, a status or an event."""
+    for name in ("items", "status", "pod_sandbox_status"):
+        value = body.get(name)
+        for record in value if is_list(value) else [value]:
+            if is_object(record) and "uid" in object_of(record, "metadata"):
+                yield record
+
+
+def containers_in(body: Json) -> Iterator[Json]:
+    """The containers of a list, a status or an event."""
+    for name in ("containers", "containers_statuses", "status"):
+        value = body.get(name)
+        for record in value if is_list(value) else [value]:
+            if is_object(record) and "uid" not in object_of(record, "metadata"):
+                yield record
+
+
+def text_of(value: Json, name: str) -> str:
+    """A field that is a string; empty where it is none."""
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def object_of(value: Json, name: str) -> Json:
+    """A field that is an object; empty where it is none."""
+    found = value.get(name)
+    return found if is_object(found) else {}
+
+
+def items_of(value: Json, name: str) -> list[Json]:
+    """The objects in a field that is a list."""
+    found = value.get(name)
+    return [each for each in found if is_object(each)] if is_list(found) else []
+
+
+def _texts(value: Json, name: str) -> list[str]:
+    found = value.get(name)
+    return [each for each in found if isinstance(each, str)] if is_list(found) else []
+
+
+def _request(call: Call) -> Json:
+    found = call.request.json()
+    return found if is_object(found) else {}

@@ -1,0 +1,33 @@
+"""Names that become parts of paths: what pods and runtimes say may not lead out of the kubelet's folders."""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+
+__all__ = ("UnsafeNameError", "is_below", "part_of_path")
+
+
+class UnsafeNameError(OSError):
+    """A name that would lead out of the folder in which its file belongs."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(errno.EINVAL, message)
+        self._message = message
+
+    def __str__(self) -> str:
+        return self._message
+
+
+def part_of_path(what: str, name: str) -> str:
+    """The name of `what`, if it is fit for one part of a path; raises `UnsafeNameError`."""
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        raise UnsafeNameError(f"{what} {name!r} cannot be the name of a file")
+    return name
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether the path, as it is written, lies below the folder and never leaves it on its way."""
+    return ".." not in path.split("/") and posixpath.normpath(path).startswith(
+        f"{posixpath.normpath(folder).rstrip('/')}/"
+    )

@@ -1,0 +1,32 @@
+"""What all these tests need: one private containerd, and a machine on which it can run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kubelet_conformance.targets.containerd import PrivateContainerd, missing
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+CANNOT_RUN = 2
+
+
+def pytest_sessionstart() -> None:
+    """Fail, and do not skip, where no containerd can run."""
+    lacking = missing()
+    if lacking:
+        told = "\n".join(["no private containerd can run here:", *(f"- {each}" for each in lacking)])
+        pytest.exit(told, returncode=CANNOT_RUN)
+
+
+@pytest.fixture(scope="session")
+def containerd() -> Generator[PrivateContainerd]:
+    """One for all tests that leave it as they found it."""
+    private = PrivateContainerd()
+    asyncio.run(private.start())
+    yield private
+    private.stop()

@@ -1,0 +1,108 @@
+"""A fake runtime behind a tap: what a client is told and what the tap hears, side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+from pod_life import stubs
+
+from kubelet_conformance.tap.decoder import Decoder
+from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, PeerChange, StreamItem
+from kubelet_conformance.tap.relay import Relay
+from kubelet_fakes.clock import LoopClock
+from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.server import RuntimeServer
+from kubelet_fakes.runtime.service import FakeRuntime
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from pathlib import Path
+
+    from kubelet_conformance.tap.chunks import Chunk
+    from kubelet_conformance.tap.heard import Heard
+
+__all__ = ("Tapped", "serving", "told")
+
+#: Tries to connect again follow at once: a test has no second to wait.
+HASTY = (("grpc.initial_reconnect_backoff_ms", 20), ("grpc.max_reconnect_backoff_ms", 20))
+
+
+def serving(path: Path) -> RuntimeServer:
+    """A server of a new runtime, not started yet; it is made inside a running loop."""
+    return RuntimeServer(FakeRuntime(RuntimeCore(), LoopClock()), path)
+
+
+class Tapped:
+    """The sockets of a runtime and of a tap in front of it, and what the tap hears."""
+
+    def __init__(self, folder: Path) -> None:
+        self.upstream = folder / "runtime.sock"
+        self.listen = folder / "tap.sock"
+        self.heard: list[Heard] = []
+        self._decoder = Decoder()
+        self._news = asyncio.Event()
+
+    def sink(self, chunk: Chunk) -> None:
+        """Decode as the bytes pass."""
+        self.heard += self._decoder.feed(chunk)
+        self._news.set()
+
+    async def until(self, enough: Callable[[list[Heard]], bool]) -> None:
+        """Wait until the tap heard that."""
+        while not enough(self.heard):
+            self._news.clear()
+            await self._news.wait()
+
+    def peers(self) -> list[str]:
+        """What became of connections."""
+        return [each.what for each in self.heard if isinstance(each, PeerChange)]
+
+    def calls(self) -> list[tuple[str, bytes, list[bytes], str]]:
+        """Each call that ended: its rpc, its request, the messages of its answer, and its code."""
+        return told(self.heard)
+
+    @contextlib.asynccontextmanager
+    async def channel(self, **options: Any) -> AsyncGenerator[grpc.aio.Channel]:
+        """A client of the tap."""
+        async with grpc.aio.insecure_channel(f"unix:{self.listen}", options=HASTY, **options) as channel:
+            yield channel
+
+    @classmethod
+    def played(cls, folder: Path, story: Callable[[Tapped, Any, Any], Awaitable[Any]]) -> Tapped:
+        """The story, told both stubs of a client of the tap; afterwards everybody is gone."""
+
+        async def main() -> Tapped:
+            world = cls(folder)
+            async with (
+                serving(world.upstream),
+                Relay(world.listen, world.upstream, world.sink),
+                world.channel() as channel,
+            ):
+                await story(world, *stubs(channel))
+            return world
+
+        return asyncio.run(main())
+
+
+def told(heard: list[Heard]) -> list[tuple[str, bytes, list[bytes], str]]:
+    """Each call that ended: its rpc, its request, the messages of its answer, and its code."""
+    open_calls: dict[str, tuple[str, bytes, list[bytes]]] = {}
+    ended: list[tuple[str, bytes, list[bytes], str]] = []
+    for each in heard:
+        match each:
+            case CallBegan():
+                open_calls[each.id] = each.rpc, each.request, []
+            case StreamItem():
+                open_calls[each.id][2].append(each.message)
+            case Answered():
+                rpc, request, _ = open_calls.pop(each.id)
+                ended.append((rpc, request, [each.response], "OK"))
+            case CallEnded():
+                ended.append((*open_calls.pop(each.id), each.code))
+            case _:
+                pass
+    return ended
