@@ -63,7 +63,7 @@ def test_first_screen_shows_two_commands() -> None:
 
 
 def test_ci_runs_the_second_command(copy: Path) -> None:
-    """CI runs what the README shows, at the root of the tree; where that fails, it ends with its exit code."""
+    """CI runs what the README shows, at the root of the tree, and ends with its exit code where it fails."""
     done = run_ci(copy)
 
     assert done.returncode == 7, done.stderr

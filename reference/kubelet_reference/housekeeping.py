@@ -79,6 +79,8 @@ class Housekeeping:
 
     def __init__(self, tools: HouseTools) -> None:
         self._tools = tools
+        self._left: dict[str, str] = {}
+        """Why a folder of a pod that is gone could not be removed, by UID."""
 
     async def run_once(self) -> None:
         """Do all of it; an error of the runtime ends it, with nothing killed (CLEANUP-06)."""
@@ -134,7 +136,12 @@ class Housekeeping:
             self._tools.volumes.clear(uid)
             self._tools.disk.remove(folder)
         except OSError as error:
-            _log.warning("orphaned pod %s found, but its folder stays: %s", quoted(uid), error)
+            # It is tried again every two seconds, and told when the reason is a new one.
+            if self._left.get(uid) != str(error):
+                _log.warning("orphaned pod %s found, but its folder stays: %s", quoted(uid), error)
+            self._left[uid] = str(error)
+        else:
+            self._left.pop(uid, None)
 
     async def delete_orphan_mirrors(self) -> None:
         """Delete mirrors without a static pod, but not while that pod is being stopped (STATIC-15)."""

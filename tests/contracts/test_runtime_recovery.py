@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from running import running
 from runtime_reads import refuse
-from story import Story
+from story import SandboxHandle, Story
 
 
 def test_nobody_gives_up_on_a_stop() -> None:
@@ -60,3 +62,49 @@ def test_dead_sandbox_gets_no_container() -> None:
         s.create(pod, sandbox, "c2", error="UNKNOWN" if right else None)
 
         assert s.judge("CRI-11").verdict.words == ("kept" if right else "broken")
+
+
+def _run_sandbox(s: Story, request: dict[str, Any], code: str, takes: float) -> None:
+    refuse(s, "RunPodSandbox", request, code, takes=takes)
+
+
+@pytest.mark.parametrize(
+    ("codes", "words"),
+    [
+        (("DEADLINE_EXCEEDED",), "not exercised"),
+        (("DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"), "broken"),
+        (("DEADLINE_EXCEEDED", "UNKNOWN"), "broken"),
+        (("UNKNOWN", "UNKNOWN"), "not exercised"),
+    ],
+)
+def test_left_work_is_not_undone(codes: tuple[str, ...], words: str) -> None:
+    """CRI-32: a sandbox that was given up on is there later, and its name is not kept from others."""
+    s = Story()
+    pod = s.pod()
+    for code in codes:
+        _run_sandbox(s, {"config": s.sandbox_config(pod)}, code, 240)
+
+    assert s.judge("CRI-32").verdict.words == words
+
+
+def test_left_work_is_found() -> None:
+    """CRI-32: the sandbox that was given up on is read later."""
+    s = Story()
+    pod = s.pod()
+    _run_sandbox(s, {"config": s.sandbox_config(pod)}, "DEADLINE_EXCEEDED", 240)
+    s.wait(60)
+    sandbox = SandboxHandle("late", s.sandbox_config(pod), 1_767_268_800_000_000_000)
+    s.sandbox_status(sandbox)
+
+    assert s.judge("CRI-32").verdict.words == "kept"
+
+
+@pytest.mark.parametrize(("state", "words"), [("CONTAINER_EXITED", "kept"), ("CONTAINER_CREATED", "broken")])
+def test_failed_start_is_an_end(state: str, words: str) -> None:
+    """CRI-12: a container that could not be started has ended, with a code that is not 0."""
+    s, pod, sandbox, _ = running()
+    c2 = s.create(pod, sandbox, "c2")
+    refuse(s, "StartContainer", {"container_id": c2.id}, "UNKNOWN")
+    s.container_status(c2, state=state, exit_code=128 if state == "CONTAINER_EXITED" else 0)
+
+    assert s.judge("CRI-12").verdict.words == words

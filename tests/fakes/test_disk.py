@@ -151,3 +151,51 @@ def test_listener_hears_what_happened() -> None:
     disk.remove("/a")
 
     assert told == [("make", "/a"), ("make", "/a/b"), ("write", "/a/b/c"), ("remove", "/a")]
+
+
+def test_links_are_followed_on_demand() -> None:
+    """A container's look follows links, wherever they lead, and no further than a path may be."""
+    disk = filled()
+    disk.link("/etc/now", "pods")
+    disk.link("/etc/pods/b", "../now/./a.yaml")
+    disk.link("/etc/round", "round")
+
+    assert disk.look("/etc/now/b") == b"a"
+    with pytest.raises(OSError, match="Too many levels") as caught:
+        disk.look("/etc/round")
+    assert caught.value.errno == errno.ELOOP
+
+
+def test_part_is_shown_elsewhere() -> None:
+    """What lies below a folder can be shown elsewhere, links followed, and nothing from outside of it."""
+    disk = filled()
+    disk.link("/etc/pods/l", "a.yaml")
+    disk.link("/etc/pods/out", "../..")
+    disk.link("/etc/pods/top", "/etc")
+
+    assert disk.bind("/etc/pods", "l", "/shown/0") == "/shown/0"
+    assert disk.bind("/etc/pods", "new/one", "/shown/1") == "/shown/1"
+    assert (disk.kind("/shown/0"), disk.kind("/shown/1")) == ("File", "Directory")
+    assert disk.names("/etc/pods/new") == ["one"]
+    assert disk.mounts("/shown") == ["/shown/0", "/shown/1"]
+    for path in ("out", "top", "../pods", "out/etc"):
+        with pytest.raises(OSError, match="cross-device") as caught:
+            disk.bind("/etc/pods", path, "/shown/2")
+        assert caught.value.errno == errno.EXDEV
+
+
+def test_memory_is_mounted_on_empty_folders() -> None:
+    """Memory goes onto an empty folder, and takes what is in it along when it goes."""
+    disk = filled()
+    with pytest.raises(OSError, match="not empty"):
+        disk.mount_memory("/etc/pods", 1)
+    disk.make_folder("/m")
+
+    assert disk.mount_memory("/m", 1)
+    disk.make_folder("/m/d")
+    with pytest.raises(OSError, match="busy"):
+        disk.remove("/m")
+    disk.unmount("/m")
+    assert disk.names("/m") == []
+    with pytest.raises(OSError, match="Invalid argument"):
+        disk.unmount("/m")

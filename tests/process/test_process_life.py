@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import web
-from kubelet_command import Machine, manifest, on_machine
+from kubelet_command import KubeletCommand, Machine, manifest, on_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -52,7 +53,7 @@ def test_signal_ends_it_and_containers_go_on(tmp_path: Path, number: signal.Sign
 
 
 def test_killed_and_started_again_adopts(tmp_path: Path) -> None:
-    """After SIGKILL the next one finds what runs and makes nothing twice; a lock left behind is no hindrance."""
+    """After SIGKILL the next one finds what runs and makes nothing twice, whatever was left behind."""
 
     async def story(machine: Machine) -> None:
         machine.write("web.yaml", manifest())
@@ -69,16 +70,19 @@ def test_killed_and_started_again_adopts(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
+def killed(kubelet: KubeletCommand, _: object) -> None:
+    """A lie that is none: the kubelet dies before it hears the reply."""
+    kubelet.process.kill()
+
+
 def test_killed_in_the_middle_of_a_start_is_finished_by_the_next(tmp_path: Path) -> None:
     """Wherever a life breaks off, the next one ends with one sandbox and one container that runs."""
 
     async def story(machine: Machine) -> None:
         machine.write("web.yaml", manifest())
-        lives = []
         for rpc in ("RunPodSandbox", "CreateContainer", "StartContainer"):
             kubelet = await machine.begin()
-            lives.append(kubelet)
-            machine.runtime.lies[rpc] = lambda _, kubelet=kubelet: kubelet.process.kill()
+            machine.runtime.lies[rpc] = partial(killed, kubelet)
             await kubelet.ended()
             machine.runtime.lies.clear()
         last = await machine.start()

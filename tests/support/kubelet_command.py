@@ -1,4 +1,4 @@
-"""`kubelet-reference` in a process of its own, beside a fake runtime on a socket in this one, in real time."""
+"""`kubelet-reference` in a process of its own, beside a fake runtime on a socket in this one."""
 
 from __future__ import annotations
 

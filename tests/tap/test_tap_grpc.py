@@ -19,7 +19,7 @@ from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard
-from kubelet_conformance.tap.messages import Jsons
+from kubelet_conformance.tap.messages import as_json, method
 from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.trace.header import Channels, Header
 from kubelet_conformance.trace.writer import Writer
@@ -27,6 +27,8 @@ from kubelet_fakes.runtime.methods import METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from google.protobuf.message import Message
 
 OK = "OK"
 V1 = "runtime.v1.RuntimeService"
@@ -45,15 +47,15 @@ def test_every_method_passes_and_is_heard(tmp_path: Path) -> None:
     seen: list[tuple[str, bytes, list[bytes], str]] = []
 
     async def ask(_: Tapped, runtime: Any, images: Any) -> None:
-        for method in METHODS:
-            stub = runtime if method.service.endswith("RuntimeService") else images
-            call = getattr(stub, method.name)(method.request())
-            if method.streams:
+        for each in METHODS:
+            stub = runtime if each.service.endswith("RuntimeService") else images
+            call = getattr(stub, each.name)(each.request())
+            if each.streams:
                 await call.initial_metadata()
                 call.cancel()
-                seen.append((method.name, b"", [], "CANCELLED"))
+                seen.append((each.name, b"", [], "CANCELLED"))
             else:
-                seen.append((method.name, b"", *await outcome(call)))
+                seen.append((each.name, b"", *await outcome(call)))
 
     world = Tapped.played(tmp_path, ask)
 
@@ -114,18 +116,19 @@ def test_life_of_a_pod_is_heard_byte_for_byte(tmp_path: Path) -> None:
 
 def written(path: Path, heard: list[Heard]) -> None:
     """What was heard as a trace; streams left out."""
-    jsons, calls = Jsons(), dict[str, CallBegan]()
+    answers: dict[str, type[Message]] = {}
     began = heard[0].at_ns
     header = Header(trace=1, channels=Channels(cri="full"), kubernetes="1.32")
     with path.open("wb") as file, Writer(file, header) as writer:
         for each in heard:
             t = (each.at_ns - began) / 1e9
             if isinstance(each, CallBegan):
-                calls[each.id] = each
-                writer.call(t, each.rpc, each.id, jsons.request(each.service, each.rpc, each.request))
+                known = method(each.service, each.rpc)
+                assert known is not None
+                answers[each.id] = known.response
+                writer.call(t, each.rpc, each.id, as_json(known.request, each.request))
             elif isinstance(each, Answered):
-                service = calls[each.id].service
-                writer.reply(t, each.id, jsons.response(service, each.rpc, each.response))
+                writer.reply(t, each.id, as_json(answers[each.id], each.response))
         writer.end((heard[-1].at_ns - began) / 1e9)
 
 
@@ -155,7 +158,8 @@ def test_methods_and_services_that_nobody_knows_pass(tmp_path: Path) -> None:
             async def answer(request: bytes, _: Any) -> bytes:
                 return request[::-1]
 
-            return grpc.unary_unary_rpc_method_handler(answer)
+            answers: Any = grpc.unary_unary_rpc_method_handler
+            return answers(answer)
 
     async def main() -> Tapped:
         world = Tapped(tmp_path)

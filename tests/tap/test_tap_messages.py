@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.tap import messages
-from kubelet_conformance.tap.messages import Jsons, as_json, method, streams
+from kubelet_conformance.tap.messages import as_json, method, streams
 from kubelet_conformance.tap.undecodable import UndecodableError
 from kubelet_fakes.runtime.methods import METHODS
 
@@ -28,8 +26,6 @@ def test_what_is_not_known_is_none() -> None:
     asked = [(RUNTIME, "Dream"), (IMAGES, "Version"), ("runtime.v1alpha2.RuntimeService", "Version")]
 
     assert [method(*each) for each in asked] == [None] * 3
-    assert Jsons().request(RUNTIME, "Dream", b"?") is None
-    assert Jsons().response("", "", b"?") is None
 
 
 @pytest.mark.parametrize(
@@ -59,22 +55,4 @@ def test_json_is_that_of_a_trace() -> None:
 def test_bytes_that_are_no_message_are_told() -> None:
     """With the name of what they should be."""
     with pytest.raises(UndecodableError, match="3 bytes that are no VersionRequest"):
-        Jsons().request(RUNTIME, "Version", b"\xff\xff\xff")
-
-
-def test_equal_messages_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither is one that comes between two equal ones; what was not asked for lately is forgotten."""
-    parsed: list[bytes] = []
-
-    def counted(kind: type[cri.VersionRequest], message: bytes) -> msgspec.Raw:
-        parsed.append(message)
-        return as_json(kind, message)
-
-    monkeypatch.setattr(messages, "as_json", counted)
-    one, two, three = (cri.VersionRequest(version=each * 10).SerializeToString() for each in "abc")
-    jsons = Jsons(bytes_max=100)
-    for message in (one, two, one, two, one, three, one, two):
-        jsons.request(RUNTIME, "Version", message)
-
-    assert parsed == [one, two, three, two]
-    assert jsons.request(RUNTIME, "Version", one) == msgspec.Raw(b'{"version":"aaaaaaaaaa"}')
+        as_json(cri.VersionRequest, b"\xff\xff\xff")

@@ -99,7 +99,7 @@ def test_bytes_pass_verbatim_and_the_sink_sees_them(tmp_path: Path) -> None:
         times = [chunk.at_ns for chunk in world.chunks]
         await close(client, runtime)
 
-        assert received == [up, down]
+        assert list(received) == [up, down]
         assert (world.passed(What.REQUESTS), world.passed(What.REPLIES)) == (up, down)
         assert times == sorted(times)
 

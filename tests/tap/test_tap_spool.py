@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -63,7 +62,12 @@ def spooled(
 
 def put(chunks: list[Chunk]) -> Callable[[Spool], object]:
     """Write these."""
-    return lambda spool: [spool(chunk) for chunk in chunks]
+
+    def write(spool: Spool) -> None:
+        for chunk in chunks:
+            spool(chunk)
+
+    return write
 
 
 def test_every_kind_of_chunk_crosses(tmp_path: Path) -> None:
@@ -106,13 +110,18 @@ def lost(chunks: list[Chunk]) -> list[tuple[int, What]]:
     return [(each.connection, each.what) for each in chunks if each.what is not What.REQUESTS]
 
 
+def no_space(*_: object) -> int:
+    """Write to a disk that is full."""
+    raise OSError(28, "No space left on device")
+
+
 @pytest.mark.parametrize("disk_full", [False, True])
 def test_full_spool_gives_connections_up(
     *, disk_full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection that lost a chunk is told as lost, once; its bytes end there; what became of it is told."""
+    """A connection that lost a chunk is told as lost, once; its bytes end there, and its end is told."""
     if disk_full:
-        monkeypatch.setattr(os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+        monkeypatch.setattr(os, "pwrite", no_space)
     busy = requests(6000)
     coming = [
         Chunk(6000, 2, What.CONNECTED),
@@ -276,6 +285,6 @@ def test_modest_process_steps_back() -> None:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE
         )
-        return json.loads((await process.communicate())[0]) - os.nice(0)
+        return int((await process.communicate())[0]) - os.nice(0)
 
     assert asyncio.run(main()) > 0

@@ -11,7 +11,10 @@ from kubelet_conformance.cli.explain import explain
 from kubelet_conformance.cli.failing import tell_internal_error
 from kubelet_conformance.cli.list import list_contracts
 from kubelet_conformance.cli.options import Settings
+from kubelet_conformance.cli.record import record
+from kubelet_conformance.cli.record_writer import record_writer
 from kubelet_conformance.cli.run import run as run_command
+from kubelet_conformance.cli.runtime import runtime
 from kubelet_conformance.cli.serve_fake import serve_fake
 from kubelet_conformance.cli.slice import slice_command
 from kubelet_conformance.cli.snapshot import snapshot
@@ -33,11 +36,14 @@ def group() -> None:
 
 group.add_command(run_command, "run")
 group.add_command(check)
+group.add_command(record)
+group.add_command(record_writer)
 group.add_command(slice_command)
 group.add_command(snapshot)
 group.add_command(zoo)
 group.add_command(list_contracts)
 group.add_command(explain)
+group.add_command(runtime)
 group.add_command(serve_fake)
 
 

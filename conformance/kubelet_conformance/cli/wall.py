@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from time import time_ns  # noqa: TID251 - here and nowhere else
+from datetime import UTC, datetime
+from time import monotonic_ns, time_ns  # noqa: TID251 - here and nowhere else
 
-__all__ = ("fresh_key", "wall_now_ns")
+__all__ = ("fresh_key", "monotonic_ns", "rfc3339", "wall_now_ns")
 
 
 def wall_now_ns() -> int:
@@ -16,3 +17,8 @@ def wall_now_ns() -> int:
 def fresh_key() -> bytes:
     """A key that nobody knows."""
     return os.urandom(32)
+
+
+def rfc3339(ns: int) -> str:
+    """A time of day, in nanoseconds since the epoch, as people write it, to the microsecond."""
+    return f"{datetime.fromtimestamp(ns // 1000 / 1e6, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"

@@ -25,8 +25,9 @@ BASELINE_BYTES_MAX = 4 * 1024 * 1024
 MAIN_CLAUSE = "main"
 """How a baseline and a report call the clause that has no name of its own."""
 
-_KEYS = ("id", "clause", "scenario", "reason")
-_FORM = "an entry is [[deviation]] with id, reason, and clause and scenario as they apply"
+_TEXTS = ("id", "clause", "scenario", "reason")
+_KEYS = (*_TEXTS, "sometimes")
+_FORM = "an entry is [[deviation]] with id, reason, and clause, scenario and sometimes as they apply"
 
 
 class BaselineError(Exception):
@@ -42,13 +43,17 @@ class BaselineError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One entry: a contract, perhaps one clause of it, perhaps in one scenario only, and why."""
+    """One entry: a contract, perhaps one clause of it, perhaps in one scenario only, and why.
+
+    What is broken only `sometimes`, as it depends on timing, is never stale.
+    """
 
     id: str
     reason: str
     clause: str | None = None
     scenario: str | None = None
     line: int | None = None
+    sometimes: bool = False
 
     def covers(self, clause: str, scenario: str | None) -> bool:
         """The entry speaks of this clause, in a trace of this scenario."""
@@ -105,7 +110,8 @@ class Baseline:
 
     def stale(self) -> list[Deviation]:
         """The entries that were exercised and never broken."""
-        return [each for each in self.deviations if each in self._kept and each not in self._broken]
+        kept = (each for each in self.deviations if each in self._kept and not each.sometimes)
+        return [each for each in kept if each not in self._broken]
 
 
 def _marked(evidence: Evidence, entries: list[Deviation]) -> Evidence:
@@ -158,6 +164,8 @@ class _Entries:
         for key, value in cast("dict[str, object]", table).items():
             if key not in _KEYS:
                 raise self._bad(line, f"unknown key {key!r}", _nearest(key, _KEYS) or _FORM)
+            if key not in _TEXTS:
+                continue
             if not isinstance(value, str) or not value.strip():
                 raise self._bad(line, f"{key} is no text", f"write {key} as text in quotes, and not empty")
             fields[key] = value
@@ -166,7 +174,12 @@ class _Entries:
                 raise self._bad(line, f"an entry has no {key}", _FORM)
         contract = self._contract(fields["id"], line)
         clause = self._clause(contract, fields.get("clause"), line)
-        return Deviation(contract.id, fields["reason"], clause, fields.get("scenario"), line)
+        sometimes: object = cast("dict[str, object]", table).get("sometimes", False)
+        if not isinstance(sometimes, bool):
+            raise self._bad(
+                line, "sometimes is neither true nor false", "write sometimes = true, or leave it out"
+            )
+        return Deviation(contract.id, fields["reason"], clause, fields.get("scenario"), line, sometimes)
 
     def _contract(self, name: str, line: int | None) -> Contract:
         try:

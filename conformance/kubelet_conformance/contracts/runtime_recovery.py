@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken
-from kubelet_conformance.contract.words import done, failed, happened
+from kubelet_conformance.contract.words import done, failed, happened, told
 from kubelet_conformance.contracts.runtime_calls import (
     container_is_created_in_a_ready_sandbox,
     exec_keeps_its_timeout,
     refusal,
+    start_is_for_created_containers_only,
     stop_returns_within_its_timeout,
+)
+from kubelet_conformance.contracts.runtime_expected import (
+    work_goes_on_without_its_caller,
 )
 from kubelet_conformance.contracts.runtime_lists import filters_are_obeyed
 from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and_true
-from kubelet_conformance.contracts.timing import SAME_MOMENT, STOP_SLACK
+from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import StopContainerRequest
 
 if TYPE_CHECKING:
@@ -75,3 +79,74 @@ def dead_sandbox_gets_no_container(m: Moment) -> Findings:
     if sandbox is None or sandbox.died_t is None or sandbox.died_t >= m.call.t:
         return None
     return broken("a container was created in a sandbox that had died")
+
+
+class _Left:
+    """When a kubelet last gave up waiting for a sandbox of the pod, and how often it has."""
+
+    def __init__(self) -> None:
+        self.first_t, self.seq, self.times = 0.0, 0, 0
+
+
+@work_goes_on_without_its_caller.clause("sandbox", on=failed("RunPodSandbox"))
+def left_work_is_not_undone(m: Moment) -> Findings:
+    """A sandbox that the kubelet gave up on is made all the same, or its name is free again."""
+    pod, error = m.pod, m.reply.error
+    if pod is None or error is None or not m.reply.effect or pod.sandboxes:
+        return None
+    left, late = pod.note(_Left), m.t - pod.note(_Left).first_t
+    if error.code != "DEADLINE_EXCEEDED":
+        held = left.times and refusal(m) is not None and late > LEFT_WORK
+        return (
+            broken(f"{late:.0f} s after it was given up on the sandbox is still refused", left.seq)
+            if held
+            else None
+        )
+    left.times += 1
+    if left.times == 1:
+        left.first_t, left.seq = m.t, m.seq
+    elif late > LEFT_WORK:
+        return broken(f"{late:.0f} s after it was given up on there is no sandbox", left.seq)
+    return None
+
+
+@work_goes_on_without_its_caller.clause("found", on=told("sandbox"))
+def left_work_is_found(m: Moment) -> Iterator[Finding]:
+    """The sandbox that was given up on is there."""
+    for one in m.sandboxes_told:
+        pod = m.world.pods.get(one.record.metadata.uid)
+        left = pod.note(_Left) if pod is not None else None
+        if left is not None and left.times:
+            left.times = 0
+            yield KEPT
+
+
+@start_is_for_created_containers_only.clause("failed", on=told("container"))
+def failed_start_is_an_end(m: Moment) -> Iterator[Finding]:
+    """A container that could not be started has ended, with a code that is not 0 (kubernetes#35344)."""
+    for one in m.containers_told:
+        failure = one.known.note(_FailedStart) if one.known is not None else None
+        if failure is None or not failure.seq or not one.whole or failure.seq > m.call.seq:
+            continue
+        ended = one.record.state == "CONTAINER_EXITED" and one.record.exit_code != 0
+        yield (
+            KEPT
+            if ended
+            else broken(f"{one.record.metadata.name} could not be started and has not ended", failure.seq)
+        )
+
+
+class _FailedStart:
+    """The runtime could not start the container, and said so."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+
+
+@start_is_for_created_containers_only.remember(on=failed("StartContainer"))
+def _start_failed(m: Moment) -> None:
+    container = m.container
+    if container is None or refusal(m) is None or not m.reply.effect:
+        return
+    if container.born and m.call is container.start and container.exit is None:
+        container.note(_FailedStart).seq = m.seq

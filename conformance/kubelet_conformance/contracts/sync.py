@@ -129,6 +129,8 @@ def first_container_follows_the_sandbox(m: Moment) -> Findings:
         return None
     if sandbox.status_t is not None or sandbox.stops or sandbox.containers or sandbox.state != "ready":
         return None
+    if any(one.rpc == "RunPodSandbox" for one in pod.calls_open.values()):
+        return None  # The sync is still at its step before: the sandbox is one that it had given up on.
     return answered(
         by=call("PullImage", "CreateContainer"),
         within=RETRY + RETRY_SLACK,

@@ -14,6 +14,7 @@ __all__ = (
     "GC_PERIOD",
     "HOUSEKEEPING",
     "KUBELET_START",
+    "LEFT_WORK",
     "REACTION",
     "RELIST",
     "RESYNC",
@@ -57,3 +58,5 @@ FILE_POLL = 20.0
 """How often a manifest folder is read where nothing tells of a change in it (fileCheckFrequency)."""
 CALL_TIMEOUT = 120.0
 """How long the kubelet waits for an answer (runtimeRequestTimeout); some calls get longer."""
+LEFT_WORK = 120.0
+"""How much longer than its caller waited a runtime may work on what the caller has given up on (CRI-32)."""

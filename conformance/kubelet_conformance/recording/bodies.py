@@ -31,9 +31,9 @@ def name_of(service: str, rpc: str) -> str:
 class Bodies:
     """Remembers the JSON of the latest messages.
 
-    A message of a method that is not known, and one that does not decode, becomes `{"bytes": N, "opaque": ...}`
-    with the bytes in base64, or their digest where there is a redactor. v1alpha2 is read as v1, which it became
-    under another name (KEP-2040).
+    A message of a method that is not known, and one that does not decode, becomes
+    `{"bytes": N, "opaque": ...}` with the bytes in base64, or their digest where there is a redactor.
+    v1alpha2 is read as v1, which is the same under another name (KEP-2040).
 
     Args:
         redactor: Takes secrets out; None leaves them in.

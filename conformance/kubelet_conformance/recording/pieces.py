@@ -6,10 +6,11 @@ import contextlib
 import io
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import Buffer
 
 __all__ = ("Piece", "Pieces")

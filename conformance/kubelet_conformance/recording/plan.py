@@ -10,9 +10,9 @@ __all__ = ("Plan",)
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One recording.
 
-    `listen` and `upstream` are paths of sockets, `output` is the first file. `started` is the time of `t` 0 as
-    RFC 3339, `started_ns` the monotonic clock then. `pods` is a folder, a manifest file or a URL. Sizes are in
-    bytes; `keep` is how many files there are at most.
+    `listen` and `upstream` are paths of sockets, `output` is the first file. `started` is the time of `t` 0
+    as RFC 3339, `started_ns` the monotonic clock then. `pods` is a folder, a manifest file or a URL. Sizes
+    are in bytes; `keep` is how many files there are at most.
     """
 
     listen: str

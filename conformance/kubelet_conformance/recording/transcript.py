@@ -197,7 +197,7 @@ class Transcript:
             self._lose(heard)
 
     def _lose(self, heard: PeerChange) -> None:
-        """Calls are missing from here on: this piece ends, and the next ones do not claim to have them all."""
+        """Calls are missing from here on: this piece ends, and the next do not claim to have them all."""
         self.counts.undecodable += 1
         if self._header.channels.cri == "full":
             channels = msgspec.structs.replace(self._header.channels, cri="sampled")

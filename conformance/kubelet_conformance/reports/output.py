@@ -22,9 +22,12 @@ __all__ = ("check_writable", "complain", "deliver", "drawn")
 _MESSAGE_CHARS_MAX = 2000
 
 
-def complain(text: str, *, plain: bool = False) -> None:
-    """A message on standard error, on one line and without what a terminal would obey."""
-    lines = text.splitlines() if plain else [f"error: {text}"]
+def complain(text: str, *, plain: bool = False, note: bool = False) -> None:
+    """A message on standard error, on one line and without what a terminal would obey.
+
+    A `note` tells of something that may become good by itself.
+    """
+    lines = text.splitlines() if plain else [f"{'note' if note else 'error'}: {text}"]
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
             click.echo(safe(line, _MESSAGE_CHARS_MAX), err=True)

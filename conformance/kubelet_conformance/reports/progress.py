@@ -11,7 +11,7 @@ import click
 
 from kubelet_conformance.reports.safe import safe
 
-__all__ = ("LOGGED_RECORDS", "Progress", "Steps")
+__all__ = ("LOGGED_RECORDS", "Progress", "Recording", "Steps")
 
 LOGGED_RECORDS = 2_000_000
 """How many records pass between two lines in a log."""
@@ -60,6 +60,14 @@ class Steps(_Line):
             log=self._number % every == 0 and self._number > 0,
         )
         self._number += 1
+
+
+class Recording(_Line):
+    """Told now and then how a recording goes; shows it on a terminal only."""
+
+    def tell(self, text: str) -> None:
+        """So it goes now."""
+        self._show(text, log=False)
 
 
 class Progress(_Line):

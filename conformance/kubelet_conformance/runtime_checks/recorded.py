@@ -79,6 +79,10 @@ class Recorded:
         finally:
             self._recorder.reply(call, outcome)
 
+    def knows(self, *ids: object) -> bool:
+        """One of these ids was given out to the story, or nobody else is there."""
+        return not self._filters or not self._ids.isdisjoint(ids)
+
     def _own(self, response: Message) -> Message:
         """The response without what belongs to others."""
         match response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.runtime_checks.sweeping import sweep
 from kubelet_conformance.runtime_checks.telling import tell, tell_all
+from kubelet_conformance.runtime_checks.trial import see_that_containers_run
 from kubelet_conformance.targets.direct import is_in_process, on_virtual_time, opened, opened_in_process
 
 if TYPE_CHECKING:
@@ -52,7 +54,10 @@ def run_stories(
     """
     if is_in_process(wanted.target):
         return _in_process(opened_in_process(wanted.target), stories, kubernetes)
-    return asyncio.run(_over_socket(wanted, stories, kubernetes, concurrency))
+    try:
+        return asyncio.run(_over_socket(wanted, stories, kubernetes, concurrency))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 @seldom_collected()
@@ -72,6 +77,10 @@ def _in_process(make: Callable[[], DirectRuntime], stories: Iterable[Story], kub
 
 
 async def _over_socket(wanted: Wanted, stories: Iterable[Story], kubernetes: str, concurrency: int) -> Run:
+    task = asyncio.current_task()
+    if task is not None:
+        # As Ctrl-C does: what was made is removed before the end.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with opened(wanted) as target:
         return await tell_and_sweep(
             target, wanted.run_id, lambda: tell_all(target, stories, wanted.run_id, kubernetes, concurrency)
@@ -84,6 +93,7 @@ async def tell_and_sweep(
     """Tell stories and take away what they have left, also when the run is broken off."""
     run = Run(target.name, target.version)
     try:
+        await see_that_containers_run(target, run_id)
         run.told = await told()
     except BaseException:
         with suppress(Exception):

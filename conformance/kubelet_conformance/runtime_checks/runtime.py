@@ -157,6 +157,13 @@ class Runtime:
             "fault", what="the registry is away" if away else "healed: the registry is back"
         )
 
+    def hear(self, op: str, *about: str | int | None) -> None:
+        """The runtime did something by itself: container id, sandbox id, name and exit code as they apply."""
+        container_id, sandbox_id, name, code = about
+        if not (sandbox_id or container_id) or self._recorded.knows(container_id, sandbox_id):
+            ids = {"container_id": container_id or None, "sandbox_id": sandbox_id or None}
+            self._recorder.record("runtime", op=op, name=name or None, exit_code=code, **ids)
+
     # Time, and what is expected.
 
     @property

@@ -72,10 +72,10 @@ async def tell(
         return Told(story, impossible="; ".join(lacking))
     began = target.now()
     recorder = Recorder(lambda: round(target.now() - began, 6))
-    if target.listen is not None:
-        target.listen(_Listener(recorder).hear)
     vain = failed = impossible = ""
     runtime = Runtime(target, recorder, story.name, run_id)
+    if target.listen is not None:
+        target.listen(runtime.hear)
     try:
         async with asyncio.timeout(STORY_SECONDS):
             await runtime.look()
@@ -112,21 +112,6 @@ async def tell_all(
         if story.alone:
             told[story.name] = await tell(target, story, run_id, kubernetes)
     return [told[story.name] for story in every]
-
-
-@dataclass(frozen=True, slots=True)
-class _Listener:
-    """Takes down what the runtime does by itself."""
-
-    recorder: Recorder
-
-    def hear(self, *happened: str | int | None) -> None:
-        """Hear of it: op, container id, sandbox id, name, exit code; what does not apply is empty."""
-        names = ("op", "container_id", "sandbox_id", "name", "exit_code")
-        fields = dict(zip(names, happened, strict=True))
-        self.recorder.record(
-            "runtime", **{name: None if value == "" else value for name, value in fields.items()}
-        )
 
 
 def _said(error: Any) -> str:  # noqa: ANN401 - the methods of grpc's errors are those of their kind

@@ -126,3 +126,34 @@ async def test_sandbox_dies_before_its_container_is_made(node: Node) -> None:
         await web.until_called("PullImage", done=False)
         node.runtime.kill_sandbox(web.sandbox().id)
         await web.until_running("c1")
+
+
+@witness("CRI-12", "START-13")
+async def test_failed_start_is_an_end(node: Node) -> None:
+    """A container whose command cannot be started has ended, and the pod makes progress all the same."""
+    broken = node.want(pod(container(command="nostart"), restart="Never", name="broken"))
+    await broken.until_phase("Failed", within=60)
+    again = node.want(pod(container(command="nostart"), container("c2"), name="again"))
+    await again.until_started("c2")
+    await again.until_called("CreateContainer", "c1", count=3)
+
+
+@witness("CRI-32", "SANDBOX-02")
+async def test_late_sandbox_is_made_all_the_same(node: Node) -> None:
+    """A sandbox that took longer than the kubelet waits is there in the end, and is used."""
+    with node.slow("RunPodSandbox", 300):
+        web = node.want(pod())
+        await web.until_called("RunPodSandbox", count=2, within=600)
+    await web.until_running("c1")
+
+
+@witness("CRI-21", "CRI-32")
+async def test_late_sandboxes_keep_no_addresses(node: Node) -> None:
+    """Sandboxes that were given up on take no address away from those that come after them."""
+    with node.slow("RunPodSandbox", 300):
+        slow = [node.want(pod(name=f"slow-{number}")) for number in range(6)]
+        await slow[-1].until_called("RunPodSandbox")
+        for each in slow:
+            each.delete(grace=0)
+        await node.wait(400)
+    await node.run(name="quick", within=300)

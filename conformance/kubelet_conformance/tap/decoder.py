@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.tap.chunks import What
 from kubelet_conformance.tap.connection import Connection
-from kubelet_conformance.tap.heard import Note, PeerChange
+from kubelet_conformance.tap.heard import CLIENT_GONE, Note, PeerChange
 from kubelet_conformance.tap.undecodable import UndecodableError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Decoder:
                 if chunk.connection in self._broken:
                     connection.lost(chunk.at_ns, "UNAVAILABLE", "the runtime's connection broke")
                 else:
-                    connection.lost(chunk.at_ns, "CANCELLED", "the client is gone")
+                    connection.lost(chunk.at_ns, "CANCELLED", CLIENT_GONE)
                 self._close(chunk)
             case What.RUNTIME_GONE:
                 self._broken.add(chunk.connection)

@@ -8,7 +8,7 @@ is means the same until something changes that table, and short strings come aga
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hpack.exceptions import HPACKError
 from hpack.hpack import decode_integer
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
 
 __all__ = ("HEADER_BYTES_MAX", "HeaderReader")
 
-HEADER_BYTES_MAX = 1 << 20
+HEADER_BYTES_MAX: Final = 1 << 20
 """The longest header block, packed or unpacked, and the largest dynamic table, in bytes."""
-_TABLE_BYTES = 4096
+_TABLE_BYTES: Final = 4096
 """How large a dynamic table may be until the peer that reads it allows more."""
-_KNOWN_BLOCKS_MAX = 256
-_KNOWN_BYTES_MAX = 512
+_KNOWN_BLOCKS_MAX: Final = 256
+_KNOWN_BYTES_MAX: Final = 512
 """The longest block that is remembered."""
-_SHORT_STRING = 64
-_ENTRY_BYTES = 32
+_SHORT_STRING: Final = 64
+_ENTRY_BYTES: Final = 32
 """What a field counts beside its bytes (RFC 7541, 4.1)."""
 
-_INDEXED = 0x80
-_LITERAL_KEPT = 0x40
-_TABLE_SIZE = 0x20
-_HUFFMAN = 0x80
+_INDEXED: Final = 0x80
+_LONG_INDEX: Final = 0xFF
+_LITERAL_KEPT: Final = 0x40
+_TABLE_SIZE: Final = 0x20
+_HUFFMAN: Final = 0x80
 
 
 class HeaderReader:
@@ -83,7 +84,11 @@ class HeaderReader:
         at, size = 0, 0
         while at < len(block):
             first = block[at]
-            if first & _INDEXED:
+            if _INDEXED <= first < _LONG_INDEX:
+                # Most fields are this one byte.
+                name, value = table.get_by_index(first - _INDEXED)
+                at += 1
+            elif first & _INDEXED:
                 index, at = _integer(block, at, 7)
                 name, value = table.get_by_index(index)
             elif not first & _LITERAL_KEPT and first & _TABLE_SIZE:

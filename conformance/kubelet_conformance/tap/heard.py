@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ("Answered", "CallBegan", "CallEnded", "Heard", "Note", "PeerChange", "StreamItem")
+__all__ = ("CLIENT_GONE", "Answered", "CallBegan", "CallEnded", "Heard", "Note", "PeerChange", "StreamItem")
+
+
+CLIENT_GONE = "the client is gone"
+"""The message of a call that ended because its client did: nobody was told how it went."""
 
 
 class CallBegan(msgspec.Struct, frozen=True, gc=False):

@@ -15,7 +15,7 @@ from kubelet_conformance.tap.undecodable import UndecodableError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("Jsons", "Method", "as_json", "method", "streams")
+__all__ = ("Method", "as_json", "method", "streams")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,43 +76,3 @@ def as_json(of: type[Message], message: bytes) -> msgspec.Raw:
         raise UndecodableError(f"{len(message)} bytes that are no {of.DESCRIPTOR.name}") from None
     fields = MessageToDict(parsed, preserving_proto_field_name=True)
     return msgspec.Raw(msgspec.json.encode(fields, order="deterministic"))
-
-
-class Jsons:
-    """The JSON of messages, of which many are equal: what was parsed lately is not parsed again.
-
-    Args:
-        bytes_max: How much of messages and JSON together is kept.
-    """
-
-    def __init__(self, bytes_max: int = 64 << 20) -> None:
-        self._bytes_max = bytes_max
-        self._bytes = 0
-        self._latest: dict[tuple[type[Message], bytes], msgspec.Raw] = {}
-
-    def request(self, service: str, rpc: str, message: bytes) -> msgspec.Raw | None:
-        """A request in JSON; None where the method is not known. Raises `UndecodableError`."""
-        known = _METHODS.get((service, rpc))
-        return None if known is None else self.of(known.request, message)
-
-    def response(self, service: str, rpc: str, message: bytes) -> msgspec.Raw | None:
-        """A response, or an item of a stream, in JSON; None where the method is not known.
-
-        Raises:
-            UndecodableError: The bytes are no message of that method.
-        """
-        known = _METHODS.get((service, rpc))
-        return None if known is None else self.of(known.response, message)
-
-    def of(self, kind: type[Message], message: bytes) -> msgspec.Raw:
-        """A message of that class in JSON. Raises `UndecodableError`."""
-        key = kind, message
-        known = self._latest.pop(key, None)
-        if known is None:
-            known = as_json(kind, message)
-            self._bytes += len(message) + len(bytes(known))
-        self._latest[key] = known
-        while self._bytes > self._bytes_max:
-            oldest = next(iter(self._latest))
-            self._bytes -= len(oldest[1]) + len(bytes(self._latest.pop(oldest)))
-        return known

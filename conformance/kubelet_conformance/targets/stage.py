@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+    from kubelet_conformance.targets.process import KubeletTarget
     from kubelet_conformance.targets.protocols import Target
 
 __all__ = (
@@ -19,9 +21,14 @@ __all__ = (
     "Stage",
     "TargetError",
     "UnknownTargetError",
+    "kubelet_process",
     "open_live_stage",
     "open_stage",
 )
+
+
+_PROCESS = "reference-process"
+_TARGET_FILE = ".toml"
 
 
 class TargetError(Exception):
@@ -37,7 +44,7 @@ class Choice:
     """What a user chose.
 
     Attributes:
-        kubelet: `reference` or `bug:ID`.
+        kubelet: `reference` or `bug:ID`; `reference-process` or a target file for one in a process of its own.
         runtime: `fake`; `containerd` for a private one; `unix:///PATH` for the one at that socket.
         kubernetes: the version whose behaviour is wanted, such as "1.32".
         seed: of every choice that chance makes.
@@ -53,7 +60,8 @@ class Choice:
     @property
     def is_live(self) -> bool:
         """It is played on wall time, all scenarios that can share a node side by side."""
-        return self.runtime != "fake" and not self.runtime.startswith("bug:")
+        in_process = self.runtime == "fake" or self.runtime.startswith("bug:")
+        return not in_process or self.kubelet == _PROCESS or self.kubelet.endswith(_TARGET_FILE)
 
 
 class Stage(Protocol):
@@ -145,6 +153,19 @@ class LiveStage(Protocol):
     async def close(self) -> None:
         """Leave nothing behind; again is fine."""
         ...
+
+
+def kubelet_process(choice: Choice) -> KubeletTarget | None:
+    """The kubelet of a choice where it is a process of its own, None for one in this process.
+
+    Raises:
+        UnknownTargetError: The target file cannot be used.
+    """
+    if not (choice.kubelet == _PROCESS or choice.kubelet.endswith(_TARGET_FILE)):
+        return None
+    from kubelet_conformance.targets.process import read_target, reference_process  # noqa: PLC0415 - see below
+
+    return reference_process(choice.kubernetes) if choice.kubelet == _PROCESS else read_target(Path(choice.kubelet))
 
 
 def open_live_stage(choice: Choice) -> LiveStage:

@@ -55,8 +55,8 @@ class Body(msgspec.Struct, eq=False, gc=False):
     raw: bytes | msgspec.Raw
     parsed_as: type | None = None
     parsed: Any = None
-    canonical: bytes = b""
-    """Of a request: what it has in common with all equal ones; see `replies`."""
+    key: tuple[str, bytes] | None = None
+    """Of a request: what it has in common with all that are equal to it; see `replies`."""
 
     _decoders: ClassVar[dict[type, Callable[[bytes | msgspec.Raw], Any]]] = {}
 

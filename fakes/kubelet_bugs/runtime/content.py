@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
@@ -11,6 +13,9 @@ from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.store import Store
 from kubelet_reference.parts import Parts
+
+if TYPE_CHECKING:
+    from kubelet_fakes.runtime.records import Container
 
 __all__ = ("BUGS",)
 
@@ -48,6 +53,13 @@ class _LateReason(RuntimeCore):
         return found
 
 
+class _FailedStartStays(RuntimeCore):
+    """Leaves a container that could not be started as if nobody had tried."""
+
+    def fail_start(self, container: Container) -> None:
+        """Do nothing."""
+
+
 class _OneBadSpoilsAll(RuntimeCore):
     """Lists nothing as long as one of the containers is broken, here: of unknown state."""
 
@@ -82,6 +94,14 @@ BUGS = (
         runtime=lambda: RuntimeParts(core=_LateReason),
         breaks=("CRI-16",),
         aliases=("R15", "CTRD-12260"),
+    ),
+    Bug(
+        id="DOCK-35344",
+        title="A container that could not be started goes on waiting to be started.",
+        parts=Parts,
+        runtime=lambda: RuntimeParts(core=_FailedStartStays),
+        breaks=("CRI-12",),
+        aliases=("R16", "DOCK-29580"),
     ),
     Bug(
         id="CRIO-390",

@@ -1,18 +1,94 @@
-"""Runtimes that keep the names of what they did not make, or make what they must not."""
+"""Runtimes that throw away what nobody waits for any more, and keep what they should give back."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import grpc
+
 from kubelet_bugs.bug import Bug
+from kubelet_fakes.runtime.addresses import Addresses
 from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.records import sandbox_key
+from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime.store import Store
 from kubelet_reference.parts import Parts
 
 if TYPE_CHECKING:
     from cri_api.v1 import api_pb2 as cri
 
+    from kubelet_fakes.runtime.settings import RuntimeSettings
+
 __all__ = ("BUGS",)
+
+
+class _DropsWhatIsLeft(RuntimeCore):
+    """Makes no sandbox whose caller has left before it was made."""
+
+    def __init__(
+        self, settings: RuntimeSettings | None = None, *, epoch_ns: int = 0, store: type[Store] = Store
+    ) -> None:
+        super().__init__(settings, epoch_ns=epoch_ns, store=store)
+        self.left: set[tuple[str, str, str, int]] = set()
+
+    def run_pod_sandbox(self, request: cri.RunPodSandboxRequest) -> cri.RunPodSandboxResponse:
+        key = sandbox_key(request.config.metadata)
+        if key in self.left:
+            self.left.discard(key)
+            self.drop(key)
+            raise CallError(grpc.StatusCode.CANCELLED, "context canceled")
+        return super().run_pod_sandbox(request)
+
+    def drop(self, key: tuple[str, str, str, int]) -> None:
+        """Undo what was done for it."""
+
+
+class _KeepsTheName(_DropsWhatIsLeft):
+    """Never gives the name of such a sandbox free."""
+
+    def run_pod_sandbox(self, request: cri.RunPodSandboxRequest) -> cri.RunPodSandboxResponse:
+        metadata = request.config.metadata
+        if sandbox_key(metadata) in self.left:
+            raise CallError(grpc.StatusCode.UNKNOWN, f"name {metadata.name!r} is reserved")
+        return super().run_pod_sandbox(request)
+
+
+class _KeepsTheAddress(_DropsWhatIsLeft):
+    """Never gives the address of such a sandbox back."""
+
+    def drop(self, key: tuple[str, str, str, int]) -> None:
+        self.store.addresses.take(f"{key}, {len(self.store.sandboxes)}")
+
+
+class _FewAddresses(Store):
+    """Has no more than four addresses, so that it shows when they run out."""
+
+    def __init__(self, settings: RuntimeSettings, *, epoch_ns: int = 0) -> None:
+        super().__init__(settings, epoch_ns=epoch_ns)
+        self.addresses = _Four(settings.pod_network, dual_stack=settings.dual_stack)
+
+
+class _Four(Addresses):
+    """Four addresses."""
+
+    def take(self, owner: str) -> tuple[str, ...]:
+        return super().take(owner) if len(self._taken) < 4 else ()  # noqa: PLR2004 - see above
+
+
+class _Forgets(FakeRuntime):
+    """Tells its core whose caller has left."""
+
+    async def RunPodSandbox(
+        self, request: cri.RunPodSandboxRequest, *, timeout: float | None = None
+    ) -> cri.RunPodSandboxResponse:
+        try:
+            return await super().RunPodSandbox(request, timeout=timeout)
+        except CallError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED and isinstance(self.core, _DropsWhatIsLeft):
+                self.core.left.add(sandbox_key(request.config.metadata))
+            raise
 
 
 class _AnySandbox(RuntimeCore):
@@ -28,6 +104,30 @@ class _AnySandbox(RuntimeCore):
 
 
 BUGS = (
+    Bug(
+        id="CTRD-4604",
+        title="The name of a sandbox whose making took too long is reserved for ever.",
+        parts=Parts,
+        runtime=lambda: RuntimeParts(runtime=_Forgets, core=_KeepsTheName),
+        breaks=("CRI-32",),
+        aliases=("R01", "CTRD-9947", "DOCK-36768"),
+    ),
+    Bug(
+        id="CRIO-2984",
+        title="A sandbox that took too long is thrown away when it is done, and all begins again.",
+        parts=Parts,
+        runtime=lambda: RuntimeParts(runtime=_Forgets, core=_DropsWhatIsLeft),
+        breaks=("CRI-32",),
+        aliases=("R02", "CRIO-3571", "CRIO-7010"),
+    ),
+    Bug(
+        id="CTRD-5438",
+        title="The address of a sandbox that took too long is never given back.",
+        parts=Parts,
+        runtime=lambda: RuntimeParts(runtime=_Forgets, core=_KeepsTheAddress, store=_FewAddresses),
+        breaks=("CRI-21",),
+        aliases=("R04", "CTRD-5768", "CTRD-13095"),
+    ),
     Bug(
         id="CTRD-13599",
         title="A container can be made in a sandbox that was stopped.",

@@ -30,13 +30,16 @@ if TYPE_CHECKING:
 
 __all__ = ("RuntimeCore",)
 
+START_FAILED = 128
+"""The exit code of a container whose process could not be started."""
 _NS = 1_000_000_000
 
 
 class RuntimeCore:
     """A runtime: `store` has its records, `images` its images, `files` what `xf` commands find.
 
-    Each call raises `CallError` for what it refuses, and then changes nothing.
+    Each call raises `CallError` for what it refuses, and then changes nothing; only a process that cannot be
+    started leaves its container EXITED.
     """
 
     def __init__(
@@ -168,11 +171,18 @@ class RuntimeCore:
             raise failed_precondition(f"container {container.id} is {container.state_name}, not CREATED")
         if not container.sandbox.ready:
             raise failed_precondition(f"sandbox {container.sandbox.id} is not ready")
+        if not container.script.starts:
+            self.fail_start(container)
+            raise CallError(grpc.StatusCode.UNKNOWN, 'exec: "nostart": executable file not found in $PATH')
         try:
             self.store.start(container)
         except OSError as error:
             raise CallError(grpc.StatusCode.INTERNAL, f"no log file: {error}") from error
         return _STARTED
+
+    def fail_start(self, container: Container) -> None:
+        """What could not be started has ended, and not well (kubernetes#35344)."""
+        self.store.finish(container, START_FAILED, reason="StartError")
 
     def stop_container(self, request: cri.StopContainerRequest) -> cri.StopContainerResponse:
         """Ask the process to end, and have it killed when the timeout is over (CRI-13).

@@ -6,6 +6,7 @@ The main process (command and arguments together are its words):
 - `exit CODE AFTER`: ends by itself with `CODE` after `AFTER` seconds.
 - `seq STEP...`: one step for each attempt of the container, the last one for all later ones; a step is
   `CODE@AFTER` or `run`.
+- `nostart`: cannot be started, like a command that is not in its image.
 
 Options may follow, in any order:
 
@@ -50,6 +51,7 @@ class Script:
     stop_code: int = 0
     says: tuple[str, ...] = ()
     message: str = ""
+    starts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Execution:
 @lru_cache(maxsize=4096)
 def parse_script(words: tuple[str, ...], attempt: int) -> Script:
     """The script of a container's command, for one of its attempts; `ScriptError` if it is ill-formed."""
-    if not words or words[0] not in {"run", "exit", "seq"}:
+    if not words or words[0] not in {"run", "exit", "seq", "nostart"}:
         return Script()
     plain = [word for word in words[1:] if "=" not in word]
     options = [word for word in words[1:] if "=" in word]
@@ -90,20 +92,22 @@ def _main(kind: str, words: Sequence[str], attempt: int) -> Script:
         case "run", []:
             return Script()
         case "exit", [code]:
-            return Script(0, int(code))
+            return Script(ends_after_ns=0, code=int(code))
         case "exit", [code, after]:
-            return Script(_ns(after), int(code))
+            return Script(ends_after_ns=_ns(after), code=int(code))
+        case "nostart", []:
+            return Script(starts=False)
         case "seq", [*steps] if steps:
             return [_step(step) for step in steps][min(attempt, len(steps) - 1)]
         case _:
-            raise ValueError("expected `run`, `exit CODE AFTER` or `seq CODE@AFTER...`")
+            raise ValueError("expected `run`, `exit CODE AFTER`, `seq CODE@AFTER...` or `nostart`")
 
 
 def _step(step: str) -> Script:
     if step == "run":
         return Script()
     code, _, after = step.partition("@")
-    return Script(_ns(after or "0"), int(code))
+    return Script(ends_after_ns=_ns(after or "0"), code=int(code))
 
 
 def _with_options(script: Script, options: Sequence[str]) -> Script:

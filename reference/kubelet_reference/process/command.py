@@ -80,7 +80,6 @@ def command(
 
     It ends with 0 after SIGTERM or SIGINT, and with 2 where it cannot start.
     """
-    set_up_log(verbosity)
     try:
         behaviour = Behaviour.of(kubernetes)
     except ValueError as error:
@@ -92,6 +91,7 @@ def command(
         node_name=_node_name(hostname_override),
         root_dir=os.path.abspath(root_dir),  # noqa: PTH100 - a text is wanted, and no link resolved
     )
+    set_up_log(verbosity)
     asyncio.run(live(wanted))
 
 

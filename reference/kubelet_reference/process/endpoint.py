@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 __all__ = ("DEFAULT_ENDPOINT", "socket_of")
 
@@ -11,7 +10,7 @@ DEFAULT_ENDPOINT = "unix:///run/containerd/containerd.sock"
 """The kubelet's own default."""
 _PATH_BYTES_MAX = 107
 """What fits into the address of a unix socket."""
-_ADDRESS = re.compile(r"(?:unix:(?://)?)?(/[^\0]*)")
+_PREFIXES = ("unix://", "unix:", "")
 
 
 def socket_of(endpoint: str) -> str:
@@ -19,12 +18,13 @@ def socket_of(endpoint: str) -> str:
 
     A bare path is taken too, as the kubelet does. Raises `ValueError` for anything else.
     """
-    found = _ADDRESS.fullmatch(endpoint)
-    if found is None:
+    prefix = next(each for each in _PREFIXES if endpoint.startswith(each))
+    given = endpoint.removeprefix(prefix)
+    if not given.startswith("/") or "\0" in given:
         raise ValueError(
             f"expected a unix socket with an absolute path, such as {DEFAULT_ENDPOINT}, got {endpoint!r}"
         )
-    path = "/" + os.path.normpath(found[1]).lstrip("/")
+    path = "/" + os.path.normpath(given).lstrip("/")
     length = len(os.fsencode(path))
     if length > _PATH_BYTES_MAX:
         raise ValueError(f"expected a path of at most {_PATH_BYTES_MAX} bytes, got one of {length}")

@@ -144,7 +144,13 @@ def logs_path(raw: object, place: Place) -> str:
 
 def gates(raw: object, place: Place) -> dict[str, bool]:
     """Feature gates by name."""
-    return {name: boolean(value, place.field(name)) for name, value in _object(raw, place).items()}
+    found: dict[str, bool] = {}
+    for name, value in _object(raw, place).items():
+        if isinstance(value, bool):
+            found[name] = value
+        else:
+            place.field(name).expected("true or false", value)
+    return found
 
 
 def headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:

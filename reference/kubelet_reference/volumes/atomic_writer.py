@@ -9,7 +9,6 @@ A kubelet that dies on the way leaves the old files in place, and the next writi
 
 from __future__ import annotations
 
-import posixpath
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,7 @@ def _shown(disk: Disk, volume: str) -> str | None:
     if disk.kind(f"{volume}/{_DATA}") != "Link":
         return None
     name = disk.link_target(f"{volume}/{_DATA}")
-    return name if disk.is_folder(f"{volume}/{posixpath.basename(name)}") else None
+    return name if "/" not in name and disk.is_folder(f"{volume}/{name}") else None
 
 
 def _contents(disk: Disk, folder: str, prefix: str = "") -> Mapping[str, bytes]:

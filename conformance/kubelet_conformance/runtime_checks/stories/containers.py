@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.runtime_checks.story import story
+from kubelet_conformance.runtime_checks.story import NotPossible, story
 
 if TYPE_CHECKING:
     from kubelet_conformance.runtime_checks.runtime import Runtime
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ()
 
 _KILLED = 137
+_SOON = 0.5
+"""A process that ends after so many seconds has begun for everybody before."""
 
 
 @story("CRI-11", "CRI-12", "CRI-19", "CRI-34")
@@ -33,11 +35,11 @@ async def a_container_is_created_and_then_started(runtime: Runtime) -> None:
 async def an_ended_container_is_not_started_again(runtime: Runtime) -> None:
     """Let a container end by itself, start it once more, and start another attempt beside it."""
     sandbox, commands = await runtime.sandbox(), runtime.target.commands
-    container = await sandbox.running(commands.exit(0))
+    container = await sandbox.running(commands.exit(0, _SOON))
     await container.end()
     await runtime.attempt("StartContainer", cri.StartContainerRequest(container_id=container.id))
     await container.status()
-    await sandbox.running(commands.exit(0), attempt=1)
+    await sandbox.running(commands.exit(0, _SOON), attempt=1)
 
 
 @story("CRI-16", "CRI-34")
@@ -45,10 +47,19 @@ async def exit_codes_are_told(runtime: Runtime) -> None:
     """Let containers end with a few codes."""
     sandbox = await runtime.sandbox()
     for attempt, code in enumerate((0, 3, 255)):
-        container = await sandbox.running(runtime.target.commands.exit(code), attempt=attempt)
+        container = await sandbox.running(runtime.target.commands.exit(code, _SOON), attempt=attempt)
         status = await container.end()
         met = (status.state, status.exit_code) == (cri.CONTAINER_EXITED, code)
         runtime.expect("CRI-16", f"a process that ends with {code} is told to have ended so", met=met)
+
+
+@story("CRI-16")
+async def a_process_may_end_at_once(runtime: Runtime) -> None:
+    """Let containers end as soon as they have begun; no end is told to be before its begin."""
+    sandbox = await runtime.sandbox()
+    for attempt in range(8):
+        container = await sandbox.running(runtime.target.commands.exit(0), attempt=attempt)
+        await container.end()
 
 
 @story("CRI-16")
@@ -83,7 +94,7 @@ async def dead_containers_stay(runtime: Runtime) -> None:
     """Let containers end, and list everything a while later."""
     sandbox = await runtime.sandbox()
     for attempt in range(2):
-        container = await sandbox.running(runtime.target.commands.exit(attempt), attempt=attempt)
+        container = await sandbox.running(runtime.target.commands.exit(attempt, _SOON), attempt=attempt)
         await container.end()
     await runtime.look()
     await runtime.wait(1)
@@ -117,17 +128,29 @@ async def labels_of_a_container_come_back(runtime: Runtime) -> None:
     await runtime.look()
 
 
-@story("CRI-34", "CRI-39")
+@story("CRI-34")
 async def a_container_knows_its_image(runtime: Runtime) -> None:
     """Create a container by the image's id, as a kubelet does."""
+    await _by_image_id(runtime)
+    await runtime.look()
+
+
+@story("CRI-39")
+async def a_container_knows_the_id_of_its_image(runtime: Runtime) -> None:
+    """Do the same where the runtime tells image_id, which came with Kubernetes 1.30."""
+    if not (await _by_image_id(runtime)).image_id:
+        raise NotPossible("its ContainerStatus has no image_id, which the CRI has since Kubernetes 1.30")
+
+
+async def _by_image_id(runtime: Runtime) -> cri.ContainerStatus:
+    """The status of a container that was created by the id of its image."""
     asked_for = cri.ImageSpec(image=runtime.target.image)
     image = (await runtime.call("ImageStatus", cri.ImageStatusRequest(image=asked_for))).image
     sandbox = await runtime.sandbox()
     asked = sandbox.request()
     asked.config.image.image, asked.config.image.user_specified_image = image.id, runtime.target.image
     container = await sandbox.create(request=asked)
-    await container.status()
-    await runtime.look()
+    return await container.status()
 
 
 @story("CRI-37")

@@ -22,7 +22,7 @@ async def every_transition_is_told(runtime: Runtime) -> None:
     async with runtime.events() as came:
         sandbox = await runtime.sandbox()
         runs = await sandbox.running(name="runs")
-        ends = await sandbox.running(runtime.target.commands.exit(3), name="ends")
+        ends = await sandbox.running(runtime.target.commands.exit(3, after=0.5), name="ends")
         await ends.end()
         await runs.stop(1)
         for container in (runs, ends):
@@ -47,7 +47,7 @@ async def a_stamped_status_is_whole(runtime: Runtime) -> None:
     await sandbox.status()
     await sandbox.create(name="created")
     await sandbox.running(name="runs")
-    ends = await sandbox.running(runtime.target.commands.exit(0), name="ends")
+    ends = await sandbox.running(runtime.target.commands.exit(0, after=0.5), name="ends")
     await ends.end()
     await runtime.wait(0.1)
     await sandbox.status()

@@ -52,7 +52,7 @@ async def containers_are_found_by_every_part_of_a_filter(runtime: Runtime) -> No
     """List containers of two sandboxes, running and ended, by every part of a filter and by several."""
     first, second = await runtime.sandbox("first"), await runtime.sandbox("second")
     runs = await first.running(name="runs")
-    ends = await first.running(runtime.target.commands.exit(0), name="ends")
+    ends = await first.running(runtime.target.commands.exit(0, after=0.5), name="ends")
     other = await second.running(name="runs")
     await ends.end()
     running = cri.ContainerStateValue(state=cri.CONTAINER_RUNNING)

@@ -36,7 +36,7 @@ async def a_log_is_rotated(runtime: Runtime) -> None:
     """Move a log away and have it reopened; do the same where the container has ended."""
     sandbox, commands = await runtime.sandbox(), runtime.target.commands
     runs = await sandbox.running(commands.run(says=_PRINTED), name="runs")
-    ends = await sandbox.running(commands.exit(0, says=_PRINTED), name="ends")
+    ends = await sandbox.running(commands.exit(0, after=0.5, says=_PRINTED), name="ends")
     await ends.end()
     for container in (runs, ends):
         runtime.move_log(container.log)

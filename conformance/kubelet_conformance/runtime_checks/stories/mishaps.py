@@ -27,7 +27,7 @@ async def a_restart_changes_nothing(runtime: Runtime) -> None:
     """Restart the runtime; sandboxes, containers and what is told of them are what they were."""
     sandbox, stopped = await runtime.sandbox("up"), await runtime.sandbox("down")
     runs = await sandbox.running(name="runs")
-    ends = await sandbox.running(runtime.target.commands.exit(3), name="ends")
+    ends = await sandbox.running(runtime.target.commands.exit(3, after=0.5), name="ends")
     await ends.end()
     await stopped.stop()
     for _ in range(2):

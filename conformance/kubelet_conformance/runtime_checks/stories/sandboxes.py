@@ -73,6 +73,8 @@ async def namespaces_come_back(runtime: Runtime) -> None:
         config = runtime.config(name)
         options = config.linux.security_context.namespace_options
         options.network, options.pid = network, pid
+        if network == cri.NODE:
+            config.hostname = ""
         sandbox = await runtime.sandbox(config=config)
         await sandbox.status()
 

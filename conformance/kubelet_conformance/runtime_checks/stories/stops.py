@@ -76,7 +76,7 @@ async def what_does_not_run_may_be_stopped(runtime: Runtime) -> None:
     """Stop a container that was never started, one that has ended, and one that was stopped."""
     sandbox, commands = await runtime.sandbox(), runtime.target.commands
     created = await sandbox.create(name="created")
-    ended = await sandbox.running(commands.exit(0), name="ended")
+    ended = await sandbox.running(commands.exit(0, after=0.5), name="ended")
     await ended.end()
     stopped = await sandbox.running(name="stopped")
     await stopped.stop(0)

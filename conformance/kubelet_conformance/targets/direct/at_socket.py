@@ -25,7 +25,7 @@ from kubelet_fakes.runtime.server import RuntimeServer
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
-    from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
+    from kubelet_fakes.runtime.parts import RuntimeParts
 
 __all__ = ("fake_over_grpc", "runtime_at")
 
@@ -73,12 +73,10 @@ async def runtime_at(
 
 
 @asynccontextmanager
-async def fake_over_grpc(
-    make: Callable[[RuntimeCore, LoopClock], FakeRuntime], now_ns: int
-) -> AsyncGenerator[DirectRuntime]:
+async def fake_over_grpc(parts: RuntimeParts, now_ns: int) -> AsyncGenerator[DirectRuntime]:
     """The fake on a socket of its own, in a folder for nobody else."""
     start_ns = now_ns - round(asyncio.get_running_loop().time() * 1e9)
-    node = FakeNode(make, start_ns)
+    node = FakeNode(parts, start_ns)
     with _folder() as folder:
         path = Path(folder, "cri.sock")
         async with RuntimeServer(node.runtime, path), _calls(path) as services:

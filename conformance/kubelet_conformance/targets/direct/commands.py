@@ -29,6 +29,10 @@ class FakeCommands:
         """End with a code."""
         return ["x", str(code), f"{seconds:g}", *([f"bytes={output_bytes}"] if output_bytes else [])]
 
+    def last(self, seconds: float) -> list[str]:
+        """Last some seconds."""
+        return ["x", "0", f"{seconds:g}"]
+
     def memory_limit(self) -> list[str] | None:
         """Nothing in a fake can tell."""
         return None
@@ -56,6 +60,10 @@ class ShellCommands:
         nap = f"sleep {seconds:g}; " if seconds else ""
         output = f"head -c {output_bytes} /dev/zero; " if output_bytes else ""
         return _shell(f"{nap}{output}exit {code}")
+
+    def last(self, seconds: float) -> list[str]:
+        """Last some seconds, in the place of the shell."""
+        return _shell(f"exec sleep {seconds:g}")
 
     def memory_limit(self) -> list[str] | None:
         """Where version 2 of cgroups has it, or version 1."""

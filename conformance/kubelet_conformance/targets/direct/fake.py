@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.targets.direct.commands import FakeCommands
 from kubelet_conformance.targets.direct.protocols import DirectRuntime
-from kubelet_conformance.targets.stage import UnknownTargetError
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_fakes.runtime import FakeRuntime, RuntimeCore, RuntimeSettings
+from kubelet_fakes.runtime import RuntimeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ("FakeNode", "maker_of")
+    from kubelet_fakes.runtime import RuntimeCore
+    from kubelet_fakes.runtime.parts import RuntimeParts
 
-Maker = "Callable[[RuntimeCore, LoopClock], FakeRuntime]"
+__all__ = ("FakeNode",)
+
 _EPOCH_NS = 1_767_225_600_000_000_000
 _IMAGE = "img:1"
 _REPOSITORY = "registry.example/two"
 
 
-def maker_of(target: str) -> Callable[[RuntimeCore, LoopClock], FakeRuntime]:
-    """What makes the runtime that is named: the fake, or one with a bug. Raises `UnknownTargetError`."""
-    if target.startswith("bug:"):
-        raise UnknownTargetError(f"no runtime with a bug is named {target.removeprefix('bug:')!r}")
-    return FakeRuntime
-
-
 class FakeNode:
     """A fake and all that belongs to it; it lives on the loop that runs."""
 
-    def __init__(
-        self, make: Callable[[RuntimeCore, LoopClock], FakeRuntime], start_ns: int = _EPOCH_NS
-    ) -> None:
+    def __init__(self, parts: RuntimeParts, start_ns: int = _EPOCH_NS) -> None:
         self.clock = LoopClock(start_ns)
-        self.core = RuntimeCore(RuntimeSettings(evented=True, images=(_IMAGE,)), epoch_ns=start_ns)
+        settings = RuntimeSettings(evented=True, images=(_IMAGE,))
+        self.runtime = parts.build(self.clock, settings, epoch_ns=start_ns)
+        self.core = self.runtime.core
         self.disk = MemoryDisk()
         self.core.store.logs.files = self.disk
-        self.runtime = make(self.core, self.clock)
+        self.listeners: list[Callable[..., None]] = []
+        self.core.store.on_runtime = self._happened
+
+    def _happened(self, *happened: str | int | None) -> None:
+        for hear in self.listeners:
+            hear(*happened)
 
     def direct(self, services: Any = None, *, shared: bool = False) -> DirectRuntime:  # noqa: ANN401 - a stub
         """The fake as stories call it: in process, unless through these services."""
@@ -62,7 +60,7 @@ class FakeNode:
             mishaps=self.runtime,
             restart=self._restart,
             slow=self.runtime.faults.delay,
-            listen=None if shared else partial(setattr, self.core.store, "on_runtime"),
+            listen=self.listeners.append,
         )
 
     async def _restart(self) -> None:

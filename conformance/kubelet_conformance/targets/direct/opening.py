@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.targets.direct.fake import FakeNode, maker_of
+from kubelet_conformance.targets.direct.fake import FakeNode
+from kubelet_conformance.targets.in_process import runtime_parts_of
 from kubelet_conformance.targets.stage import UnknownTargetError
 from kubelet_fakes.clock import run
 
@@ -42,14 +43,14 @@ def is_in_process(target: str) -> bool:
     """Whether it is called in this process on virtual time; `UnknownTargetError` if nothing is named so."""
     if target.startswith("unix:"):
         return False
-    maker_of(_bare(target))
+    runtime_parts_of(_bare(target))
     return not target.endswith(_GRPC)
 
 
 def opened_in_process(target: str) -> Callable[[], DirectRuntime]:
     """Makes a new runtime on the loop that runs, each time it is called."""
-    make = maker_of(target)
-    return lambda: FakeNode(make).direct()
+    parts = runtime_parts_of(target)
+    return lambda: FakeNode(parts).direct()
 
 
 def on_virtual_time(story: Coroutine[None, None, None]) -> None:
@@ -73,7 +74,7 @@ async def opened(wanted: Wanted) -> AsyncGenerator[DirectRuntime]:
         async with runtime_at(path_of(wanted.target), wanted.image, wanted.run_id) as runtime:
             yield runtime
     else:
-        async with fake_over_grpc(maker_of(_bare(wanted.target)), wanted.now_ns) as runtime:
+        async with fake_over_grpc(runtime_parts_of(_bare(wanted.target)), wanted.now_ns) as runtime:
             yield runtime
 
 

@@ -39,7 +39,11 @@ class Commands(Protocol):
         ...
 
     def execute(self, code: int, seconds: float = 0, output_bytes: int = 0) -> list[str]:
-        """End with a code after some seconds, with so much output."""
+        """End with a code after some seconds, with so much output; perhaps by way of other processes."""
+        ...
+
+    def last(self, seconds: float) -> list[str]:
+        """Last some seconds, as one process."""
         ...
 
     def memory_limit(self) -> list[str] | None:

@@ -1,51 +1,41 @@
-"""One life of a node on wall time: a kubelet in this process, a runtime at a socket, scenarios side by side."""
+"""One life of a node on wall time: a kubelet, a tap, a runtime at a socket, scenarios one by one or side by side."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
-import os
 import traceback
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import count
-from pathlib import Path
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
-from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.live.control import CriRuntimeControl, RuntimeState
-from kubelet_conformance.targets.live.disks import RootedDisk
-from kubelet_conformance.targets.live.endpoint import channel_to, services_at
 from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.scoped import ScopedApi, ScopedManifests
+from kubelet_conformance.targets.live.tapped import tapped
 from kubelet_conformance.targets.live.views import Router
-from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
+from kubelet_conformance.targets.process import ProcessNode
+from kubelet_conformance.targets.protocols import NotPossibleError
 from kubelet_conformance.targets.stage import Ended, PlayedLife
-from kubelet_conformance.targets.tap import Tap
-from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
+from kubelet_conformance.trace.header import FORMAT_VERSION, Header
 from kubelet_conformance.trace.recorder import Recorder, RecordedReply
-from kubelet_fakes.api import ApiCore
-from kubelet_fakes.web import MemoryUrl
-from kubelet_reference.clocks import SeededChance
-from kubelet_reference.disk_os import OsDisk
-from kubelet_reference.kubelet import Kubelet, Ports
-from kubelet_reference.pod_network import RealPodNetwork
-from kubelet_reference.ports import FetchError
+from kubelet_fakes.api.moments import rfc3339
 from kubelet_reference.process.wall import WallClock
-from kubelet_reference.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
+    from pathlib import Path
 
     from kubelet_conformance.targets.live.control import PrivateRuntime
     from kubelet_conformance.targets.live.endpoint import Endpoint
     from kubelet_conformance.targets.live.views import View
-    from kubelet_conformance.targets.protocols import Target
+    from kubelet_conformance.targets.process import KubeletTarget
+    from kubelet_conformance.targets.protocols import RuntimeControl, Target
     from kubelet_conformance.targets.stage import Act, Choice
     from kubelet_conformance.trace.recorder import Seen
     from kubelet_reference.parts import Parts
-    from kubelet_reference.ports import ImageService, PodEvent, RuntimeService
     from kubelet_reference.versions import Behaviour
 
 __all__ = ("Life", "Surroundings")
@@ -58,23 +48,26 @@ _CHANGING = frozenset(
     {"RunPodSandbox", "StopPodSandbox", "RemovePodSandbox"}
     | {"CreateContainer", "StartContainer", "StopContainer", "RemoveContainer"}
 )
+"""The calls after which the runtime has something else than before."""
 _MIRROR = "kubernetes.io/config.mirror"
-_CONFIGURATION = "/etc/kubernetes"
-"""Paths of scenarios below this are in the private folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What lives of nodes have in common: the choice and what follows of it, and a runtime.
 
-    `private` is the runtime's other side, where it is one of our own.
+    `process` is the kubelet where it is a process of its own, None for the one in this process. `private` is
+    the runtime's other side, where it is one of our own; `scripted` makes the whole control of a runtime that
+    follows a script, for one scenario alone.
     """
 
     choice: Choice
     behaviour: Behaviour
     parts: Parts
     endpoint: Endpoint
+    process: KubeletTarget | None = None
     private: PrivateRuntime | None = None
+    scripted: Callable[[Recorder], RuntimeControl] | None = None
 
 
 class Life:
@@ -90,65 +83,51 @@ class Life:
         self._ended_at: float | None = None
         self._recorder = Recorder(self.now)
         self._router = Router(self._recorder)
-        self._url = MemoryUrl(FetchError)
-        self._settings = _settings(folder, {} if self._shared else dict(acts[0].settings))
-        self._disk = OsDisk(self._clock, (self._settings.root_dir, self._settings.pod_logs_dir))
         self._state = RuntimeState(around.endpoint.services)
-        self._lives = 0
+        self._recorder.listeners.append(self._heard)
 
     def now(self) -> float:
         """Seconds since the start."""
         return round(self._clock.monotonic(), 6) if self._ended_at is None else self._ended_at
 
-    async def play(self, concurrency: int, ended: Callable[[Act], None]) -> PlayedLife:
-        """The whole life."""
-        self._recorder.listeners.append(self._heard)
-        core = ApiCore(self._clock.wall_ns, _unique_uids())
-        record_pods(core, self._recorder, _NODE)
-        self._api = KubeletApi(core, self._recorder)
-        self._world = WorldApi(core, self._api.connection, _NODE)
-        self._world.put("Node", _node())
-        path = self._settings.static_pod_path.removeprefix(str(self._folder))
-        self._manifests = WrittenManifests(
-            cast("Any", RootedDisk(self._disk, self._folder)), self._url, self._recorder, path
-        )
-        await self._state.look()
-        looking = asyncio.create_task(self._state.keep_looking(), name="looking")
-        try:
-            async with channel_to(self._around.endpoint.path) as channel:
-                tap = Tap(services_at(channel), self._recorder)
-                self._kubelet = InProcessKubelet(partial(self._new_kubelet, tap), self._recorder)
-                self._manifests.look()
-                await self._kubelet.start()
-                try:
-                    outcomes = await self._all(concurrency, ended)
-                finally:
-                    self._ended_at = self.now()
-                    await self._kubelet.kill()
-        finally:
-            looking.cancel()
-        return self._played(outcomes)
-
     def _heard(self, seen: Seen) -> None:
         if isinstance(seen, RecordedReply) and seen.call.rpc in _CHANGING:
             self._state.look_soon()
 
-    def _new_kubelet(self, tap: Tap) -> Kubelet:
-        self._lives += 1
-        network = RealPodNetwork()
-        ports = Ports(
+    async def play(self, concurrency: int, ended: Callable[[Act], None]) -> PlayedLife:
+        """The whole life."""
+        socket = self._folder / "tap" / "cri.sock"
+        async with AsyncExitStack() as stack:
+            await self._state.look()
+            await stack.enter_async_context(_going_on(self._state.keep_looking()))
+            await stack.enter_async_context(tapped(socket, self._around.endpoint.path, self._recorder))
+            self._node = await stack.enter_async_context(self._make_node(socket))
+            self._node.manifests.look()
+            await self._node.kubelet.start()
+            try:
+                outcomes = await self._all(concurrency, ended)
+            finally:
+                self._ended_at = self.now()
+                header = self._header()
+        return self._played(outcomes, header)
+
+    def _make_node(self, socket: Path) -> ReferenceNode | ProcessNode:
+        around = self._around
+        settings = {} if self._shared else self._acts[0].settings
+        if around.process is not None:
+            return ProcessNode(around.process, self._folder, socket, self._recorder, _NODE, settings)
+        return ReferenceNode(
+            parts=around.parts,
+            behaviour=around.behaviour,
+            seed=around.choice.seed,
+            folder=self._folder,
+            runtime=socket,
+            recorder=self._recorder,
             clock=self._clock,
-            chance=SeededChance(self._around.choice.seed + self._lives),
-            runtime=cast("RuntimeService", tap),
-            images=cast("ImageService", tap),
-            api=self._api,
-            events=_Events(self._recorder, self._router),
-            disk=self._disk,
-            url=self._url,
-            http=network,
-            network=network,
+            node_name=_NODE,
+            settings=settings,
+            know=self._router.know,
         )
-        return Kubelet(ports, self._settings, self._around.behaviour, self._around.parts)
 
     # The acts.
 
@@ -163,33 +142,32 @@ class Life:
             return act.number, outcome
 
         playing = asyncio.gather(*map(one, self._acts))
-        watched = asyncio.create_task(self._watch(), name="watching the kubelet")
-        try:
-            await asyncio.wait([playing, watched], return_when=asyncio.FIRST_COMPLETED)
-            if not playing.done():
-                self._kubelet.raise_if_failed()
-            return dict(await playing)
-        finally:
-            playing.cancel()
-            watched.cancel()
-            await asyncio.gather(playing, watched, return_exceptions=True)
+        async with _going_on(self._watch()) as watched:
+            try:
+                await asyncio.wait([playing, watched], return_when=asyncio.FIRST_COMPLETED)
+                if not playing.done():
+                    self._node.kubelet.raise_if_failed()
+                return dict(await playing)
+            finally:
+                playing.cancel()
+                await asyncio.gather(playing, return_exceptions=True)
 
     async def _watch(self) -> None:
         """Return when the kubelet has ended; one that a scenario restarts is that scenario's affair."""
         if self._shared:
-            await self._kubelet.over()
+            await self._node.kubelet.over()
         else:
             await asyncio.Event().wait()
 
     async def _play(self, act: Act) -> Ended:
         scope = Scope(act.number, act.name)
         view = self._router.open(scope.id)
+        outcome = Ended()
         try:
             async with asyncio.TaskGroup() as deeds:
                 await act.story(cast("Target", self._target(act, scope, view, deeds.create_task)))
             if not self._shared:
-                self._kubelet.raise_if_failed()
-            outcome = Ended()
+                self._node.kubelet.raise_if_failed()
         except Exception as error:  # noqa: BLE001 - whatever ends a story, the others go on
             first = _first(error)
             outcome = Ended(first, "".join(traceback.format_exception(first)))
@@ -199,17 +177,21 @@ class Life:
         return outcome
 
     def _target(self, act: Act, scope: Scope, view: View, spawn: Any) -> _Target:  # noqa: ANN401 - a task group's
+        around = self._around
+        if around.scripted is not None and not self._shared:
+            runtime = around.scripted(view)
+        else:
+            runtime = CriRuntimeControl(self._state, view, scope, spawn, around.private)
+        manifests = ScopedManifests(self._node.manifests, scope, self._router, view, renamed=self._shared)
         return _Target(
             node_name=_NODE,
             patience=act.patience,
             recheck_seconds=_RECHECK_SECONDS,
             recorder=view,
-            runtime=CriRuntimeControl(self._state, view, scope, spawn, self._around.private),
-            api=ScopedApi(self._world, scope),
-            manifests=ScopedManifests(
-                self._manifests, scope, self._router, view, renamed=self._shared
-            ),
-            kubelet=self._kubelet,
+            runtime=runtime,
+            api=ScopedApi(self._node.api, scope, self._router, view),
+            manifests=manifests,
+            kubelet=self._node.kubelet,
             now=self.now,
             sleep=self._clock.sleep,
             namespace=scope.namespace,
@@ -217,42 +199,49 @@ class Life:
 
     async def _tidy(self, scope: Scope) -> None:
         """Delete what the scenario wanted, and wait until nothing of it runs."""
-        self._manifests.remove_all(lambda file: file.removeprefix(".").startswith(f"{scope.id}-"))
-        for metadata in self._world.pods():
+        for metadata in self._node.api.pods():
             is_mirror = _MIRROR in (metadata.get("annotations") or {})
             if scope.holds(metadata["namespace"]) and not is_mirror:
-                self._world.delete(metadata["namespace"], metadata["name"], _TIDY_GRACE_SECONDS)
+                self._delete(metadata["namespace"], metadata["name"])
+        self._node.manifests.remove_all(lambda file: file.removeprefix(".").startswith(f"{scope.id}-"))
         deadline = self.now() + _TIDY_SECONDS
         while self._runs(scope) and self.now() < deadline:
             await self._clock.sleep(_RECHECK_SECONDS)
 
+    def _delete(self, namespace: str, name: str) -> None:
+        """Delete a pod that nobody needs any more; a file is removed with the pod's own grace period."""
+        grace = _TIDY_GRACE_SECONDS if isinstance(self._node, ReferenceNode) else None
+        self._node.api.delete(namespace, name, grace)
+
     def _runs(self, scope: Scope) -> bool:
         here = (each for each in self._state.sandboxes if scope.holds(each.namespace))
-        pods = (each for each in self._world.pods() if scope.holds(each["namespace"]))
+        pods = (each for each in self._node.api.pods() if scope.holds(each["namespace"]))
         return any(each.ready for each in here) or any(pods)
 
     # The record.
 
-    def _played(self, outcomes: dict[int, Ended]) -> PlayedLife:
+    def _played(self, outcomes: dict[int, Ended], header: Header) -> PlayedLife:
         file = io.BytesIO()
-        self._recorder.write(file, self._header())
+        self._recorder.write(file, header)
         numbers = {Scope(act.number, act.name).id: act.number for act in self._acts}
         return PlayedLife(file.getvalue(), [numbers.get(each) for each in self._router.owners], outcomes)
 
     def _header(self) -> Header:
-        choice, endpoint = self._around.choice, self._around.endpoint
+        around = self._around
+        process = around.process
         return Header(
             trace=FORMAT_VERSION,
             clock="wall",
-            channels=Channels(cri="full", pods="sent", api="full", events="full"),
-            kubelet="kubelet_reference",
-            kubernetes=choice.kubernetes,
-            runtime=f"{endpoint.name} {endpoint.version}",
-            started=_rfc3339(self._started_ns),
+            channels=self._node.channels,
+            kubelet="kubelet_reference" if process is None else process.name,
+            kubernetes=around.choice.kubernetes,
+            feature_gates={} if process is None else dict(process.feature_gates),
+            runtime=f"{around.endpoint.name} {around.endpoint.version}",
+            started=rfc3339(self._started_ns),
             node=_NODE,
             from_start=True,
             scenario=None if self._shared else self._acts[0].name,
-            seed=choice.seed,
+            seed=around.choice.seed,
         )
 
 
@@ -264,59 +253,29 @@ class _Target:
     patience: float
     recheck_seconds: float | None
     recorder: Recorder
-    runtime: CriRuntimeControl
+    runtime: RuntimeControl
     api: ScopedApi
     manifests: ScopedManifests
-    kubelet: InProcessKubelet
+    kubelet: Any
     now: Callable[[], float]
     sleep: Callable[[float], Any]
     namespace: Callable[[str], str]
 
 
-class _Events(RecordedEvents):
-    """Events on the record; the router learns first whose pods they are about."""
-
-    def __init__(self, recorder: Recorder, router: Router) -> None:
-        super().__init__(recorder)
-        self._router = router
-
-    def emit(self, event: PodEvent) -> None:
-        """Take the event."""
-        metadata = event.pod.metadata
-        if metadata is not None:
-            self._router.know(metadata.uid or "", metadata.namespace or "")
-        super().emit(event)
-
-
-def _settings(folder: Path, changes: dict[str, Any]) -> Settings:
-    """The kubelet's configuration, with everything that it writes in the private folder."""
-    settings = replace(Settings(node_name=_NODE, static_pod_path=FOLDER), **changes)
-    path = settings.static_pod_path
-    inside = f"{folder}{path}" if path.startswith(f"{_CONFIGURATION}/") else path
-    return replace(
-        settings, static_pod_path=inside, root_dir=f"{folder}/kubelet", pod_logs_dir=f"{folder}/pods"
-    )
+@contextlib.asynccontextmanager
+async def _going_on(work: Any) -> AsyncGenerator[asyncio.Task[None]]:  # noqa: ANN401 - a coroutine
+    """Let a coroutine run beside what is done while the context is open."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _first(error: BaseException) -> BaseException:
-    """The first error of a group: the others follow from it."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseException", error.exceptions[0])
-    return error
-
-
-def _unique_uids() -> Callable[[], str]:
-    """UIDs that no other life of a node had."""
-    life, numbers = os.urandom(4).hex(), count(1)
-    return lambda: f"{life}-0000-4000-8000-{next(numbers):012x}"
-
-
-def _rfc3339(ns: int) -> str:
-    from datetime import UTC, datetime  # noqa: PLC0415 - for this line
-
-    return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _node() -> dict[str, Any]:
-    labels = {"kubernetes.io/hostname": _NODE, "kubernetes.io/os": "linux"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": _NODE, "labels": labels}}
+    """The first error of a group: the others follow from it. What a target cannot do comes before all."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    inner = [_first(cast("BaseException", each)) for each in error.exceptions]
+    return next((each for each in inner if isinstance(each, NotPossibleError)), inner[0])

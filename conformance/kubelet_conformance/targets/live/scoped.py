@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import yaml
@@ -21,20 +22,27 @@ _OF_THE_CLUSTER = frozenset({"Node", "RuntimeClass"})
 
 
 class ScopedApi:
-    """The API server; whatever namespace is named, the one that stands for it is meant."""
+    """The API server; whatever namespace is named, the one that stands for it is meant.
 
-    def __init__(self, api: ApiControl, scope: Scope) -> None:
+    What is recorded while it is asked is the scenario's.
+    """
+
+    def __init__(self, api: ApiControl, scope: Scope, router: Router, view: View) -> None:
         self._api = api
+        self._telling = partial(router.told_by, view)
         self._scope = scope
         self._namespace = scope.namespace
 
     def create(self, manifest: Json) -> Json:
         """Create a pod bound to the node."""
-        return self._api.create(self._placed(manifest))
+        with self._telling():
+            return self._api.create(self._placed(manifest))
 
     def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Merge changes into a pod."""
-        return self._api.update(self._namespace(namespace), name, _with_files(dict(changes), self._scope))
+        merged = _with_files(dict(changes), self._scope)
+        with self._telling():
+            return self._api.update(self._namespace(namespace), name, merged)
 
     def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Merge changes into a pod's status."""
@@ -46,7 +54,8 @@ class ScopedApi:
 
     def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
         """Ask for deletion."""
-        self._api.delete(self._namespace(namespace), name, grace_seconds)
+        with self._telling():
+            self._api.delete(self._namespace(namespace), name, grace_seconds)
 
     def get(self, namespace: str, name: str) -> Json | None:
         """The stored pod."""

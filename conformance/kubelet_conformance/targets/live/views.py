@@ -20,6 +20,7 @@ class View(Recorder):
         super().__init__(router.whole.now)
         self.scope = scope
         self._router = router
+        self._open: set[str] = set()
 
     def record(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 - JSON values of any type
         """Put something of this scenario onto the record."""
@@ -27,7 +28,13 @@ class View(Recorder):
             self._router.whole.record(kind, **fields)
 
     def hear(self, seen: Seen) -> None:
-        """Take a record that concerns this scenario."""
+        """Take a record that concerns this scenario; of the replies those to calls that it heard of."""
+        if isinstance(seen, RecordedCall):
+            self._open.add(seen.id)
+        elif isinstance(seen, RecordedReply):
+            if seen.call.id not in self._open:
+                return
+            self._open.remove(seen.call.id)
         self._take(seen)
 
 

@@ -7,6 +7,10 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ("clear", "mounts_below")
 
@@ -27,8 +31,8 @@ def mounts_below(folder: Path) -> list[str]:
     return [point for point in reversed(points) if point == top or point.startswith(f"{top}/")]
 
 
-def clear(folder: Path) -> list[str]:
-    """Unmount what is mounted in the folder and remove what is in it; what resists, in words."""
+def clear(folder: Path, entries: Iterable[str]) -> list[str]:
+    """Unmount what is mounted in the folder and remove these entries of it; what resists, in words."""
     for point in mounts_below(folder):
         # Lazily: a process that is just ending may still have a file open there.
         subprocess.run(  # noqa: S603 - our own words, no shell
@@ -41,10 +45,10 @@ def clear(folder: Path) -> list[str]:
     if left:
         # Nothing is removed then: what is mounted there belongs to somebody else.
         return [f"{point} cannot be unmounted: umount it, then remove {folder}" for point in left]
-    if folder.is_dir():
-        for entry in folder.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
-    return [f"{entry} cannot be removed" for entry in folder.iterdir()] if folder.is_dir() else []
+    made = [folder / entry for entry in entries]
+    for entry in made:
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+    return [f"{entry} cannot be removed" for entry in made if os.path.lexists(entry)]

@@ -12,7 +12,7 @@ from kubelet_conformance.targets.process.clearing import clear
 from kubelet_conformance.targets.process.kubelet import ProcessKubelet
 from kubelet_conformance.targets.process.log_events import LogEvents
 from kubelet_conformance.targets.process.manifest_server import ManifestServer
-from kubelet_conformance.targets.process.places import Places, configuration, free_ports
+from kubelet_conformance.targets.process.places import ENTRIES, Places, configuration, free_ports
 from kubelet_conformance.targets.process.wanted import FolderApi
 from kubelet_conformance.targets.process.watching import PodWatch
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER
@@ -36,7 +36,7 @@ class ProcessNode:
 
     Args:
         target: the kubelet.
-        folder: empty and private to it; it is empty again in the end.
+        folder: private to it; what it made there is removed in the end.
         runtime: the socket that the kubelet is to connect to.
         recorder: takes what is wanted and what is seen.
         node_name: the node's name.
@@ -119,6 +119,6 @@ class ProcessNode:
                 with contextlib.suppress(asyncio.CancelledError):
                     await self._watching
             await self._server.close()
-            left = clear(self._folder)
+            left = clear(self._folder, ENTRIES)
         if left:
             raise TargetError("; ".join(left))

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = ("Places", "configuration", "free_ports")
+__all__ = ("ENTRIES", "Places", "configuration", "free_ports")
 
+ENTRIES = ("etc", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
+"""What there may be in the folder of a kubelet."""
 _CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""
 

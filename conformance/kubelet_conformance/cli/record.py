@@ -1,0 +1,170 @@
+"""`record`: stand between a kubelet and its runtime, and write down what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from kubelet_conformance.cli.options import VERSION, Settings, reported
+from kubelet_conformance.cli.record_options import recording_options
+from kubelet_conformance.cli.wall import monotonic_ns, rfc3339, wall_now_ns
+from kubelet_conformance.reports.output import check_writable, complain, deliver
+from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.reports.safe import safe
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.versions import Version
+    from kubelet_conformance.recording.plan import Plan
+
+__all__ = ("record",)
+
+_MIB = 1024 * 1024
+
+
+@click.command()
+@recording_options
+@click.option("--kubernetes", type=VERSION, metavar="V", help="The kubelet's version, such as 1.32.")
+@reported
+@click.pass_context
+def record(  # noqa: PLR0913 - one parameter an option
+    ctx: click.Context,
+    *,
+    listen: str,
+    upstream: str,
+    output_file: str,
+    pods: str | None,
+    insecure: bool,
+    judges: bool,
+    max_mib: int,
+    keep: int,
+    redacts: bool,
+    node: str | None,
+    kubernetes: Version | None,
+    form: str,
+    output: str | None,
+) -> int:
+    """Stand between a kubelet and its runtime, and record what they say, until SIGINT or SIGTERM.
+
+    Point the kubelet at the socket of --listen; everything it sends passes on to that of --to, unchanged.
+    """
+    # Late, for the messages take their time to load and few other commands need them.
+    from kubelet_conformance.recording.plan import Plan  # noqa: PLC0415
+    from kubelet_conformance.tap.address import AddressError, socket_path  # noqa: PLC0415
+
+    _check_output(output_file)
+    check_writable(output, output_file)
+    _check_pods(pods)
+    try:
+        paths = str(socket_path(listen)), str(socket_path(upstream))
+    except AddressError as error:
+        raise click.ClickException(str(error)) from None
+    plan = Plan(
+        listen=paths[0],
+        upstream=paths[1],
+        output=output_file,
+        started=rfc3339(wall_now_ns()),
+        started_ns=monotonic_ns(),
+        node=node or socket.gethostname().lower(),
+        kubernetes=None if kubernetes is None else f"{kubernetes[0]}.{kubernetes[1]}",
+        pods=pods,
+        insecure=insecure,
+        judges=judges,
+        redacts=redacts,
+        max_bytes=max_mib * _MIB,
+        keep=keep,
+        form=form,
+        report=output,
+        debug=ctx.ensure_object(Settings).debug,
+    )
+    _look_first(plan)
+    return _tapped(plan)
+
+
+def _check_output(output: str) -> None:
+    """Refuse a folder that nothing can be written to, before a kubelet depends on this."""
+    path = Path(output)
+    if path.is_dir():
+        raise click.ClickException(f"{output}: is a folder; name a file for the trace")
+    if not path.parent.is_dir():
+        raise click.ClickException(f"{output}: its folder does not exist; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise click.ClickException(
+            f"{output}: cannot be written: {error.strerror or error}; name a file in another folder"
+        ) from None
+
+
+def _check_pods(pods: str | None) -> None:
+    if pods is None:
+        return
+    if "://" not in pods:
+        if not Path(pods).exists():
+            complain(f"{pods}: is not there yet; its pods are recorded once it is", note=True)
+        return
+    try:
+        parts = urlsplit(pods)
+        host, scheme = parts.hostname, parts.scheme
+    except ValueError:
+        host, scheme = None, ""
+    if scheme not in {"http", "https"} or not host:
+        raise click.UsageError(
+            f"--pods {safe(pods)} is no folder and no URL; write it like http://127.0.0.1:10255/pods"
+        )
+
+
+def _look_first(plan: Plan) -> None:
+    """Say what is not there yet, for it may come; refuse what can never become good."""
+    from kubelet_conformance.recording.tapping import answers  # noqa: PLC0415
+    from kubelet_conformance.recording.wanted import LookError  # noqa: PLC0415
+    from kubelet_conformance.recording.writing import source_of  # noqa: PLC0415
+
+    why = answers(Path(plan.upstream))
+    if why:
+        complain(
+            f"unix://{plan.upstream}: {why}; clients are refused until a runtime answers there", note=True
+        )
+    source = source_of(plan) if plan.pods_url is not None else None
+    if source is None:
+        return
+    try:
+        source.look()
+    except LookError as error:
+        if error.hopeless:
+            raise click.ClickException(f"{error}; name the /pods of a kubelet that may be read") from None
+        complain(f"{error}; it is asked again and again", note=True)
+
+
+def _tapped(plan: Plan) -> int:
+    from kubelet_conformance.recording.tapping import tap  # noqa: PLC0415
+    from kubelet_conformance.tap.address import AddressError  # noqa: PLC0415
+
+    settled = msgspec.json.encode(plan).decode()
+    command = [sys.executable, "-m", "kubelet_conformance", "record-writer", settled]
+
+    def say(address: str) -> None:
+        if plan.form == "terminal" and plan.report is None:
+            deliver(f"listening at {address} for unix://{plan.upstream}; end it with Ctrl-C\n", None)
+
+    try:
+        status = asyncio.run(tap(plan, command, say))
+    except AddressError as error:
+        raise click.ClickException(str(error)) from None
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except OSError as error:
+        told = error.strerror or str(error)
+        raise click.ClickException(f"the process that writes cannot be started: {told}") from None
+    if status < 0:
+        complain(f"the process that writes was ended by signal {-status}: the last file has no `end`")
+        return Exit.INTERNAL_ERROR
+    return status

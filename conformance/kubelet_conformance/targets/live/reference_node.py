@@ -1,0 +1,159 @@
+"""The reference kubelet in this process, with an API server, a manifest folder and a URL, on wall time."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
+from kubelet_conformance.targets.kubelet_process import InProcessKubelet
+from kubelet_conformance.targets.live.disks import RootedDisk
+from kubelet_conformance.targets.live.endpoint import channel_to, services_at
+from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
+from kubelet_conformance.trace.header import Channels
+from kubelet_fakes.api import ApiCore
+from kubelet_fakes.web import MemoryUrl
+from kubelet_reference.clocks import SeededChance
+from kubelet_reference.disk_os import OsDisk
+from kubelet_reference.kubelet import Kubelet, Ports
+from kubelet_reference.pod_network import RealPodNetwork
+from kubelet_reference.ports import FetchError
+from kubelet_reference.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from kubelet_conformance.trace.recorder import Recorder
+    from kubelet_reference.parts import Parts
+    from kubelet_reference.ports import Clock, ImageService, PodEvent, RuntimeService
+    from kubelet_reference.versions import Behaviour
+
+__all__ = ("ReferenceNode",)
+
+_CONFIGURATION = "/etc/kubernetes/"
+"""Paths of scenarios below this are in the private folder."""
+
+
+
+class ReferenceNode:
+    """The kubelet's side of a target, for as long as its context is open; the kubelet is not started yet.
+
+    Args:
+        parts: what the kubelet is made of.
+        behaviour: of which version it is.
+        seed: of its chance.
+        folder: empty and private to it.
+        runtime: the socket that the kubelet is to connect to.
+        recorder: takes what is wanted and what is seen.
+        clock: the time it lives in.
+        node_name: the node's name.
+        settings: what a scenario sets of the kubelet's configuration.
+        know: is told of each pod that an event is about, its UID and its namespace.
+    """
+
+    def __init__(  # noqa: PLR0913 - a kubelet, its places, and what is told of it
+        self,
+        *,
+        parts: Parts,
+        behaviour: Behaviour,
+        seed: int,
+        folder: Path,
+        runtime: Path,
+        recorder: Recorder,
+        clock: Clock,
+        node_name: str,
+        settings: Mapping[str, object],
+        know: Callable[[str, str], None],
+    ) -> None:
+        self._parts = parts
+        self._behaviour = behaviour
+        self._seed = seed
+        self._runtime = runtime
+        self._clock = clock
+        self._disk = OsDisk(clock)
+        self._url = MemoryUrl(FetchError)
+        self._settings = _settings(folder, node_name, settings)
+        self._events = _Events(recorder, know)
+        self._lives = 0
+        core = ApiCore(clock.wall_ns, _unique_uids())
+        record_pods(core, recorder, node_name)
+        self._kubelet_api = KubeletApi(core, recorder)
+        self.api = WorldApi(core, self._kubelet_api.connection, node_name)
+        self.api.put("Node", _node(node_name))
+        path = self._settings.static_pod_path.removeprefix(str(folder))
+        disk = cast("Any", RootedDisk(self._disk, folder))
+        self.manifests = WrittenManifests(disk, self._url, recorder, path)
+        self.kubelet = InProcessKubelet(self._new_kubelet, recorder)
+        self.channels = Channels(cri="full", pods="sent", api="full", events="full")
+
+    async def __aenter__(self) -> Self:
+        """Connect to the runtime, in no hurry: a kubelet waits for its runtime too."""
+        self._channel = channel_to(self._runtime)
+        self._services = services_at(self._channel)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Kill it if it still runs; raises what made it end by itself, if anything did."""
+        try:
+            await self.kubelet.kill()
+        finally:
+            await self._channel.close()
+
+    def _new_kubelet(self) -> Kubelet:
+        self._lives += 1
+        network = RealPodNetwork()
+        ports = Ports(
+            clock=self._clock,
+            chance=SeededChance(self._seed + self._lives),
+            runtime=cast("RuntimeService", self._services),
+            images=cast("ImageService", self._services),
+            api=self._kubelet_api,
+            events=self._events,
+            disk=self._disk,
+            url=self._url,
+            http=network,
+            network=network,
+        )
+        return Kubelet(ports, self._settings, self._behaviour, self._parts)
+
+
+class _Events(RecordedEvents):
+    """Events on the record; it is told first whose pods they are about."""
+
+    def __init__(self, recorder: Recorder, know: Callable[[str, str], None]) -> None:
+        super().__init__(recorder)
+        self._know = know
+
+    def emit(self, event: PodEvent) -> None:
+        """Take the event."""
+        metadata = event.pod.metadata
+        if metadata is not None:
+            self._know(metadata.uid or "", metadata.namespace or "")
+        super().emit(event)
+
+
+def _settings(folder: Path, node_name: str, given: Mapping[str, object]) -> Settings:
+    """The kubelet's configuration, with everything that it writes in the private folder."""
+    changes: dict[str, Any] = dict(given)
+    settings = replace(Settings(node_name=node_name, static_pod_path=FOLDER), **changes)
+    path = settings.static_pod_path
+    return replace(
+        settings,
+        static_pod_path=f"{folder}{path}" if path.startswith(_CONFIGURATION) else path,
+        root_dir=f"{folder}/kubelet",
+        pod_logs_dir=f"{folder}/pods",
+    )
+
+
+def _unique_uids() -> Callable[[], str]:
+    """UIDs that no other life of a node had."""
+    life, numbers = os.urandom(4).hex(), count(1)
+    return lambda: f"{life}-0000-4000-8000-{next(numbers):012x}"
+
+
+def _node(name: str) -> dict[str, Any]:
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}

@@ -1,0 +1,128 @@
+"""A recorded trace, heard again by a recorder that stands where the tap would have stood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from kubelet_conformance.recording.bodies import Bodies
+from kubelet_conformance.recording.observing import TICK_SECONDS, Observer
+from kubelet_conformance.recording.pieces import Pieces
+from kubelet_conformance.recording.transcript import Transcript
+from kubelet_conformance.recording.wanted import Look, PodKey, WantedPod, kept_status
+from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Note
+from kubelet_conformance.trace.header import Channels, Header
+from kubelet_conformance.trace.messages import request_message, response_message
+from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.records import Body, Call, Deleted, End, PodChange, Reply, Status
+from kubelet_conformance.trace.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kubelet_conformance.tap.heard import Heard
+    from kubelet_conformance.trace.records import Record
+
+__all__ = ("KEY", "RecordedPods", "hear_again", "heard_in")
+
+KEY = b"a key that tests may know"
+_IMAGES = frozenset({"ImageStatus", "ListImages", "PullImage", "RemoveImage", "ImageFsInfo"})
+_NS = 1_000_000_000
+
+
+@dataclass
+class RecordedPods:
+    """What a kubelet's /pods would have told, or its manifest folder, by a trace's own records."""
+
+    node: str
+    gives_status: bool
+    looks: int = 0
+    _pods: dict[str, PodChange] = field(default_factory=dict[str, PodChange])
+    _status: dict[str, Status] = field(default_factory=dict[str, Status])
+
+    def take(self, record: Record) -> None:
+        """The trace goes on."""
+        if isinstance(record, PodChange):
+            meta = cast("dict[str, Any]", Body(record.pod).json()["metadata"]) if record.op == "set" else {}
+            uid, name = meta.get("uid", record.uid), meta.get("name", record.name)
+            if record.op == "set":
+                self._pods[uid or name] = record
+            else:
+                self._pods.pop(uid or name, None)
+        elif isinstance(record, Deleted):
+            self._pods.pop(record.uid, None)
+        elif isinstance(record, Status):
+            self._status[record.uid] = record
+
+    def look(self) -> Look:
+        """All of it, now."""
+        self.looks += 1
+        return Look(tuple(self._wanted(record) for record in self._pods.values()))
+
+    def _wanted(self, record: PodChange) -> WantedPod:
+        pod: dict[str, Any] = Body(record.pod).json()
+        meta = pod["metadata"]
+        told = self._status.get(meta.get("uid", ""))
+        status = Body(told.status).json() if told is not None and self.gives_status else None
+        kept = kept_status({**pod, "status": pod.get("status", {})})
+        pod = {key: value for key, value in pod.items() if key != "status"}
+        pod |= {} if kept is None else {"status": kept}
+        static = record.source != "api"
+        name = f"{meta['name']}-{self.node}" if static else meta["name"]
+        key = PodKey(record.source, meta.get("namespace", "default"), name, meta.get("uid", ""))
+        return WantedPod(key, pod, status)
+
+
+def heard_in(record: Record) -> Heard | None:
+    """What a tap hears of this record."""
+    at_ns = round(record.t * _NS)
+    if isinstance(record, Call):
+        service = "runtime.v1.ImageService" if record.rpc in _IMAGES else "runtime.v1.RuntimeService"
+        return CallBegan(
+            at_ns, record.id, service, record.rpc, request_message(record).SerializeToString(deterministic=True)
+        )
+    if isinstance(record, Reply):
+        rpc, call_id = record.call.rpc, record.call.id
+        if record.error is not None:
+            return CallEnded(at_ns, call_id, rpc, record.error.code, record.error.message)
+        response = response_message(record)
+        assert response is not None
+        return Answered(at_ns, call_id, rpc, response.SerializeToString(deterministic=True))
+    return None
+
+
+def _with_ticks(path: Path, pods: RecordedPods, offset: float) -> Iterator[tuple[Record | None, float]]:
+    tick = offset
+    with Reader(path) as reader:
+        for record in reader:
+            while tick < record.t:
+                yield None, tick
+                tick += TICK_SECONDS
+            pods.take(record)
+            yield record, record.t
+
+
+def hear_again(
+    path: Path, output: Path, *, gives_status: bool, offset: float, max_bytes: int = 1 << 30
+) -> list[Path]:
+    """Record what the trace shows, with a look at the pods each second from `offset` on; the files."""
+    with Reader(path) as reader:
+        told = reader.header
+    channels = Channels(cri="full", pods="sampled", api="sampled" if gives_status else "none")
+    header = Header(trace=1, channels=channels, kubernetes=told.kubernetes, node=told.node, redacted=True)
+    pieces = Pieces(output, keep=1000)
+    transcript = Transcript(
+        pieces, header, Bodies(Redactor(KEY)), started_ns=0, max_bytes=max_bytes
+    )
+    pods = RecordedPods(told.node or "", gives_status)
+    now = 0.0
+    observer = Observer(transcript, pods, lambda: round(now * _NS), lambda problem: None)
+    for record, now in _with_ticks(path, pods, offset):  # noqa: B007 - the observer asks for the time
+        heard = Note(round(now * _NS), b"") if record is None else heard_in(record)
+        if heard is not None:
+            observer.hear(heard)
+        if isinstance(record, End):
+            break
+    observer.end(round(now * _NS))
+    return pieces.paths

@@ -1,0 +1,52 @@
+"""The machine's own disk for tests: with or without mounts, and nothing left mounted at the end."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kubelet_reference import mounts_os
+from kubelet_reference.clocks import LoopClock
+from kubelet_reference.disk_os import OsDisk
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+__all__ = ("mounting", "plain_disk")
+
+_MNT_DETACH = 2
+
+
+def plain_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> OsDisk:
+    """A disk guarded at `root`, of a process that may not mount, whoever runs the test."""
+
+    def refused(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(mounts_os, "mount_memory", refused)
+    monkeypatch.setattr(mounts_os, "bind", refused)
+    return OsDisk(LoopClock(0), (str(root),))
+
+
+@contextmanager
+def mounting(root: Path) -> Generator[OsDisk]:
+    """A disk guarded at `root` that mounts for real; skips the test where this process may not."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount")
+    probe = root / "probe"
+    probe.mkdir()
+    if not mounts_os.mount_memory(str(probe), 4096):
+        pytest.skip("this root may not mount: it lacks CAP_SYS_ADMIN")
+    mounts_os.unmount(str(probe))
+    probe.rmdir()
+    try:
+        yield OsDisk(LoopClock(0), (str(root),))
+    finally:
+        for path in mounts_os.mounts_below(os.path.realpath(root)):
+            with suppress(OSError):
+                ctypes.CDLL(None).umount2(os.fsencode(path), _MNT_DETACH)

@@ -1,0 +1,122 @@
+"""Stories told on the reference kubelet and a private containerd, on wall time, with a tap in between."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.contract.checking import Judged, judge_file
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.node import Node
+from kubelet_conformance.tap.decoder import Decoder
+from kubelet_conformance.tap.heard import CallBegan
+from kubelet_conformance.tap.relay import Relay
+from kubelet_conformance.targets.containerd import leftovers
+from kubelet_conformance.targets.stage import Act, Choice, Ended, open_live_stage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+    from pathlib import Path
+
+    from kubelet_conformance.tap.chunks import Chunk
+    from kubelet_conformance.targets.containerd import PrivateContainerd
+    from kubelet_conformance.targets.protocols import Target
+
+__all__ = ("CHANGING", "Story", "Told", "broken", "process_of", "remaining", "tell")
+
+Story = Callable[[Node], Awaitable[None]]
+CHANGING = frozenset(
+    {"RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "PullImage"}
+)
+"""The calls that are counted at the tap and in the trace."""
+PATIENCE_SECONDS = 120.0
+
+
+@dataclass
+class Told:
+    """How stories ended, what was judged of their trace, and the calls that the tap heard."""
+
+    ended: Mapping[int, Ended]
+    judged: Judged
+    recorded: Counter[str]
+    heard: Counter[str] = field(default_factory=Counter[str])
+
+
+async def tell(
+    containerd: PrivateContainerd, stories: Mapping[str, Story], folder: Path, **settings: object
+) -> Told:
+    """Tell stories, side by side on one node, and judge the trace by every contract.
+
+    `settings` are fields of the kubelet's configuration, for one story alone.
+    """
+    heard: Counter[str] = Counter()
+    async with _tapped(containerd, folder / "tap.sock", heard) as socket:
+        stage = open_live_stage(Choice(runtime=f"unix://{socket}"))
+        try:
+            await stage.open(["img:1"])
+            acts = [
+                Act(number, name, partial(_on, story), settings, PATIENCE_SECONDS)
+                for number, (name, story) in enumerate(stories.items())
+            ]
+            life = await stage.play(acts, shared=len(acts) > 1, concurrency=len(acts))
+        finally:
+            await stage.close()
+    trace = folder / "trace.jsonl"
+    trace.write_bytes(life.trace)
+    return Told(life.ended, judge_file(str(trace), every_contract().values()), _calls(life.trace), heard)
+
+
+async def _on(story: Story, target: Target) -> None:
+    await story(Node(target))
+
+
+@asynccontextmanager
+async def _tapped(
+    containerd: PrivateContainerd, socket: Path, heard: Counter[str]
+) -> AsyncGenerator[Path]:
+    decoder = Decoder()
+
+    def sink(chunk: Chunk) -> None:
+        for each in decoder.feed(chunk):
+            if isinstance(each, CallBegan):
+                heard[each.rpc] += 1
+
+    async with Relay(socket, containerd.socket, sink):
+        yield socket
+
+
+def _calls(trace: bytes) -> Counter[str]:
+    records: list[dict[str, Any]] = [json.loads(line) for line in trace.splitlines()]
+    return Counter(each["rpc"] for each in records if each.get("kind") == "call")
+
+
+def broken(judged: Judged) -> list[str]:
+    """What was broken, or could not be judged, with the evidence in words."""
+    bad = {Verdict.BROKEN, Verdict.ERROR}
+    return [
+        f"{name} {outcome.verdict}: {[f'{each.clause} {each.seq} {each.text}' for each in outcome.evidence[:3]]}"
+        for name, outcome in judged.outcomes.items()
+        if outcome.verdict in bad
+    ]
+
+
+def remaining(containerd: PrivateContainerd) -> list[str]:
+    """What pods have left at a containerd that runs: all but itself."""
+    own = (f"process {containerd.pid}:", "bridge ", "folder ", "lease last_reserved_ip", "lease lock")
+    return [line for line in leftovers(containerd.home) if not line.startswith(own)]
+
+
+async def process_of(runtime: Any, container_id: str) -> int:
+    """The first process of a container, on this machine."""
+    request = cri.ContainerStatusRequest(container_id=container_id, verbose=True)
+    told = await runtime.ContainerStatus(request)
+    pid: int = json.loads(told.info["info"])["pid"]
+    return pid
