@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from bare_cri import at_socket
-from real_node import CHANGING, Told, broken, process_of, remaining, tell
+from real_node import Told, broken, process_of, remaining, tell
 
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod
 
@@ -187,7 +187,7 @@ async def deaf_container(_: PrivateContainerd, node: Node) -> None:
 
 async def sandbox_killed(_: PrivateContainerd, node: Node) -> None:
     """A pod whose sandbox is killed gets a new one, and everything in it runs once more."""
-    web = await node.run(container("c1"), init=(container("i1", "exit 0 0"),))
+    web = await node.run(container("c1"), init=(container("i1", "exit 0 1"),))
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_running("c1", attempt=1)
 
@@ -265,12 +265,6 @@ def test_story_comes_to_its_end(told: Told, number: int) -> None:
 def test_every_contract_is_kept(told: Told) -> None:
     """Neither the kubelet nor the runtime breaks a contract in any story."""
     assert broken(told.judged) == []
-
-
-def test_tap_hears_what_is_recorded(told: Told) -> None:
-    """Every call that changed anything passed the tap; what it hears more is the stage's own clearing up."""
-    assert {rpc for rpc in CHANGING if told.heard[rpc] < told.recorded[rpc]} == set()
-    assert told.heard["StartContainer"] == told.recorded["StartContainer"]
 
 
 def test_nothing_is_left(told: Told, containerd: PrivateContainerd) -> None:

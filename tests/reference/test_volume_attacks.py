@@ -1,7 +1,7 @@
 """What pods and runtimes say or leave on the disk cannot lead the kubelet out of its own folders.
 
-Each test lays a trap on a real disk. Outside lies one file, and nothing may be read from it, written to it, or
-removed there.
+Each test lays a trap on a real disk. Outside lies one file, and nothing may be read from it, written to it,
+or removed there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kubelet_reference.termination_message import TerminationMessages
 from kubelet_reference.volumes import VolumesNotReady, pod_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
     from pathlib import Path
 
     from lightkube.models.core_v1 import Pod
@@ -142,25 +142,29 @@ def test_keys_stay_in_their_volume(house: House) -> None:
     assert "must not contain '..'" in house.bench.told()[0]
 
 
-TRAPS: dict[str, Callable[[Path], object]] = {
-    "absolute": lambda v: (v / "part").symlink_to("/"),
-    "upwards": lambda v: (v / "part").symlink_to("../" * 9),
-    "to-a-file": lambda v: (v / "part").symlink_to("../../../../../../outside/secret"),
-    "on-the-way": lambda v: ((v / "x").symlink_to("../" * 9), (v / "part").symlink_to("x/tmp")),
-    "in-a-folder": lambda v: ((v / "d").mkdir(), (v / "part").symlink_to("d/../../w")),
-    "loop": lambda v: ((v / "part").symlink_to("loop"), (v / "loop").symlink_to("part")),
+TRAPS: dict[str, dict[str, str]] = {
+    "absolute": {"part": "/"},
+    "upwards": {"part": "../" * 9},
+    "to-a-file": {"part": "../../../../../../outside/secret"},
+    "on-the-way": {"x": "../" * 9, "part": "x/tmp"},
+    "through-a-folder": {"part": "d/../../w"},
+    "loop": {"part": "loop", "loop": "part"},
 }
+"""Links that a container makes in its volume: where each of them leads."""
 
 
-@pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS)
-def test_links_in_a_volume_are_no_way_out(house: House, trap: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize("links", TRAPS.values(), ids=TRAPS)
+def test_links_in_a_volume_are_no_way_out(house: House, links: dict[str, str]) -> None:
     """A link that a container left in its volume, used as a part of it, shows nothing outside."""
     pod = house.volume(subPath="part")
-    trap(house.inside)
-    with pytest.raises(
-        ConfigError, match='^failed to prepare subPath for volumeMount "v" of container "c1"$'
-    ):
+    (house.inside / "d").mkdir()
+    for name, target in links.items():
+        (house.inside / name).symlink_to(target)
+    with pytest.raises(ConfigError) as caught:
         house.bench.mounts(pod)
+
+    # Not more: why it fails could tell of the host's files.
+    assert str(caught.value) == 'failed to prepare subPath for volumeMount "v" of container "c1"'
 
 
 def test_parts_are_made_within(house: House) -> None:
@@ -225,9 +229,10 @@ def test_folders_that_move_while_they_are_removed(house: House, monkeypatch: pyt
             (tree / "a/b").rename(house.outside / "b")
 
     folder = os.open(house.root, os.O_RDONLY)
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="Stale") as caught:
+    with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", moving)
-        remove_tree(folder, "tree")
+        with pytest.raises(OSError, match="Stale") as caught:
+            remove_tree(folder, "tree")
     os.close(folder)
     (house.outside / "b").rmdir()
 
@@ -362,6 +367,11 @@ def test_data_link_that_leads_out(house: House) -> None:
     assert not (volume / "..old").is_symlink()
 
 
+def none_is_shown(_: str) -> list[str]:
+    """A list of mounts that is empty."""
+    return []
+
+
 def test_what_is_mounted_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What somebody mounted into a volume keeps it where it is, whole, until that is unmounted."""
     (tmp_path / "root").mkdir()
@@ -381,9 +391,10 @@ def test_what_is_mounted_is_not_removed(tmp_path: Path, monkeypatch: pytest.Monk
             disk.remove(str(tmp_path / "root/pods/u1"))
         kept = (volume / "own").read_text(), (volume / "inner/secret").read_text()
         # Even one that the list of mounts does not show is not entered.
-        with monkeypatch.context() as patch, pytest.raises(OSError, match="busy"):
-            patch.setattr(disk, "mounts", lambda _: [])
-            disk.remove(str(volume))
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, "mounts", none_is_shown)
+            with pytest.raises(OSError, match="busy"):
+                disk.remove(str(volume))
         disk.unmount(str(volume / "inner"))
         bench.volumes.clear("u1")
 

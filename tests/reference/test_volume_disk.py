@@ -43,7 +43,7 @@ def at(tmp_path: Path) -> At:
 
 def code_of(call: Callable[[], object]) -> int | None:
     """The number of the error that a call raises."""
-    with pytest.raises(OSError, match=".") as caught:
+    with pytest.raises(OSError, match=r".") as caught:
         call()
     return caught.value.errno
 
@@ -221,7 +221,7 @@ def test_disk_notices_changes_within_a_second(tmp_path: Path) -> None:
 
 
 def test_mounts_in_memory(tmp_path: Path) -> None:
-    """The disk in memory keeps mounts as the system does: found, in the way of removals, gone with all in it."""
+    """The disk in memory keeps mounts as the system does: found, in the way of removals, then empty."""
     disk = MemoryDisk()
     folder = f"{tmp_path}/m"
     disk.make_folder(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from kubelet_reference.volumes.payload import ProjectedFile
 if TYPE_CHECKING:
     from kubelet_reference.disk_os import OsDisk
 
+Json = dict[str, Any]
 NOW = 1_767_225_600 * 10**9
 
 
@@ -115,11 +115,17 @@ def test_readers_see_all_old_or_all_new(disk: OsDisk, tmp_path: Path) -> None:
 
     assert set(steps) == {("1", "1"), ("2", "2")}
     assert steps == sorted(steps)
-    assert sorted(os.listdir(folder)) == ["..2026_01_01_00_00_00.000000001", "..data", "a", "b", "c"]
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [
+        "..2026_01_01_00_00_00.000000001",
+        "..data",
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_crash_on_the_way_is_repaired(tmp_path: Path) -> None:
-    """Wherever a kubelet dies while it writes, readers see one whole state, and the next writing clears up."""
+    """Wherever a kubelet dies while it writes, readers see one whole state; the next writing clears up."""
     old, new = {"a": ProjectedFile(b"1", 0), "b": ProjectedFile(b"1", 0)}, {"a": ProjectedFile(b"2", 0)}
     folder = str(tmp_path)
     calls = 0
@@ -215,11 +221,11 @@ def test_size_of_memory(source: dict[str, Any], resources: dict[str, Any], size:
 
 
 def test_memory_is_mounted(tmp_path: Path) -> None:
-    """As root, memory and what shows secrets or the pod are mounts; a new life finds them, clearing ends them."""
+    """As root, memory and what shows secrets or the pod are mounts, which a new life finds and ends."""
     with mounting(tmp_path) as disk:
         bench = VolumeBench(disk, str(tmp_path))
         bench.api.secrets["s"] = secret(a="MQ==")
-        volumes = (
+        volumes: tuple[Json, ...] = (
             {"name": "m", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
             {"name": "s", "secret": {"secretName": "s"}},
             {"name": "d", "downwardAPI": {"items": []}},

@@ -1,4 +1,4 @@
-"""Volumes in the life of a pod and of a kubelet: before the sandbox, after the last container, over restarts."""
+"""Volumes in the life of a pod and a kubelet: before the sandbox, after the last container, over restarts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def wanted(*volumes: Json, command: str = "run", **spec: Any) -> Json:
     return made
 
 
-EMPTY = {"name": "e", "emptyDir": {}}
-MEMORY = {"name": "m", "emptyDir": {"medium": "Memory"}}
+EMPTY: Json = {"name": "e", "emptyDir": {}}
+MEMORY: Json = {"name": "m", "emptyDir": {"medium": "Memory"}}
 
 
 def folder_of(pod: Mapping[str, Any]) -> str:
@@ -75,7 +75,7 @@ def test_volumes_go_after_the_last_container() -> None:
 
 
 def test_volumes_that_cannot_go_keep_the_object() -> None:
-    """As long as a volume is in use the pod is not called finished, and it is tried again (TERM-18, WORK-12)."""
+    """As long as a volume is in use the pod is not called finished; it is tried again (TERM-18, WORK-12)."""
 
     async def story(world: World) -> None:
         await world.start()

@@ -10,11 +10,12 @@ from real_disk import mounting, plain_disk
 from volume_bench import ROOT, VolumeBench, config_map, pod_with
 
 from kubelet_fakes.clock import run
-from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.environment import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kubelet_fakes.disk import MemoryDisk
 
 Json = dict[str, Any]
 POD = f"{ROOT}/pods/u1"
@@ -39,7 +40,7 @@ def test_path_and_writing(source: Json, path: str, readonly: bool) -> None:  # n
 
 def test_options_of_a_mount() -> None:
     """Read-only mounts and propagation are passed on, and a relative place is meant from the top."""
-    options = [
+    options: list[Json] = [
         {"name": "v", "mountPath": "in", "readOnly": True},
         {"name": "v", "mountPath": "/h", "mountPropagation": "HostToContainer"},
         {"name": "v", "mountPath": "/b", "mountPropagation": "Bidirectional"},
@@ -116,10 +117,10 @@ def test_parts_of_volumes() -> None:
 def test_part_of_what_is_not_there() -> None:
     """A volume that is not there has no parts, and the pod is not told more than that."""
     pod = pod_with({"name": "v", "emptyDir": {}}, mounts=[{"name": "v", "mountPath": "/v", "subPath": "a"}])
-    with pytest.raises(
-        ConfigError, match='^failed to prepare subPath for volumeMount "v" of container "c1"$'
-    ):
+    with pytest.raises(ConfigError) as caught:
         VolumeBench().mounts(pod)
+
+    assert str(caught.value) == 'failed to prepare subPath for volumeMount "v" of container "c1"'
 
 
 def test_real_parts(tmp_path: Path) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from volume_bench import VolumeBench, config_map, pod_with, secret
 
 from kubelet_fakes.clock import run
-from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.ports import ApiError
 from kubelet_reference.volumes import VolumesNotReady
+
+if TYPE_CHECKING:
+    from kubelet_fakes.disk import MemoryDisk
 
 Json = dict[str, Any]
 FAILED = 'MountVolume.SetUp failed for volume "v" : '
@@ -40,10 +44,8 @@ def why_not(volume: Json, *, api: bool = True) -> str:
         bench = VolumeBench(api=api)
         bench.api.config_maps["c"] = config_map(a="1")
         bench.api.secrets["s"] = secret(a="MQ==")
-        try:
+        with contextlib.suppress(VolumesNotReady):
             await bench.volumes.wait(pod_with({"name": "v", **volume}))
-        except VolumesNotReady as error:
-            assert str(error) == TOO_LATE
         told.extend(bench.told())
 
     run(story())
@@ -139,18 +141,16 @@ def test_tries_are_further_and_further_apart() -> None:
         bench = VolumeBench()
         pod = pod_with({"name": "v", "configMap": {"name": "x"}})
         rounds: list[float] = []
+        tries: list[int] = []
         for _ in range(2):
-            with pytest.raises(VolumesNotReady, match="unmounted volumes=.v."):
+            with pytest.raises(VolumesNotReady, match=re.escape(TOO_LATE)):
                 await bench.volumes.wait(pod)
             rounds.append(bench.clock.monotonic())
-            tries = len(bench.told())
-            if len(rounds) == 1:
-                # 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 63.5
-                assert tries == 8
+            tries.append(len(bench.told()))
 
         assert rounds == [123, 246]
-        # 127.5 is the next, and after the longest delay there is 249.5.
-        assert tries == 9
+        # At 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5 and 63.5 s; at 127.5 s; 249.5 s is for the third round.
+        assert tries == [8, 9]
 
     run(story())
 

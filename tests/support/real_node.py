@@ -1,12 +1,10 @@
-"""Stories told on the reference kubelet and a private containerd, on wall time, with a tap in between."""
+"""Stories told on the reference kubelet and a private containerd, on wall time, with the tap in between."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,38 +14,28 @@ from kubelet_conformance.contract.checking import Judged, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import Node
-from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.heard import CallBegan
-from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.targets.containerd import leftovers
 from kubelet_conformance.targets.stage import Act, Choice, Ended, open_live_stage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from kubelet_conformance.tap.chunks import Chunk
     from kubelet_conformance.targets.containerd import PrivateContainerd
     from kubelet_conformance.targets.protocols import Target
 
-__all__ = ("CHANGING", "Story", "Told", "broken", "process_of", "remaining", "tell")
+__all__ = ("Story", "Told", "broken", "process_of", "remaining", "tell")
 
 Story = Callable[[Node], Awaitable[None]]
-CHANGING = frozenset(
-    {"RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "PullImage"}
-)
-"""The calls that are counted at the tap and in the trace."""
 PATIENCE_SECONDS = 120.0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Told:
-    """How stories ended, what was judged of their trace, and the calls that the tap heard."""
+    """How stories ended, and what was judged of their trace."""
 
     ended: Mapping[int, Ended]
     judged: Judged
-    recorded: Counter[str]
-    heard: Counter[str] = field(default_factory=Counter[str])
 
 
 async def tell(
@@ -57,45 +45,23 @@ async def tell(
 
     `settings` are fields of the kubelet's configuration, for one story alone.
     """
-    heard: Counter[str] = Counter()
-    async with _tapped(containerd, folder / "tap.sock", heard) as socket:
-        stage = open_live_stage(Choice(runtime=f"unix://{socket}"))
-        try:
-            await stage.open(["img:1"])
-            acts = [
-                Act(number, name, partial(_on, story), settings, PATIENCE_SECONDS)
-                for number, (name, story) in enumerate(stories.items())
-            ]
-            life = await stage.play(acts, shared=len(acts) > 1, concurrency=len(acts))
-        finally:
-            await stage.close()
+    stage = open_live_stage(Choice(runtime=containerd.address))
+    try:
+        await stage.open(["img:1"])
+        acts = [
+            Act(number, name, partial(_on, story), settings, PATIENCE_SECONDS)
+            for number, (name, story) in enumerate(stories.items())
+        ]
+        life = await stage.play(acts, shared=len(acts) > 1, concurrency=len(acts))
+    finally:
+        await stage.close()
     trace = folder / "trace.jsonl"
     trace.write_bytes(life.trace)
-    return Told(life.ended, judge_file(str(trace), every_contract().values()), _calls(life.trace), heard)
+    return Told(life.ended, judge_file(str(trace), every_contract().values()))
 
 
 async def _on(story: Story, target: Target) -> None:
     await story(Node(target))
-
-
-@asynccontextmanager
-async def _tapped(
-    containerd: PrivateContainerd, socket: Path, heard: Counter[str]
-) -> AsyncGenerator[Path]:
-    decoder = Decoder()
-
-    def sink(chunk: Chunk) -> None:
-        for each in decoder.feed(chunk):
-            if isinstance(each, CallBegan):
-                heard[each.rpc] += 1
-
-    async with Relay(socket, containerd.socket, sink):
-        yield socket
-
-
-def _calls(trace: bytes) -> Counter[str]:
-    records: list[dict[str, Any]] = [json.loads(line) for line in trace.splitlines()]
-    return Counter(each["rpc"] for each in records if each.get("kind") == "call")
 
 
 def broken(judged: Judged) -> list[str]:

@@ -63,7 +63,7 @@ _CONCURRENCY_MAX = 64
     help="Show where an internal error happened.",
 )
 @click.pass_context
-def runtime(ctx: click.Context, **options: Any) -> int:  # noqa: ANN401 - what click has parsed
+def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - what click has parsed
     """Call a container runtime at TARGET and judge it: unix:///PATH, or fake, fake-grpc, bug:ID, bug:ID-grpc.
 
     Short stories make sandboxes and containers there and remove them again. Stop the kubelet of that node
@@ -194,8 +194,8 @@ def _baseline(path: str | None) -> Baseline | None:
 def _folder(record: str | None) -> Generator[Path]:
     """Where the traces go: into the record, or for as long as the report is made of them."""
     if record is None:
-        with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
-            yield Path(folder)
+        with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as temporary:
+            yield Path(temporary)
         return
     folder = Path(record, "traces")
     try:

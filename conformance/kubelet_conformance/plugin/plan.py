@@ -17,6 +17,8 @@ _SCRIPTED = (
     "inject oom lose_track restart reboot set_conditions set_address set_file add_image remove_image"
 ).split()
 """What only a runtime that follows a script can be made to do."""
+_SCOPED = "set_file"
+"""Of these, what each scenario has for itself."""
 _SERVERS = ("answer_http", "open_port", "report_health")
 _REGISTRY = "publish_image"
 _OF_THE_WHOLE_NODE = frozenset(
@@ -62,7 +64,7 @@ def plan(
 def _missing(declared: Scenario, found: Rehearsal, budget: float, controls: frozenset[str]) -> str:
     """What a real runtime does not have, or the wall time; "" if nothing is missing."""
     scripted = [name for name in _SCRIPTED if f"runtime.{name}" in found.uses and name not in controls]
-    if scripted or declared.lies:
+    if scripted or (declared.lies and "inject" not in controls):
         return f"a scripted runtime: {', '.join(scripted) or 'one that lies'}"
     if found.servers or any(f"runtime.{name}" in found.uses for name in _SERVERS):
         return "servers in its pods"
@@ -86,9 +88,11 @@ def _why_alone(declared: Scenario, found: Rehearsal) -> str:
         return "sets " + ", ".join(name for name, _ in declared.settings)
     if any(use.startswith("kubelet.") for use in found.uses):
         return "starts and ends the kubelet"
+    if found.pulled or found.uses & _OF_THE_IMAGES:
+        return "changes the images of the node"
+    if any(f"runtime.{name}" in found.uses for name in _SCRIPTED if name != _SCOPED):
+        return "makes the runtime misbehave"
     of_node = sorted(found.uses & _OF_THE_WHOLE_NODE)
     if of_node:
         return f"touches the whole node: {', '.join(of_node)}"
-    if found.pulled or found.uses & _OF_THE_IMAGES:
-        return "changes the images of the node"
     return "takes ports of the node" if found.host_ports else ""

@@ -6,7 +6,6 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import grpc
-import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
 

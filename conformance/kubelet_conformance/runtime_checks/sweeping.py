@@ -11,7 +11,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.runtime_checks.runtime import RUN_LABEL
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterable
 
     from kubelet_conformance.targets.direct import DirectRuntime
 
@@ -63,5 +63,6 @@ async def _remove(target: DirectRuntime, run_id: str) -> list[str]:
     return names + [f"container {one.metadata.name} {one.id}" for one in containers]
 
 
-async def _all(calls: Awaitable[object] | object) -> None:
-    await asyncio.gather(*calls, return_exceptions=True)  # type: ignore[misc]
+async def _all(calls: Iterable[Awaitable[object]]) -> None:
+    """Make them side by side; what fails is found again in the next round."""
+    await asyncio.gather(*calls, return_exceptions=True)

@@ -8,7 +8,7 @@ import grpc
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.targets.stage import TargetError
-from kubelet_conformance.trace.recorder import Recorder
+from kubelet_conformance.trace.recorder import RecordedReply, Recorder
 
 if TYPE_CHECKING:
     from kubelet_conformance.targets.direct import DirectRuntime

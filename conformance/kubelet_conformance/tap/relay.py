@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ("Relay",)
 
 _NS = 1_000_000_000
+_READ_BYTES = 1 << 16
+"""How much is read at a time."""
 _GOODBYE_SECONDS = 1.0
 """How long the last bytes have to reach whoever is still connected when the relay ends."""
 
@@ -54,6 +56,7 @@ class Relay:
         self._nobody.set()
         self._away = False
         self._closing = False
+        self.buffer = memoryview(bytearray(_READ_BYTES))
 
     async def __aenter__(self) -> Self:
         """Begin to listen."""
@@ -122,8 +125,12 @@ class Relay:
             self.tell(self.now_ns(), 0, What.AWAY, why.encode())
 
 
-class _End(asyncio.Protocol):
-    """One end of a link: what it receives, the other end sends."""
+class _End(asyncio.BufferedProtocol):
+    """One end of a link: what it receives, the other end sends.
+
+    All ends of a relay read into one buffer, one after another: making a large one for each read would cost
+    more than the rest.
+    """
 
     transport: asyncio.Transport
     other: _End
@@ -142,9 +149,13 @@ class _End(asyncio.Protocol):
         self.is_open = True
         self.link.made(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as the loop calls it
+        return self.link.relay.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         link = self.link
         at_ns = link.relay.now_ns()
+        data = bytes(link.relay.buffer[:nbytes])
         self.other.transport.write(data)
         link.relay.tell(at_ns, link.connection, self.received, data)
 

@@ -25,7 +25,7 @@ __all__ = ("Spool", "read_chunks")
 _HEAD: Final = struct.Struct("<QQBI")
 """Time, connection, what, and how many bytes follow."""
 _BLOCK: Final = 1 << 20
-_DELAY_SECONDS: Final = 0.005
+_DELAY_SECONDS: Final = 0.02
 """How long chunks gather before they are written together: many cost little more than one."""
 _MEMORY_MAX: Final = 16 << 20
 _FILE_MAX: Final = 4 << 30

@@ -129,3 +129,32 @@ async def a_container_can_be_created_again(runtime: Runtime) -> None:
 
     met = await _come_true(runtime, lambda: runtime.attempt("CreateContainer", request), found)
     runtime.expect("CRI-32", "a container whose caller has left can be created, or is there", met=met)
+
+
+@story("CRI-32", needs=("mishaps",))
+async def a_sandbox_that_takes_too_long_is_there_in_the_end(runtime: Runtime) -> None:
+    """Leave every RunPodSandbox of a pod half way: one of them is finished for the next caller to find."""
+    config = runtime.config()
+    uid = {"io.kubernetes.pod.uid": config.metadata.uid}
+    met = False
+    with _slowed(runtime, "RunPodSandbox"):
+        for _ in range(5):
+            request = cri.RunPodSandboxRequest(config=config)
+            await runtime.attempt("RunPodSandbox", request, timeout=_LEAVES / 2)
+            await runtime.wait(_LEAVES)
+            met = met or bool(await runtime.list_sandboxes(label_selector=uid))
+    runtime.expect("CRI-32", "a sandbox that takes longer than its callers wait is made in the end", met=met)
+
+
+@story("CRI-21")
+async def sandboxes_that_were_left_keep_no_addresses(runtime: Runtime) -> None:
+    """Leave the making of some sandboxes half way, remove what came of it, and run others."""
+    with _slowed(runtime, "RunPodSandbox"):
+        for number in range(6):
+            request = cri.RunPodSandboxRequest(config=runtime.config(f"left-{number}"))
+            await runtime.attempt("RunPodSandbox", request, timeout=_HASTE)
+        await runtime.wait(2 * _LEAVES)
+    for one in await runtime.list_sandboxes():
+        await runtime.adopted(one.id, runtime.config(one.metadata.name)).stop()
+    for number in range(2):
+        await (await runtime.sandbox(f"new-{number}")).status()

@@ -31,6 +31,18 @@ async def a_container_is_created_and_then_started(runtime: Runtime) -> None:
     await container.status()
 
 
+@story("CRI-12")
+async def a_failed_start_is_an_end(runtime: Runtime) -> None:
+    """Start a container whose program is not there, or refuse to create it; then start another attempt."""
+    sandbox = await runtime.sandbox()
+    asked = sandbox.request(runtime.target.commands.nothing())
+    if await runtime.attempt("CreateContainer", asked) == "OK":
+        (listed,) = await runtime.list_containers(pod_sandbox_id=sandbox.id)
+        await runtime.attempt("StartContainer", cri.StartContainerRequest(container_id=listed.id))
+        await runtime.call("ContainerStatus", cri.ContainerStatusRequest(container_id=listed.id))
+    await sandbox.running(attempt=1)
+
+
 @story("CRI-12", "CRI-16", "CRI-19")
 async def an_ended_container_is_not_started_again(runtime: Runtime) -> None:
     """Let a container end by itself, start it once more, and start another attempt beside it."""

@@ -41,12 +41,13 @@ async def a_restart_changes_nothing(runtime: Runtime) -> None:
             await runtime.target.restart()
 
 
-@story("CRI-14", needs=("mishaps",))
+@story("CRI-09", "CRI-14", needs=("mishaps",))
 async def what_is_unknown_can_be_stopped(runtime: Runtime) -> None:
-    """Let the runtime lose track of a container, stop that, and remove it."""
+    """Let the runtime lose track of a container, list everything, stop that container, and remove it."""
     mishaps = _mishaps(runtime)
     container = await (await runtime.sandbox()).running()
     mishaps.lose_track(container.id)
+    await runtime.ended(runtime.look())
     await container.status()
     await container.stop(1)
     await container.status()

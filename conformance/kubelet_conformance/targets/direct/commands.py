@@ -21,6 +21,10 @@ class FakeCommands:
         """End by itself."""
         return ["exit", str(code), f"{after:g}", *([f"say={says}"] if says else [])]
 
+    def nothing(self) -> list[str]:
+        """Refuse to be started."""
+        return ["nostart"]
+
     def starve(self) -> list[str]:
         """Wait: lack of memory is a mishap here."""
         return ["run"]
@@ -50,6 +54,10 @@ class ShellCommands:
         """End by itself."""
         nap = f"sleep {after:g}; " if after else ""
         return _shell(f"{_echo(says)}{nap}exit {code}")
+
+    def nothing(self) -> list[str]:
+        """Name a program that is not there."""
+        return ["/no/such/program"]
 
     def starve(self) -> list[str]:
         """Fill a buffer that is larger than any limit of a story, in the place of the shell."""

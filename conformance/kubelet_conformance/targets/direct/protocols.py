@@ -34,6 +34,10 @@ class Commands(Protocol):
         """End by itself after some seconds."""
         ...
 
+    def nothing(self) -> list[str]:
+        """Name a program that is not there, so that the container cannot be started."""
+        ...
+
     def starve(self) -> list[str]:
         """Use up the memory, or wait until `DirectRuntime.starve` lets that happen."""
         ...

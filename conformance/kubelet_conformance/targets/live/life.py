@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubelet_conformance.targets.live.control import CriRuntimeControl, RuntimeState
 from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.own_fake import ScopedFakeControl
 from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.scoped import ScopedApi, ScopedManifests
 from kubelet_conformance.targets.live.tapped import tapped
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.targets.live.control import PrivateRuntime
     from kubelet_conformance.targets.live.endpoint import Endpoint
+    from kubelet_conformance.targets.live.own_fake import OwnFake
     from kubelet_conformance.targets.live.views import View
     from kubelet_conformance.targets.process import KubeletTarget
     from kubelet_conformance.targets.protocols import RuntimeControl, Target
@@ -57,8 +59,7 @@ class Surroundings:
     """What lives of nodes have in common: the choice and what follows of it, and a runtime.
 
     `process` is the kubelet where it is a process of its own, None for the one in this process. `private` is
-    the runtime's other side, where it is one of our own; `scripted` makes the whole control of a runtime that
-    follows a script, for one scenario alone.
+    the runtime's other side, where it is one of our own; `fake` is there where the runtime is the fake.
     """
 
     choice: Choice
@@ -67,7 +68,7 @@ class Surroundings:
     endpoint: Endpoint
     process: KubeletTarget | None = None
     private: PrivateRuntime | None = None
-    scripted: Callable[[Recorder], RuntimeControl] | None = None
+    fake: OwnFake | None = None
 
 
 class Life:
@@ -85,6 +86,7 @@ class Life:
         self._router = Router(self._recorder)
         self._state = RuntimeState(around.endpoint.services)
         self._recorder.listeners.append(self._heard)
+        self._fake = None if around.fake is None else around.fake.control(self._recorder)
 
     def now(self) -> float:
         """Seconds since the start."""
@@ -178,8 +180,8 @@ class Life:
 
     def _target(self, act: Act, scope: Scope, view: View, spawn: Any) -> _Target:  # noqa: ANN401 - a task group's
         around = self._around
-        if around.scripted is not None and not self._shared:
-            runtime = around.scripted(view)
+        if self._fake is not None:
+            runtime = cast("RuntimeControl", ScopedFakeControl(self._fake, scope))
         else:
             runtime = CriRuntimeControl(self._state, view, scope, spawn, around.private)
         manifests = ScopedManifests(self._node.manifests, scope, self._router, view, renamed=self._shared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kubelet_conformance.targets.pod_servers import PodServers
 from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
@@ -12,13 +12,14 @@ from kubelet_fakes.runtime.server import RuntimeServer
 from kubelet_reference.process.wall import WallClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
-    from kubelet_conformance.targets.protocols import RuntimeControl
+    from kubelet_conformance.targets.live.namespaces import Scope
+    from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
     from kubelet_conformance.trace.recorder import Recorder
 
-__all__ = ("CONTROLS", "OwnFake", "own_fake")
+__all__ = ("CONTROLS", "OwnFake", "ScopedFakeControl", "own_fake")
 
 CONTROLS = frozenset(
     {"inject", "oom", "lose_track", "restart", "reboot", "set_conditions", "set_address", "set_file"}
@@ -30,13 +31,38 @@ CONTROLS = frozenset(
 class OwnFake:
     """A fake runtime that listens at `socket`."""
 
-    def __init__(self, runtime: FakeRuntime, socket: Path) -> None:
+    def __init__(self, runtime: FakeRuntime, socket: Path, clock: WallClock) -> None:
         self._runtime = runtime
+        self._clock = clock
         self.socket = socket
 
-    def control(self, recorder: Recorder) -> RuntimeControl:
-        """The whole control of it; what it does by itself goes onto this record."""
-        return FakeRuntimeControl(self._runtime, PodServers(recorder), recorder)
+    def control(self, recorder: Recorder) -> FakeRuntimeControl:
+        """The control of it; what it does by itself goes onto this record."""
+        servers = PodServers(recorder, lambda _: False, self._clock.sleep)
+        return FakeRuntimeControl(self._runtime, servers, recorder)
+
+
+class ScopedFakeControl:
+    """The control in the hands of one scenario: what is there is what is in its own namespaces."""
+
+    def __init__(self, control: FakeRuntimeControl, scope: Scope) -> None:
+        self._control = control
+        self._scope = scope
+
+    def sandboxes(self) -> Sequence[RuntimeSandbox]:
+        """The scenario's, oldest first."""
+        return [each for each in self._control.sandboxes() if self._scope.holds(each.namespace)]
+
+    def containers(self) -> Sequence[RuntimeContainer]:
+        """The scenario's, oldest first."""
+        return [each for each in self._control.containers() if self._scope.holds(each.sandbox.namespace)]
+
+    def set_file(self, name: str, *, there: bool) -> None:
+        """What `xf NAME` finds in the scenario's containers."""
+        self._control.set_file(self._scope.file(name), there=there)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the control's other methods
+        return getattr(self._control, name)
 
 
 @asynccontextmanager
@@ -46,4 +72,4 @@ async def own_fake(socket: Path) -> AsyncGenerator[OwnFake]:
     core = RuntimeCore(epoch_ns=clock.wall_ns() - round(clock.monotonic() * 1e9))
     runtime = FakeRuntime(core, clock)
     async with RuntimeServer(runtime, socket):
-        yield OwnFake(runtime, socket)
+        yield OwnFake(runtime, socket, clock)

@@ -109,7 +109,7 @@ class WallStage:
             own_fake.own_fake(folder / "fake" / "cri.sock") as fake,
             connected(fake.socket) as endpoint,
         ):
-            yield replace(self._surroundings(endpoint), scripted=fake.control)
+            yield replace(self._surroundings(endpoint), fake=fake)
 
     async def close(self) -> None:
         """Leave nothing behind."""

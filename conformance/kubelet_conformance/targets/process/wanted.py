@@ -80,7 +80,7 @@ class FolderApi:
         for key in ((namespace, name), (namespace, name + self._suffix)):
             if key in self._wanted:
                 return key
-        raise LookupError(f"pod {namespace}/{name} is not wanted")
+        raise NotPossibleError(f"an API server: pod {namespace}/{name} was not created here")
 
     def _write(self, key: tuple[str, str], pod: Json) -> None:
         self._wanted[key] = pod

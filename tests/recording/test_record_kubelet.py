@@ -1,0 +1,115 @@
+"""A kubelet and a runtime with `record` between them: what is written is a trace in which nothing is broken."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kubelet_command import Machine, manifest, on_machine
+from recorder_command import recording
+
+from kubelet_conformance.trace.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+def play(folder: Path, story: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:
+    """Tell a story on a machine of its own."""
+
+    async def told() -> None:
+        async with on_machine(folder) as machine:
+            await story(machine)
+
+    asyncio.run(told())
+
+
+def kinds(trace: Path) -> dict[str, int]:
+    """How many records of each kind it has."""
+    found: dict[str, int] = {}
+    with Reader(trace) as reader:
+        for record in reader:
+            found[record.kind] = found.get(record.kind, 0) + 1
+    return found
+
+
+def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
+    """A static pod that comes and goes: every call and the pod are in the trace, judged with nothing broken."""
+
+    async def story(machine: Machine) -> None:
+        trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
+        options = ("--pods", machine.manifests, "--node", "node-1", "--kubernetes", "1.32", "--judge")
+        async with recording(tap, machine.socket, "-o", trace, *options) as recorder:
+            kubelet = await machine.start(f"--container-runtime-endpoint=unix://{tap}")
+            machine.write("web.yaml", manifest("web", "run", terminationGracePeriodSeconds=1))
+            await kubelet.until_running("web")
+            (machine.manifests / "web.yaml").unlink()
+            await kubelet.until_pods(lambda pods: not pods)
+            code = await recorder.end()
+        made = kinds(trace)
+
+        assert (code, recorder.err) == (0, "")
+        assert " 0 broken" in recorder.out
+        assert f"recorded {trace}: " in recorder.out
+        assert made["pod"] == 2
+        assert made["end"] == 1
+        assert machine.runtime.count("RunPodSandbox") == machine.runtime.count("StopPodSandbox") == 1
+
+    play(tmp_path, story)
+
+
+def test_a_kubelets_pods_and_statuses_are_recorded(tmp_path: Path) -> None:
+    """Read from the kubelet itself, pods have their UID and their statuses; nothing is broken either."""
+
+    async def story(machine: Machine) -> None:
+        trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
+        kubelet = await machine.begin(f"--container-runtime-endpoint=unix://{tap}")
+        await kubelet.says("Serving /healthz, /pods")
+        options = ("--pods", f"{kubelet.url}/pods", "--node", "node-1", "--kubernetes", "1.32", "--judge")
+        async with recording(tap, machine.socket, "-o", trace, *options, "--format", "json") as recorder:
+            await kubelet.says("Started kubelet-reference")
+            machine.write("web.yaml", manifest())
+            (pod,) = await kubelet.until_running("web")
+            code = await recorder.end()
+        report = json.loads(recorder.out)
+        made = kinds(trace)
+
+        assert (code, recorder.err) == (0, "")
+        assert report["recorded"]["files"] == [str(trace)]
+        assert report["check"]["totals"]["broken"] == 0
+        assert made["pod"] == 1
+        assert made["status"] >= 1
+        assert pod["metadata"]["uid"] in trace.read_text()
+
+    play(tmp_path, story)
+
+
+def test_runtime_that_goes_and_comes_is_told(tmp_path: Path) -> None:
+    """A runtime that is away, and back, is a fault that heals; pods go on, and nothing is broken."""
+
+    async def story(machine: Machine) -> None:
+        trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
+        options = ("--pods", machine.manifests, "--node", "node-1", "--kubernetes", "1.32", "--judge")
+        async with recording(tap, machine.socket, "-o", trace, *options) as recorder:
+            kubelet = await machine.start(f"--container-runtime-endpoint=unix://{tap}")
+            machine.write("web.yaml", manifest())
+            await kubelet.until_running("web")
+            await machine.runtime_goes()
+            await kubelet.says("is away")
+            await machine.runtime_comes()
+            await kubelet.says("is back")
+            machine.write("late.yaml", manifest("late"))
+            await kubelet.until_running("web", "late")
+            code = await recorder.end()
+        with Reader(trace) as reader:
+            faults = [getattr(record, "what", "") for record in reader if record.kind == "fault"]
+
+        assert (code, recorder.err) == (0, "")
+        assert faults == ["the runtime is away", "healed: the runtime is away"]
+
+    play(tmp_path, story)

@@ -1,0 +1,62 @@
+"""`kubelet-conformance record` in a process of its own, told to end by a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+__all__ = ("RecorderCommand", "recording")
+
+#: Nothing here takes long; this only keeps a test that waits in vain from hanging.
+IN_VAIN_SECONDS = 40
+
+
+class RecorderCommand:
+    """The process, once clients can connect."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.out = ""
+        self.err = ""
+
+    async def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Tell it to end; the exit code."""
+        self.process.send_signal(number)
+        return await self.ended()
+
+    async def ended(self) -> int:
+        """Wait for its end; the exit code."""
+        async with asyncio.timeout(IN_VAIN_SECONDS):
+            out, err = await self.process.communicate()
+            self.out += out.decode()
+            self.err += err.decode()
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def recording(listen: Path, upstream: Path, *arguments: str | Path) -> AsyncGenerator[RecorderCommand]:
+    """Record with these arguments; killed in the end if it still runs."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "kubelet_conformance", "record"),
+        *("--listen", f"unix://{listen}", "--to", f"unix://{upstream}", *map(str, arguments)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    command = RecorderCommand(process)
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(IN_VAIN_SECONDS):
+            first = (await process.stdout.readline()).decode()
+        assert first.startswith("listening at"), first
+        yield command
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
