@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +30,14 @@ def play(folder: Path, story: Callable[[Machine], Coroutine[Any, Any, None]]) ->
     asyncio.run(told())
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        port: int = trial.getsockname()[1]
+    return port
+
+
 def kinds(trace: Path) -> dict[str, int]:
     """How many records of each kind it has."""
     found: dict[str, int] = {}
@@ -48,8 +57,10 @@ def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
             kubelet = await machine.start(f"--container-runtime-endpoint=unix://{tap}")
             machine.write("web.yaml", manifest("web", "run", terminationGracePeriodSeconds=1))
             await kubelet.until_running("web")
+            stopped = asyncio.Event()
+            machine.runtime.lies["StopPodSandbox"] = lambda _: stopped.set()
             (machine.manifests / "web.yaml").unlink()
-            await kubelet.until_pods(lambda pods: not pods)
+            await stopped.wait()
             code = await recorder.end()
         made = kinds(trace)
 
@@ -63,27 +74,28 @@ def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
-def test_a_kubelets_pods_and_statuses_are_recorded(tmp_path: Path) -> None:
-    """Read from the kubelet itself, pods have their UID and their statuses; nothing is broken either."""
+def test_a_kubelets_pods_are_recorded(tmp_path: Path) -> None:
+    """Read from the kubelet itself, pods have their UID; nothing is broken either."""
 
     async def story(machine: Machine) -> None:
         trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
-        kubelet = await machine.begin(f"--container-runtime-endpoint=unix://{tap}")
-        await kubelet.says("Serving /healthz, /pods")
-        options = ("--pods", f"{kubelet.url}/pods", "--node", "node-1", "--kubernetes", "1.32", "--judge")
+        port = free_port()
+        url = f"http://127.0.0.1:{port}/pods"
+        options = ("--pods", url, "--node", "node-1", "--kubernetes", "1.32", "--judge")
         async with recording(tap, machine.socket, "-o", trace, *options, "--format", "json") as recorder:
-            await kubelet.says("Started kubelet-reference")
+            kubelet = await machine.start(f"--container-runtime-endpoint=unix://{tap}", f"--port={port}")
             machine.write("web.yaml", manifest())
             (pod,) = await kubelet.until_running("web")
             code = await recorder.end()
         report = json.loads(recorder.out)
         made = kinds(trace)
 
-        assert (code, recorder.err) == (0, "")
+        assert (code, recorder.err.count("note: ")) == (0, 2)
+        assert f"{url}: [Errno 111] Connection refused; it is asked again and again" in recorder.err
         assert report["recorded"]["files"] == [str(trace)]
         assert report["check"]["totals"]["broken"] == 0
         assert made["pod"] == 1
-        assert made["status"] >= 1
+        assert "status" not in made
         assert pod["metadata"]["uid"] in trace.read_text()
 
     play(tmp_path, story)

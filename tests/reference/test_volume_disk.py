@@ -147,16 +147,16 @@ def test_kinds(tmp_path: Path) -> None:
 def test_guarded_folder_may_be_a_link_itself(tmp_path: Path) -> None:
     """An operator may keep the kubelet's folder elsewhere; only what is below it is not trusted."""
     (tmp_path / "real").mkdir()
-    (tmp_path / "root").symlink_to("real")
-    disk = OsDisk(LoopClock(), (f"{tmp_path}/root/",))
-    disk.make_folder(f"{tmp_path}/root")
-    disk.make_folder(f"{tmp_path}/root//pods/u1", 0o750)
-    disk.write(f"{tmp_path}/root/pods/u1/f", b"1")
+    (tmp_path / "home").symlink_to("real")
+    disk = OsDisk(LoopClock(), (f"{tmp_path}/home/",))
+    disk.make_folder(f"{tmp_path}/home")
+    disk.make_folder(f"{tmp_path}/home//pods/u1", 0o750)
+    disk.write(f"{tmp_path}/home/pods/u1/f", b"1")
 
     assert (tmp_path / "real/pods/u1/f").read_bytes() == b"1"
-    assert disk.names(f"{tmp_path}/root") == ["pods"]
-    assert disk.kind(f"{tmp_path}/root") == "Link"
-    assert code_of(lambda: disk.read(f"{tmp_path}/root/pods/../pods/u1/f")) == errno.EINVAL
+    assert disk.names(f"{tmp_path}/home") == ["pods"]
+    assert disk.kind(f"{tmp_path}/home") == "Link"
+    assert code_of(lambda: disk.read(f"{tmp_path}/home/pods/../pods/u1/f")) == errno.EINVAL
 
 
 def test_unguarded_paths_follow_links(tmp_path: Path) -> None:

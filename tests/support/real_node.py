@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.checking import Judged, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
@@ -64,12 +65,17 @@ async def _on(story: Story, target: Target) -> None:
     await story(Node(target))
 
 
-def broken(judged: Judged) -> list[str]:
-    """What was broken, or could not be judged, with the evidence in words."""
+def broken(judged: Judged, baseline: Path | None = None) -> list[str]:
+    """What was broken, or could not be judged, with the evidence in words; `baseline` tells what is known."""
+    known = None if baseline is None else Baseline.read(baseline, every_contract())
+    outcomes = {
+        name: outcome if known is None else known.applied(name, outcome)
+        for name, outcome in judged.outcomes.items()
+    }
     bad = {Verdict.BROKEN, Verdict.ERROR}
     return [
         f"{name} {outcome.verdict}: {[f'{each.clause} {each.seq} {each.text}' for each in outcome.evidence[:3]]}"
-        for name, outcome in judged.outcomes.items()
+        for name, outcome in outcomes.items()
         if outcome.verdict in bad
     ]
 

@@ -21,10 +21,20 @@ IN_VAIN_SECONDS = 40
 class RecorderCommand:
     """The process, once clients can connect."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, *, is_json: bool = False) -> None:
         self.process = process
+        self._json = is_json
         self.out = ""
         self.err = ""
+
+    async def listens(self) -> None:
+        """Wait until clients can connect; what it says before is kept."""
+        stream = self.process.stderr if self._json else self.process.stdout
+        assert stream is not None
+        async with asyncio.timeout(IN_VAIN_SECONDS):
+            while "listening at unix://" not in (line := (await stream.readline()).decode()):
+                assert line, f"it ended: {(await self.process.communicate())[1].decode()}"
+                self.err += line
 
     async def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Tell it to end; the exit code."""
@@ -49,12 +59,9 @@ async def recording(listen: Path, upstream: Path, *arguments: str | Path) -> Asy
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    command = RecorderCommand(process)
+    command = RecorderCommand(process, is_json="json" in arguments)
     try:
-        assert process.stdout is not None
-        async with asyncio.timeout(IN_VAIN_SECONDS):
-            first = (await process.stdout.readline()).decode()
-        assert first.startswith("listening at"), first
+        await command.listens()
         yield command
     finally:
         if process.returncode is None:

@@ -66,6 +66,7 @@ def test_times_are_those_of_the_bytes_that_complete() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_cuts_do_not_matter(data: st.DataObject) -> None:
     """However the stream of bytes is split into chunks, the same calls are heard."""

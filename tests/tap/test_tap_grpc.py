@@ -275,6 +275,7 @@ def test_compressed_and_large_messages(tmp_path: Path) -> None:
     assert seen[0][1] == OK
 
 
+@pytest.mark.slow
 def test_thousand_calls_at_once_are_all_recovered(tmp_path: Path) -> None:
     """Over several connections, some failing: each call once, with its own request and answer."""
     seen: list[tuple[str, bytes, list[bytes], str]] = []

@@ -19,6 +19,7 @@ FIELDS = st.lists(st.tuples(NAMES, VALUES), max_size=8)
 STEPS = st.lists(st.tuples(FIELDS, st.booleans(), st.none() | st.integers(0, 9000)), max_size=12)
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_blocks_mean_what_they_mean_to_hpack(
     steps: list[tuple[list[tuple[bytes, bytes]], bool, Any]],

@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import grpc.aio
 import pytest
+from cri_api.v1 import api_pb2 as cri
+from pod_life import stubs
 from tap_wire import V1, Peer, Talk
+from tapped import serving
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.pipeline import Pipeline, hear
+from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.tap.spool import Spool, read_chunks
 
 if TYPE_CHECKING:
@@ -226,6 +232,28 @@ def test_another_process_hears_all_before_it_ends(tmp_path: Path) -> None:
         "Answered Version",
     ]
     assert talk.told()[0] == ("CallBegan", "c1", V1, "Version", b"")
+
+
+def test_calls_through_a_relay_are_heard_in_another_process(tmp_path: Path) -> None:
+    """Many at once, and not one is missing at the end."""
+
+    async def tell(pipeline: Pipeline) -> None:
+        upstream, listen = tmp_path / "cri.sock", tmp_path / "tap.sock"
+        async with (
+            serving(upstream),
+            Relay(listen, upstream, pipeline.sink),
+            grpc.aio.insecure_channel(f"unix:{listen}") as channel,
+        ):
+            runtime, _ = stubs(channel)
+            await asyncio.gather(*(runtime.Version(cri.VersionRequest(version=f"{at}")) for at in range(300)))
+
+    piped(tell, tmp_path / "heard")
+
+    assert Counter((tmp_path / "heard").read_text().splitlines()) == {
+        "PeerChange ": 2,
+        "CallBegan Version": 300,
+        "Answered Version": 300,
+    }
 
 
 def test_process_that_ends_by_itself_is_told(tmp_path: Path) -> None:

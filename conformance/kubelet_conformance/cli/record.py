@@ -152,8 +152,11 @@ def _tapped(plan: Plan) -> int:
     command = [sys.executable, "-m", "kubelet_conformance", "record-writer", settled]
 
     def say(address: str) -> None:
-        if plan.form == "terminal" and plan.report is None:
-            deliver(f"listening at {address} for unix://{plan.upstream}; end it with Ctrl-C\n", None)
+        text = f"listening at {address} for unix://{plan.upstream}; end it with Ctrl-C"
+        if plan.form == "terminal":
+            deliver(f"{text}\n", None)
+        else:
+            complain(text, note=True)
 
     try:
         status = asyncio.run(tap(plan, command, say))

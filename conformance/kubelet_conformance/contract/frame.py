@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import msgspec
 
@@ -54,11 +54,13 @@ _OF_EVERY_POD = frozenset({"PROBE-24"})
 """Rules of these areas that speak of the other pods too."""
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Kept:
     """The rule was put to the test here and held."""
 
 
+@final
 class Broken(msgspec.Struct, frozen=True):
     """The rule was broken here."""
 
@@ -67,6 +69,7 @@ class Broken(msgspec.Struct, frozen=True):
     """Earlier records (seq) that the slice must show."""
 
 
+@final
 class Answered(msgspec.Struct, frozen=True):
     """Something is owed from here on; see `answered`."""
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import partial
-from types import GeneratorType
 from typing import TYPE_CHECKING, TypeAlias
 
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
@@ -43,25 +42,30 @@ _KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
 
 
 class _Listener:
-    """One judge of a contract: what it waits for, and how often it was kept."""
+    """One judge of a contract, and how often it was kept."""
 
-    __slots__ = ("clause", "condition", "judge", "kept", "tally")
+    __slots__ = ("clause", "judge", "kept", "tally")
 
-    def __init__(
-        self, tally: _Tally, clause: Clause, condition: Predicate | None, judge: JudgeFunction
-    ) -> None:
+    def __init__(self, tally: _Tally, clause: Clause, judge: JudgeFunction) -> None:
         self.tally = tally
         self.clause = clause
-        self.condition = condition
         self.judge = judge
         self.kept = 0
 
-    def hear(self, findings: Findings, moment: Moment) -> None:
-        """Enter what the judge found: nothing, one finding or several."""
-        if isinstance(findings, (Kept, Broken, Answered)):
+    def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
+        """What is left to ask of a moment that has these keys, before the judge is called."""
+        return () if self.clause.on is None else self.clause.on.conditions(keys)
+
+    def hear(self, findings: Finding | Iterable[Finding], moment: Moment) -> None:
+        """Enter what the judge found: one finding, or several."""
+        # isinstance() is slow where it says no.
+        if type(findings) is Broken or type(findings) is Answered or type(findings) is Kept:
             self.enter(findings, moment)
-        else:
-            for finding in findings or ():
+            return
+        for finding in findings:
+            if finding is KEPT:
+                self.kept += 1
+            else:
                 self.enter(finding, moment)
 
     def enter(self, finding: Finding, moment: Moment) -> None:
@@ -81,7 +85,55 @@ class _Listener:
 
 
 _Asked: TypeAlias = "tuple[Predicate | None, JudgeFunction, _Listener]"
-"""A judge with its condition, ready to be called."""
+"""A judge with the condition that is its own, ready to be called."""
+
+
+class _Plan:
+    """The judges to ask at moments of one sort, in order of writing.
+
+    Conditions that several of them have are asked once a moment, before all of them.
+    """
+
+    __slots__ = ("_shared", "_waiting", "_where_held")
+
+    def __init__(self, waiting: list[tuple[tuple[Predicate, ...], _Listener]]) -> None:
+        self._waiting = waiting
+        often = Counter(condition for conditions, _ in waiting for condition in conditions)
+        shared = [condition for condition, number in often.items() if number > 1]
+        self._shared = [(1 << place, condition) for place, condition in enumerate(shared)]
+        self._where_held: dict[int, list[_Asked]] = {}
+
+    def asked(self, moment: Moment) -> list[_Asked]:
+        """Those whose shared conditions hold now."""
+        held = 0
+        for bit, condition in self._shared:
+            try:
+                if condition(moment):
+                    held |= bit
+            except BodyError:
+                raise
+            except Exception:  # noqa: BLE001 - as where a judge itself fails
+                for conditions, one in self._waiting:
+                    if condition in conditions:
+                        one.tally.crashed(moment.seq)
+        asked = self._where_held.get(held)
+        if asked is None:
+            asked = self._where_held[held] = self._chosen(held)
+        return asked
+
+    def _chosen(self, held: int) -> list[_Asked]:
+        shared = {condition: held & bit for bit, condition in self._shared}
+        return [
+            (_all_of([each for each in conditions if each not in shared]), one.judge, one)
+            for conditions, one in self._waiting
+            if all(shared.get(each, True) for each in conditions)
+        ]
+
+
+def _all_of(conditions: list[Predicate]) -> Predicate | None:
+    if len(conditions) < 2:  # noqa: PLR2004 - one stands for itself
+        return conditions[0] if conditions else None
+    return lambda moment: all(condition(moment) for condition in conditions)
 
 
 class _Tally:
@@ -157,7 +209,7 @@ class Judge:
         self._outcomes: dict[str, Outcome] = {}
         self._tallies: list[_Tally] = []
         self._listeners: dict[str, list[_Listener]] = defaultdict(list)
-        self._asked_at: dict[tuple[tuple[str, ...], frozenset[Trait] | None], list[_Asked]] = {}
+        self._plans: dict[tuple[tuple[str, ...], frozenset[Trait] | None], _Plan] = {}
         self._formula_count = 0
         for contract in contracts:
             reason = self._why_not(contract)
@@ -179,9 +231,9 @@ class Judge:
             if clause.implication is not None:
                 self._formula_count += 1
                 judge = partial(_follow, clause.implication, clause.each, self._formula_count)
-                self._listen(clause.implication.keys, _Listener(tally, clause, None, judge))
+                self._listen(clause.implication.keys, _Listener(tally, clause, judge))
             elif clause.on is not None and clause.judge is not None:
-                self._listen(clause.on.keys, _Listener(tally, clause, clause.on.condition, clause.judge))
+                self._listen(clause.on.keys, _Listener(tally, clause, clause.judge))
 
     def _listen(self, keys: frozenset[str], listener: _Listener) -> None:
         listener.tally.listeners.append(listener)
@@ -210,51 +262,44 @@ class Judge:
             world = self.world
             ledger.drop_all([world.node, *world.pods.values(), *world.names.values()])
 
-    def _asked(self, moment: Moment) -> list[_Asked]:
+    def _judge(self, moment: Moment) -> None:
         keys, pod = moment.keys, moment.pod
         # A new manifest may bring what the pod has not had so far.
         traits = pod.traits if pod is not None and moment.manifest is None else None
-        asked = self._asked_at.get((keys, traits))
-        if asked is None:
-            asked = self._asked_at[keys, traits] = self._waiting_for(keys, traits)
-        return asked
-
-    def _judge(self, moment: Moment) -> None:
-        for condition, judge, listener in self._asked(moment):
+        plan = self._plans.get((keys, traits))
+        if plan is None:
+            plan = self._plans[keys, traits] = _Plan(self._waiting_for(keys, traits))
+        for condition, judge, listener in plan.asked(moment):
             try:
-                if condition is None or condition(moment):
-                    findings = judge(moment)
-                    if findings is KEPT:
-                        listener.kept += 1
-                    elif isinstance(findings, GeneratorType):
-                        # Most judges that may find several things are generators, and most find nothing.
-                        for finding in findings:
-                            if finding is KEPT:
-                                listener.kept += 1
-                            else:
-                                listener.enter(finding, moment)
-                    elif findings is not None:
-                        listener.hear(findings, moment)
+                findings = judge(moment) if condition is None or condition(moment) else None
+                if findings is None:
+                    continue
+                if findings is KEPT:
+                    listener.kept += 1
+                else:
+                    listener.hear(findings, moment)
             except BodyError:
                 raise
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
                 listener.tally.crashed(moment.seq)
 
-    def _waiting_for(self, keys: tuple[str, ...], traits: frozenset[Trait] | None) -> list[_Asked]:
-        """The judges to ask at a moment with these keys, about a pod that has these."""
-        found = dict.fromkeys(one for key in keys for one in self._listeners.get(key, ()))
-        asked: list[_Asked] = []
-        noted: set[tuple[Predicate | None, JudgeFunction]] = set()
-        for one in found:
+    def _waiting_for(
+        self, keys: tuple[str, ...], traits: frozenset[Trait] | None
+    ) -> list[tuple[tuple[Predicate, ...], _Listener]]:
+        """Who waits for a moment with these keys, about a pod that has these; each with its conditions."""
+        waiting: list[tuple[tuple[Predicate, ...], _Listener]] = []
+        noted: set[tuple[tuple[Predicate, ...], JudgeFunction]] = set()
+        for one in dict.fromkeys(one for key in keys for one in self._listeners.get(key, ())):
             if not one.tally.contract.concerns(traits):
                 continue
+            conditions = one.conditions(keys)
             if one.clause.remembers:
                 # Contracts may share a function that takes notes: once a moment is enough.
-                if (one.condition, one.judge) in noted:
+                if (conditions, one.judge) in noted:
                     continue
-                noted.add((one.condition, one.judge))
-            asked.append((one.condition, one.judge, one))
-        return asked
+                noted.add((conditions, one.judge))
+            waiting.append((conditions, one))
+        return waiting
 
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome of every contract, by id. What is still owed is pending: not exercised."""

@@ -109,12 +109,9 @@ class Pattern(Formula):
                 return False
         return True
 
-    @property
-    def condition(self) -> Predicate | None:
-        """What is left to ask of a moment that has one of the keys; None where nothing is."""
-        if not self._where:
-            return None
-        return self._where[0][0] if len(self._where) == 1 else self._fits
+    def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:  # noqa: ARG002 - alternatives differ
+        """What is left to ask of a moment that has these keys, one of them the pattern's."""
+        return tuple([predicate for predicate, _ in self._where])
 
     def alternatives(self) -> tuple[Pattern, ...]:
         """The patterns it stands for."""
@@ -156,14 +153,18 @@ class AnyOf(Pattern):
         self._options = tuple([one for option in options for one in option.alternatives()])
         super().__init__(united(*[one.keys for one in self._options]), where)
 
-    @property
-    def condition(self) -> Predicate | None:
-        return self.matches if self._where or any(option.condition for option in self._options) else None
+    def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
+        each = [one.conditions(keys) for one in self._options if not one.keys.isdisjoint(keys)]
+        of_options = () if () in each else each[0] if len(each) == 1 else (self._is_one,)
+        return (*of_options, *super().conditions(keys))
 
     def matches(self, moment: Moment) -> bool:
-        for option in self._options:
+        return self._is_one(moment) and self._fits(moment)
+
+    def _is_one(self, moment: Moment) -> bool:
+        for option in self._options:  # noqa: SIM110 - all() costs twice as much, and this runs all the time
             if option.matches(moment):
-                return self._fits(moment)
+                return True
         return False
 
     def where(self, predicate: Predicate, words: str = "") -> AnyOf:

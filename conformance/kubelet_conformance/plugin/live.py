@@ -1,10 +1,11 @@
-"""Scenarios on wall time: rehearsed, planned, played side by side on one node or alone, judged life by life."""
+"""Scenarios on wall time: rehearsed, planned, played side by side or alone, judged life by life."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.plugin.options import OptionsError
@@ -14,18 +15,16 @@ from kubelet_conformance.plugin.rehearsal import rehearse
 from kubelet_conformance.plugin.shares import shared_out
 from kubelet_conformance.reports.played import LeftOut, Played
 from kubelet_conformance.targets.protocols import NotPossibleError
-from kubelet_conformance.targets.stage import Act, TargetError, UnknownTargetError, open_live_stage
+from kubelet_conformance.targets.stage import Act, Ended, TargetError, UnknownTargetError, open_live_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from kubelet_conformance.contract.checking import Judged
     from kubelet_conformance.contract.frame import Contract
     from kubelet_conformance.plugin.naming import Named
     from kubelet_conformance.plugin.options import Options
     from kubelet_conformance.targets.protocols import Target
-    from kubelet_conformance.targets.stage import Ended
 
 __all__ = ("LiveRun", "Story")
 
@@ -91,14 +90,15 @@ class LiveRun:
             raise OptionsError(str(error)) from None
 
     def play(self, name: str, arguments: Mapping[str, Any], ended: Callable[[str], None]) -> Played | LeftOut:
-        """What came of a scenario: its node's whole life is awaited, with all who share it."""
-        place = self._plans[name].place
-        if place is Place.NOWHERE:
+        """What came of a scenario. With the first one all are played, save those that take fixtures."""
+        if self._plans[name].place is Place.NOWHERE:
             return self._leave_out(name, self._plans[name].reason)
         if name not in self._played:
-            beside = [each for each, plan in self._plans.items() if plan.place is Place.SHARED]
-            names = beside if place is Place.SHARED else [name]
-            self._live(names, arguments if place is Place.ALONE else None, ended)
+            given = self._stories[name].arguments
+            lives = self._lives_to_play() if given is not None else [_Life(self._acts([name], arguments))]
+            self._runner.run(self._live(lives, ended))
+            for life in lives:
+                self._judge(life)
         if name in self._missing:
             return self._leave_out(name, self._missing[name])
         return self._played[name]
@@ -108,32 +108,52 @@ class LiveRun:
         self.left_out.append(left_out)
         return left_out
 
-    def _live(self, names: list[str], arguments: Mapping[str, Any] | None, ended: Callable[[str], None]) -> None:
-        """Play one life of a node, and judge it."""
-        shared = arguments is None
-        acts = [self._act(each, arguments) for each in names]
-        # The longest first, so that none is begun when the others are nearly done.
-        acts.sort(key=lambda act: -act.patience)
-        life = self._runner.run(
-            self._stage.play(
-                acts,
-                shared=shared,
-                concurrency=self._options.concurrency,
-                ended=lambda act: ended(act.name),
-            )
+    def _lives_to_play(self) -> list[_Life]:
+        """The life of the node that is shared, and one for each scenario that needs a node of its own."""
+        known = {
+            name: story.arguments for name, story in self._stories.items() if story.arguments is not None
+        }
+        beside = [name for name in known if self._plans[name].place is Place.SHARED]
+        alone = [name for name in known if self._plans[name].place is Place.ALONE]
+        lives = [_Life(self._acts([name])) for name in alone]
+        if beside:
+            # The longest first, so that none is begun when the others are nearly done.
+            acts = sorted(self._acts(beside), key=lambda act: -act.patience)
+            lives.insert(0, _Life(acts, shared=True))
+        return lives
+
+    async def _live(self, lives: list[_Life], ended: Callable[[str], None]) -> None:
+        """Play lives of nodes, as many at a time as the stage has runtimes for."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for life in lives:
+                    tasks.create_task(self._live_one(life, ended))
+        except* TargetError as group:
+            raise next(_leaves(group)) from None
+
+    async def _live_one(self, life: _Life, ended: Callable[[str], None]) -> None:
+        played = await self._stage.play(
+            life.acts,
+            shared=life.shared,
+            concurrency=self._options.concurrency,
+            ended=lambda act: ended(act.name),
         )
-        path = self._folder / f"{_SHARED if shared else names[0]}.jsonl"
-        path.write_bytes(life.trace)
-        lies = () if shared else scenario_of(self._stories[names[0]].function).lies
+        life.path = self._folder / f"{_SHARED if life.shared else life.acts[0].name}.jsonl"
+        life.path.write_bytes(played.trace)
+        by_number = {act.number: act.name for act in life.acts}
+        life.owners = [None if each is None else by_number.get(each) for each in played.owners]
+        life.ended = played.ended
+
+    def _judge(self, life: _Life) -> None:
+        first = life.acts[0].name
+        lies = () if life.shared else scenario_of(self._stories[first].function).lies
         contracts = [each for each in self._contracts if each.id not in lies]
-        whole, wrong = judge(path, contracts, None if shared else names[0])
-        shares = {names[0]: whole}
-        if shared:
-            by_number = {act.number: act.name for act in acts}
-            owners = [None if each is None else by_number.get(each) for each in life.owners]
-            whole, shares = shared_out(whole, owners, names)
+        whole, wrong = judge(life.path, contracts, None if life.shared else first)
+        shares = {first: whole}
+        if life.shared:
+            whole, shares = shared_out(whole, life.owners, [act.name for act in life.acts])
         self.lives.append(whole)
-        for act in acts:
+        for act in life.acts:
             self._take(act, life.ended[act.number], shares[act.name], wrong)
 
     def _take(self, act: Act, ended: Ended, judged: Judged, wrong: str) -> None:
@@ -148,12 +168,15 @@ class LiveRun:
             act.name, judged, vain, wrong or failed, story.named.place, story.named.file
         )
 
+    def _acts(self, names: Iterable[str], arguments: Mapping[str, Any] | None = None) -> list[Act]:
+        return [self._act(name, arguments) for name in names]
+
     def _act(self, name: str, arguments: Mapping[str, Any] | None) -> Act:
         story = self._stories[name]
-        given = story.arguments if arguments is None else arguments
+        given = {**(story.arguments or {}), **(arguments or {})}
 
         async def on(target: Target) -> None:
-            await story.function(**{**(given or {}), "node": Node(target)})
+            await story.function(**given, node=Node(target))
 
         settings = dict(scenario_of(story.function).settings)
         return Act(story.named.place, name, on, settings, self._plans[name].patience)
@@ -169,3 +192,23 @@ class LiveRun:
             self._runner.run(self._stage.close())
         finally:
             self._runner.close()
+
+
+@dataclass(slots=True)
+class _Life:
+    """One life of a node: what is to be played, and what it left."""
+
+    acts: list[Act]
+    shared: bool = False
+    path: Path = field(default_factory=Path)
+    owners: list[str | None] = field(default_factory=list[str | None])
+    ended: Mapping[int, Ended] = field(default_factory=dict[int, Ended])
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors of a group and of the groups in it."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _leaves(each)
+    else:
+        yield error

@@ -1,4 +1,4 @@
-"""Where a scenario is played on a real runtime: beside others on one node, on a node of its own, or not at all."""
+"""Where a scenario is played on a real runtime: beside others, on a node of its own, or not at all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ if TYPE_CHECKING:
 __all__ = ("Place", "Plan", "plan")
 
 _SCRIPTED = (
-    "inject oom lose_track restart reboot set_conditions set_address set_file add_image remove_image"
-).split()
+    *("inject", "oom", "lose_track", "restart", "reboot"),
+    *("set_conditions", "set_address", "set_file", "add_image", "remove_image"),
+)
 """What only a runtime that follows a script can be made to do."""
 _SCOPED = "set_file"
 """Of these, what each scenario has for itself."""
 _SERVERS = ("answer_http", "open_port", "report_health")
 _REGISTRY = "publish_image"
 _OF_THE_WHOLE_NODE = frozenset(
-    {"api.outage", "api.tolerate", "api.put Node", "api.remove Node", "manifests.serve", "manifests.make_folder"}
+    {
+        "api.outage",
+        "api.tolerate",
+        "api.put Node",
+        "api.remove Node",
+        "manifests.serve",
+        "manifests.make_folder",
+    }
     | {"api.put RuntimeClass", "api.remove RuntimeClass"}
 )
 _OF_THE_IMAGES = frozenset({"runtime.add_image", "runtime.remove_image", "runtime.publish_image"})
@@ -47,9 +55,7 @@ class Plan:
     patience: float = _PATIENCE_SECONDS
 
 
-def plan(
-    declared: Scenario, found: Rehearsal, budget: float, controls: frozenset[str] = frozenset()
-) -> Plan:
+def plan(declared: Scenario, found: Rehearsal, budget: float, controls: frozenset[str] = frozenset()) -> Plan:
     """Where a scenario is played that was rehearsed so.
 
     `budget` is in seconds of wall time; `controls` are what the runtime can be made to do beyond the CRI.

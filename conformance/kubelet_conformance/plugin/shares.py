@@ -21,8 +21,8 @@ def shared_out(
 ) -> tuple[Judged, dict[str, Judged]]:
     """The verdicts of the whole node, each break with its scenario, and what each scenario broke of it.
 
-    A break is of the scenario whose is the first record of its evidence that is anybody's: what follows may be
-    whatever showed that time had passed. One that is nobody's counts for the run.
+    A break is of the scenario whose is the first record of its evidence that is anybody's: what follows may
+    be whatever showed that time had passed. One that is nobody's counts for the run.
 
     Args:
         judged: The verdicts on the trace of the node.

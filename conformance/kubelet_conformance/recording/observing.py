@@ -26,7 +26,7 @@ _HELD_BYTES_MAX = 64 * 1024 * 1024
 _LAG_NS = 1_000_000_000
 """A look is left out if what is heard is older than this: what was written must catch up first."""
 _PATIENCE_TICKS = 10
-"""After a look that failed, so many ticks pass until the next."""
+"""After a look that failed, so many ticks pass until the next at most; at first fewer."""
 
 
 class Observer:
@@ -62,7 +62,9 @@ class Observer:
         """What the last look found, until all that was heard before it is in."""
         self._found_ns = 0
         self._told: set[str] = set()
+        self._failures = 0
         self._rest = 0
+        """How many ticks pass until the next look."""
 
     def hear(self, heard: Heard) -> None:
         """Take what was heard."""
@@ -111,9 +113,11 @@ class Observer:
             look = self._source.look()
         except LookError as error:
             self._say(str(error))
-            self._rest = _PATIENCE_TICKS
+            self._rest = min(2**self._failures - 1, _PATIENCE_TICKS)
+            self._failures = min(self._failures + 1, _PATIENCE_TICKS)
             self._settle()
             return
+        self._failures = 0
         for problem in look.problems:
             self._say(problem)
         self._found, self._found_ns = self._watch.changes(look), self._now_ns()

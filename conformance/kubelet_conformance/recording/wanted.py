@@ -130,8 +130,9 @@ class Watch:
             what = "going" if pod.deletion and not before.deletion else "changed"
             yield Change(pod.key, what, (("pod", fields),), _containers(before.pod))
         told = None if before is None else before.status
-        # Until the kubelet has written a status there is only what the API server made up.
-        if pod.status is not None and pod.status != told and pod.status.get("startTime"):
+        # Until the kubelet has written a status there is only what the API server made up; and that of a
+        # static pod is the kubelet's own opinion, not what is stored with its mirror.
+        if pod.key.source == "api" and pod.status is not None and pod.status != told and pod.status.get("startTime"):
             whom = {"uid": pod.key.uid, "namespace": pod.key.namespace, "name": pod.key.name}
             status = {**whom, "status": pod.status, "deletion": pod.deletion or None}
             yield Change(pod.key, "told", (("status", status),))

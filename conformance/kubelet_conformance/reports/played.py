@@ -150,9 +150,7 @@ class PlayedRun:
             }
             for played in self.scenarios
         ]
-        report["not_applicable"] = [
-            {"name": each.scenario, "reason": each.reason} for each in self.left_out
-        ]
+        report["not_applicable"] = [{"name": each.scenario, "reason": each.reason} for each in self.left_out]
         report["command"] = self.commands.command()
         report["exit_code"] = int(self.conclusion())
         return report

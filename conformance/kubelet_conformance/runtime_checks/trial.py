@@ -31,10 +31,7 @@ async def see_that_containers_run(target: DirectRuntime, run_id: str) -> None:
         status = await container.end()
     except grpc.RpcError as error:
         failed: Any = error
-        rpc = next(
-            (each.call.rpc for each in reversed(recorder.records) if hasattr(each, "outcome")),
-            "RunPodSandbox",
-        )
+        rpc = [each.call.rpc for each in recorder.records if isinstance(each, RecordedReply)][-1]
         remedy = _REMEDIES.get(rpc, "look into the log of the runtime")
         said = f"{failed.code().name}: {failed.details()}"
         raise TargetError(f"{target.name} runs no container: {rpc} is answered by {said}; {remedy}") from None

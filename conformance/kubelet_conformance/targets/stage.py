@@ -44,7 +44,7 @@ class Choice:
     """What a user chose.
 
     Attributes:
-        kubelet: `reference` or `bug:ID`; `reference-process` or a target file for one in a process of its own.
+        kubelet: `reference` or `bug:ID`; `reference-process` or a target file for one in its own process.
         runtime: `fake`; `containerd` for a private one; `unix:///PATH` for the one at that socket.
         kubernetes: the version whose behaviour is wanted, such as "1.32".
         seed: of every choice that chance makes.
@@ -118,7 +118,7 @@ class PlayedLife:
 
 
 class LiveStage(Protocol):
-    """A pair of kubelet and runtime on wall time. All is awaited on one loop; `close` leaves nothing behind."""
+    """A pair of kubelet and runtime on wall time. All of it is awaited on one loop."""
 
     @property
     def runtime(self) -> str:
@@ -165,7 +165,11 @@ def kubelet_process(choice: Choice) -> KubeletTarget | None:
         return None
     from kubelet_conformance.targets.process import read_target, reference_process  # noqa: PLC0415 - see below
 
-    return reference_process(choice.kubernetes) if choice.kubelet == _PROCESS else read_target(Path(choice.kubelet))
+    return (
+        reference_process(choice.kubernetes)
+        if choice.kubelet == _PROCESS
+        else read_target(Path(choice.kubelet))
+    )
 
 
 def open_live_stage(choice: Choice) -> LiveStage:

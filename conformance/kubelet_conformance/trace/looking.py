@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Container, Pod
     from kubelet_conformance.trace.world import World
 
+    Sight = Callable[[Moment], None]
+
 __all__ = ("EXIT_AFTER_STOP_SECONDS", "STATIC_SOURCES", "full_name", "keys_of", "look")
 
 EXIT_AFTER_STOP_SECONDS = 1.0
@@ -80,18 +82,14 @@ def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
     """The record in its context."""
     moment = Moment(world, record, keys)
     if type(record) is Reply:
-        moment.reply = record
-        call = moment.call = record.call
-        if call.rpc in _ABOUT:
-            _ABOUT[call.rpc](moment, call.request)
-        if call.rpc in _ANSWERED and record.response is not None:
-            _ANSWERED[call.rpc](moment)
+        moment.reply, moment.call = record, record.call
     elif type(record) is Call:
         moment.call = record
-        if record.rpc in _ABOUT:
-            _ABOUT[record.rpc](moment, record.request)
     else:
         _look_at_other(moment, record)
+        return moment
+    for see in _SIGHTS.get(keys[0], ()):
+        see(moment)
     return moment
 
 
@@ -109,34 +107,34 @@ def _look_at_other(moment: Moment, record: Record) -> None:
         moment.pod = moment.world.pods.get(record.uid)
 
 
-def _about_container(moment: Moment, request: Body) -> None:
+def _about_container(moment: Moment) -> None:
+    call, world = moment.call, moment.world
     # Each request is read as one type only, so that it is parsed once.
-    kind = _REQUESTS.get(moment.call.rpc, ContainerRequest)
-    world = moment.world
+    container_id = moment.request(_REQUESTS.get(call.rpc, ContainerRequest)).container_id
     # One that went while the call was under way is still what the answer is about.
-    container = world.containers.get(request.view(kind).container_id) or world.called.get(moment.call.id)
+    container = world.containers.get(container_id) or world.called.get(call.id)
     if container is not None:
         moment.container, moment.sandbox, moment.pod = container, container.sandbox, container.pod
 
 
-def _about_sandbox(moment: Moment, request: Body) -> None:
-    sandbox = moment.world.sandboxes.get(request.view(SandboxRequest).pod_sandbox_id)
+def _about_sandbox(moment: Moment) -> None:
+    sandbox = moment.world.sandboxes.get(moment.request(SandboxRequest).pod_sandbox_id)
     if sandbox is not None:
         moment.sandbox, moment.pod = sandbox, sandbox.pod
 
 
-def _about_new_container(moment: Moment, request: Body) -> None:
-    asked, world = request.view(CreateContainerRequest), moment.world
+def _about_new_container(moment: Moment) -> None:
+    asked, world = moment.request(CreateContainerRequest), moment.world
     sandbox = moment.sandbox = world.sandboxes.get(asked.pod_sandbox_id)
     moment.pod = sandbox.pod if sandbox else world.pods.get(asked.sandbox_config.metadata.uid)
 
 
-def _about_new_sandbox(moment: Moment, request: Body) -> None:
-    moment.pod = moment.world.pod_of(request.view(RunPodSandboxRequest).config.metadata)
+def _about_new_sandbox(moment: Moment) -> None:
+    moment.pod = moment.world.pod_of(moment.request(RunPodSandboxRequest).config.metadata)
 
 
-def _about_image(moment: Moment, request: Body) -> None:
-    moment.pod = moment.world.pods.get(request.view(PullImageRequest).sandbox_config.metadata.uid)
+def _about_image(moment: Moment) -> None:
+    moment.pod = moment.world.pods.get(moment.request(PullImageRequest).sandbox_config.metadata.uid)
 
 
 def _made_sandbox(moment: Moment) -> None:
@@ -169,7 +167,7 @@ def _read(moment: Moment) -> None:
     moment.world.readings.take(moment)
 
 
-_ABOUT: dict[str, Callable[[Moment, Body], None]] = {
+_ABOUT: dict[str, Sight] = {
     "StopPodSandbox": _about_sandbox,
     "RemovePodSandbox": _about_sandbox,
     "PodSandboxStatus": _about_sandbox,
@@ -189,7 +187,7 @@ _ABOUT: dict[str, Callable[[Moment, Body], None]] = {
     "PullImage": _about_image,
 }
 """Finds what a call is about, from its request."""
-_ANSWERED: dict[str, Callable[[Moment], None]] = {
+_ANSWERED: dict[str, Sight] = {
     "RunPodSandbox": _made_sandbox,
     "CreateContainer": _made_container,
     "ContainerStatus": _read_container,
@@ -198,6 +196,14 @@ _ANSWERED: dict[str, Callable[[Moment], None]] = {
     "ListPodSandbox": _read,
 }
 """Finds what a good reply adds."""
+_SIGHTS: dict[str, tuple[Sight, ...]] = {
+    **{f"{begins}:{rpc}": (about,) for begins in ("call", "failed") for rpc, about in _ABOUT.items()},
+    **{
+        f"done:{rpc}": tuple(see for see in (_ABOUT.get(rpc), _ANSWERED.get(rpc)) if see is not None)
+        for rpc in (*_ABOUT, *_ANSWERED)
+    },
+}
+"""What is looked at, by the key of a call or of its end."""
 
 
 def _look_at_container_status(moment: Moment) -> None:

@@ -17,6 +17,7 @@ from kubelet_conformance.trace.bodies import (
     PodSandboxStatusReply,
     SandboxRecord,
 )
+from kubelet_conformance.trace.replies import key_of
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
@@ -80,19 +81,20 @@ class Readings:
     def __init__(self) -> None:
         self._listed: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
         self._whole: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
-        self._looked: dict[tuple[str, bytes], int] = {}
+        self._asked: dict[tuple[str, bytes], int] = {}
+        """When the answer to each request was last looked through: the seq."""
         self._news_seq = 0
 
     def take(self, moment: Moment) -> None:
         """Put the news of a reading into its moment, with the keys `told:...` that judges wait for."""
-        call = moment.call
-        request = call.rpc, bytes(call.request.raw)
-        changed = max(moment.world.changed_seq, self._news_seq)
-        if moment.reply.same and self._looked.get(request, -1) >= changed:
-            return
-        if len(self._looked) >= _REQUESTS_REMEMBERED:
-            self._looked.clear()
-        self._looked[request] = moment.seq
+        key = moment.call.request.key or key_of(moment.call)
+        if moment.reply.same:
+            looked = self._asked.get(key, -1)
+            if looked >= self._news_seq and looked >= moment.world.changed_seq:
+                return
+        if len(self._asked) >= _REQUESTS_REMEMBERED:
+            self._asked.clear()
+        self._asked[key] = moment.seq
         keys = self._read(moment)
         if keys:
             moment.keys = (*moment.keys, *keys)

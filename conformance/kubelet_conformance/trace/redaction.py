@@ -33,7 +33,7 @@ _WHOLE_TOKEN = re.compile(r"redacted:[0-9a-f]{16}")
 _NAME = r"(?:password|passwd|passphrase|secret|token|credential|api[-_]?key|access[-_]?key|private[-_]?key)s?"
 _IN_TEXT = (
     re.compile(r"(?P<before>://[^/\s:@\"']*:)(?P<secret>[^/\s@\"']+)(?=@)"),
-    re.compile(r"(?i)(?P<before>\b(?:bearer|basic)\s+)(?P<secret>[a-z0-9+/=._~-]{8,})"),
+    re.compile(r"(?i)(?P<before>\b(?:bearer|basic)\s+)(?P<secret>(?!redacted:)[a-z0-9+/=._~-]{8,})"),
     re.compile(rf"(?i)(?P<before>{_NAME}[\w.-]*=[\"']?)(?P<secret>(?!\$)[^\s\"'&,;]+)"),
     re.compile(rf"(?i)(?P<before>{_NAME}[\w.-]*[\"']\s*:\s*[\"'])(?P<secret>(?!\$)[^\"']+)"),
 )

@@ -12,7 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from kubelet_conformance.trace.records import Body, Call
 
-__all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "SHORT_REQUEST_BYTES", "LatestReplies")
+__all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "SHORT_REQUEST_BYTES", "LatestReplies", "key_of")
 
 REMEMBERED_REPLIES = 4_096
 """How many (rpc, request) pairs keep their latest full reply for a later `same`."""
@@ -40,7 +40,7 @@ class LatestReplies:
 
     def remember(self, call: Call, body: Body) -> None:
         """Keep this full reply in place of the one before it."""
-        kept, key, size = self._kept, call.request.key or _key(call), len(body.raw)
+        kept, key, size = self._kept, call.request.key or key_of(call), len(body.raw)
         older = kept.pop(key, None)
         if older is not None:
             self._bytes -= older.size
@@ -51,16 +51,16 @@ class LatestReplies:
 
     def find(self, call: Call, same: str) -> Body | None:
         """The body `same` refers to, if it is the latest full reply of this rpc and request."""
-        kept = self._kept.get(call.request.key or _key(call))
+        kept = self._kept.get(call.request.key or key_of(call))
         return kept.body if kept is not None and kept.call_id == same else None
 
     def latest(self, call: Call) -> tuple[str, Body] | None:
         """The latest full reply of this rpc and request, with the id of its call."""
-        kept = self._kept.get(call.request.key or _key(call))
+        kept = self._kept.get(call.request.key or key_of(call))
         return None if kept is None else (kept.call_id, kept.body)
 
 
-def _key(call: Call) -> _Key:
+def key_of(call: Call) -> _Key:
     """The rpc, and what all requests that are equal to this one have in common."""
     raw = bytes(call.request.raw)
     if len(raw) > SHORT_REQUEST_BYTES:

@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd, StartError
+from kubelet_conformance.targets.containerd.configuration import registry_hosts
 from kubelet_conformance.targets.direct.commands import FakeCommands, ShellCommands
 from kubelet_conformance.targets.direct.fake import FakeNode
 from kubelet_conformance.targets.direct.protocols import DirectRuntime
@@ -27,9 +30,10 @@ if TYPE_CHECKING:
 
     from kubelet_fakes.runtime.parts import RuntimeParts
 
-__all__ = ("fake_over_grpc", "runtime_at")
+__all__ = ("fake_over_grpc", "private_containerd", "runtime_at")
 
 _FAKE = "fake"
+_IMAGE = "img:1"
 _MESSAGE_BYTES_MAX = 64 << 20
 """Room for two outputs of 16 MiB, which a runtime may send and a kubelet would refuse."""
 _ANSWER_SECONDS = 30.0
@@ -39,18 +43,25 @@ _SHOWN = 5
 
 @asynccontextmanager
 async def runtime_at(
-    path: Path, image: str, run_id: str, restart: Callable[[], Awaitable[None]] | None = None
+    path: Path,
+    image: str,
+    run_id: str,
+    *,
+    restart: Callable[[], Awaitable[None]] | None = None,
+    introduce: Callable[[str], None] | None = None,
 ) -> AsyncGenerator[DirectRuntime]:
     """The runtime at a socket, with an image on it that has a shell.
 
     `run_id` tells what is made in this run from what others made; `restart`, where there is one, stops the
-    runtime and starts it again.
+    runtime and starts it again; `introduce` tells it of a registry by host and port.
 
     Raises:
         TargetError: It cannot be called, or has no such image.
     """
     async with connected(path) as endpoint, _calls(path) as services, LoopbackRegistry(run_id) as registry:
         await _see_the_image(path, services, image)
+        if introduce is not None:
+            introduce(registry.host)
         is_fake = endpoint.name == _FAKE
         lacks = await _lacks(services, is_fake=is_fake, can_restart=restart is not None)
         clock = LoopClock()
@@ -68,8 +79,38 @@ async def runtime_at(
                 starve=_by_itself,
                 shared=True,
                 lacks=lacks,
-                restart=restart,
+                restart=None if restart is None else partial(_restarted, restart, services),
             )
+
+
+@asynccontextmanager
+async def private_containerd(run_id: str) -> AsyncGenerator[DirectRuntime]:
+    """A containerd of our own, which may be restarted.
+
+    Raises:
+        TargetError: It cannot run on this machine.
+    """
+    private = PrivateContainerd(images=(_IMAGE,))
+
+    async def restart() -> None:
+        private.kill()
+        await private.start()
+
+    def introduce(host: str) -> None:
+        folder = private.home.registries / host
+        folder.mkdir()
+        Path(folder, "hosts.toml").write_text(registry_hosts(f"http://{host}"), encoding="utf-8")
+
+    try:
+        await private.start()
+        async with runtime_at(
+            private.socket, _IMAGE, run_id, restart=restart, introduce=introduce
+        ) as runtime:
+            yield runtime
+    except (CannotRunError, StartError) as error:
+        raise TargetError(str(error)) from None
+    finally:
+        private.stop()
 
 
 @asynccontextmanager
@@ -143,6 +184,12 @@ async def _lacks(
 def _folder() -> tempfile.TemporaryDirectory[str]:
     """A folder for its owner only."""
     return tempfile.TemporaryDirectory(prefix="kubelet-conformance-", ignore_cleanup_errors=True)
+
+
+async def _restarted(restart: Callable[[], Awaitable[None]], services: Any) -> None:  # noqa: ANN401 - a stub
+    """Restart, and wait until the connection is there again."""
+    await restart()
+    await services.Version(cri.VersionRequest(), timeout=_ANSWER_SECONDS, wait_for_ready=True)
 
 
 def _by_itself(_container_id: str) -> None:

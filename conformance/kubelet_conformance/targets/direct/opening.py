@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ("Wanted", "is_in_process", "on_virtual_time", "opened", "opened_in_process")
 
 _GRPC = "-grpc"
+_PRIVATE = "containerd"
 _LIMIT_SECONDS = 24 * 3600
 
 
@@ -27,7 +28,7 @@ class Wanted:
     """What a user asks to be called.
 
     Attributes:
-        target: `fake`, `fake-grpc`, `bug:ID`, `bug:ID-grpc` or `unix:///PATH`.
+        target: `unix:///PATH`, `containerd`, `fake`, `fake-grpc`, `bug:ID` or `bug:ID-grpc`.
         image: the image for containers; of no account for fakes.
         run_id: tells what is made in this run from what others made.
         now_ns: the time of day, in nanoseconds since the epoch.
@@ -41,7 +42,7 @@ class Wanted:
 
 def is_in_process(target: str) -> bool:
     """Whether it is called in this process on virtual time; `UnknownTargetError` if nothing is named so."""
-    if target.startswith("unix:"):
+    if target.startswith("unix:") or target == _PRIVATE:
         return False
     runtime_parts_of(_bare(target))
     return not target.endswith(_GRPC)
@@ -67,10 +68,17 @@ async def opened(wanted: Wanted) -> AsyncGenerator[DirectRuntime]:
         UnknownTargetError: Nothing is named so.
     """
     # Late: a fake in process needs no socket.
-    from kubelet_conformance.targets.direct.at_socket import fake_over_grpc, runtime_at  # noqa: PLC0415
+    from kubelet_conformance.targets.direct.at_socket import (  # noqa: PLC0415
+        fake_over_grpc,
+        private_containerd,
+        runtime_at,
+    )
     from kubelet_conformance.targets.live.endpoint import path_of  # noqa: PLC0415
 
-    if wanted.target.startswith("unix:"):
+    if wanted.target == _PRIVATE:
+        async with private_containerd(wanted.run_id) as runtime:
+            yield runtime
+    elif wanted.target.startswith("unix:"):
         async with runtime_at(path_of(wanted.target), wanted.image, wanted.run_id) as runtime:
             yield runtime
     else:
@@ -83,6 +91,7 @@ def _bare(target: str) -> str:
     bare = target.removesuffix(_GRPC)
     if bare != "fake" and not bare.startswith("bug:"):
         raise UnknownTargetError(
-            f"no runtime is named {target!r}: choose unix:///PATH, fake, fake-grpc, bug:ID or bug:ID-grpc"
+            f"no runtime is named {target!r}: choose unix:///PATH, containerd, fake, fake-grpc, bug:ID or"
+            " bug:ID-grpc"
         )
     return bare

@@ -54,13 +54,18 @@ class LoopbackRegistry:
             await self._server.wait_closed()
 
     @property
+    def host(self) -> str:
+        """Its address and port."""
+        return f"{_LOOPBACK}:{self._port}"
+
+    @property
     def absent(self) -> str:
         """The name of an image that it does not have."""
-        return f"{_LOOPBACK}:{self._port}/kubelet-conformance/absent:1"
+        return f"{self.host}/kubelet-conformance/absent:1"
 
     async def names(self) -> tuple[str, str]:
         """The image by both of its tags."""
-        first, second = (f"{_LOOPBACK}:{self._port}/{_REPOSITORY}:{tag}" for tag in _TAGS)
+        first, second = (f"{self.host}/{_REPOSITORY}:{tag}" for tag in _TAGS)
         return first, second
 
     def set_away(self, *, away: bool) -> None:

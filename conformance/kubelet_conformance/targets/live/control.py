@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -64,7 +65,9 @@ class RuntimeState:
         """Look once; a runtime that does not answer leaves what was seen before."""
         try:
             sandboxes = await self.services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
-            containers = await self.services.ListContainers(cri.ListContainersRequest(), timeout=_CALL_SECONDS)
+            containers = await self.services.ListContainers(
+                cri.ListContainersRequest(), timeout=_CALL_SECONDS
+            )
         except grpc.aio.AioRpcError as error:
             self.away = f"{error.code().name}: {error.details()}"
             return
@@ -138,11 +141,9 @@ class CriRuntimeControl:
 
     async def _exit(self, container_id: str, code: int) -> None:
         request = cri.ExecSyncRequest(container_id=container_id, cmd=["end", str(code)], timeout=10)
-        try:
+        # The command may go with its container; whether that has ended is looked at.
+        with contextlib.suppress(grpc.aio.AioRpcError):
             await self._services.ExecSync(request, timeout=_CALL_SECONDS)
-        except grpc.aio.AioRpcError:
-            # The command may go with its container; whether that has ended is looked at.
-            pass
         await self._state.until(
             lambda: self._state_of(container_id) in {"EXITED", ""}, f"`end {code}` ends a container"
         )
@@ -288,9 +289,7 @@ def _age(record: cri.PodSandbox | cri.Container) -> tuple[int, str]:
 def _sandbox(found: cri.PodSandbox) -> RuntimeSandbox:
     metadata = found.metadata
     ready = found.state == cri.SANDBOX_READY
-    return RuntimeSandbox(
-        found.id, metadata.uid, metadata.name, metadata.namespace, metadata.attempt, ready
-    )
+    return RuntimeSandbox(found.id, metadata.uid, metadata.name, metadata.namespace, metadata.attempt, ready)
 
 
 def _container(found: cri.Container, sandbox: RuntimeSandbox) -> RuntimeContainer:

@@ -1,4 +1,4 @@
-"""The runtime at a socket: connected to once, asked who it is, and refused with a reason if it cannot be used."""
+"""The runtime at a socket: asked who it is, and refused with a reason if it cannot be played on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Services = Any
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A runtime that can be played on: `name` and `version` are its own words, `services` calls it directly."""
+    """A runtime that can be played on: `name` and `version` are its own words, `services` calls it."""
 
     path: Path
     name: str
@@ -64,7 +64,7 @@ def path_of(address: str) -> Path:
 def channel_to(path: Path) -> grpc.aio.Channel:
     """A channel of its own to a socket; to be made and closed within the running loop."""
     size = ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX)
-    # Channels to one address would share a connection otherwise, and a tap could not tell whose calls are whose.
+    # Channels to one address would share a connection otherwise.
     return grpc.aio.insecure_channel(f"unix:{path}", options=[size, ("grpc.use_local_subchannel_pool", 1)])
 
 
@@ -118,7 +118,9 @@ async def _version(path: Path, channel: grpc.aio.Channel, both: Services) -> cri
     except grpc.aio.AioRpcError as error:
         raise TargetError(f"{path}: {await _why_no_version(channel, error)}") from None
     if not found.runtime_name or not found.runtime_api_version:
-        raise TargetError(f"{path}: its Version has no name or no API version: a kubelet refuses such a runtime")
+        raise TargetError(
+            f"{path}: its Version has no name or no API version: a kubelet refuses such a runtime"
+        )
     return found
 
 
@@ -126,7 +128,7 @@ async def _why_no_version(channel: grpc.aio.Channel, error: grpc.aio.AioRpcError
     match error.code():
         case grpc.StatusCode.UNIMPLEMENTED:
             if await _speaks_alpha(channel):
-                return "speaks CRI v1alpha2 only: a runtime with v1 is needed (containerd 1.6, CRI-O 1.20, newer)"
+                return "speaks CRI v1alpha2 only: v1 is needed, as in containerd 1.6 and CRI-O 1.20"
             return "speaks gRPC and not the CRI (no runtime.v1.RuntimeService): is its CRI plugin disabled?"
         case grpc.StatusCode.UNAVAILABLE:
             return "somebody listens there who does not speak gRPC: name the socket of a container runtime"
@@ -137,7 +139,8 @@ async def _why_no_version(channel: grpc.aio.Channel, error: grpc.aio.AioRpcError
 
 
 async def _speaks_alpha(channel: grpc.aio.Channel) -> bool:
-    ask: Any = channel.unary_unary(_OLD_VERSION)
+    anything: Any = channel
+    ask = anything.unary_unary(_OLD_VERSION)
     try:
         await ask(b"", timeout=_ANSWER_SECONDS)
     except grpc.aio.AioRpcError as error:
@@ -154,7 +157,9 @@ async def _see_that_it_is_ready(path: Path, both: Services) -> None:
     for name, remedy in _CONDITIONS.items():
         condition = conditions.get(name)
         if condition is None:
-            raise TargetError(f"{path}: its Status has no condition {name}: a kubelet would never start a pod")
+            raise TargetError(
+                f"{path}: its Status has no condition {name}: a kubelet would never start a pod"
+            )
         if not condition.status:
             why = " ".join(filter(None, (condition.reason, condition.message)))
             raise TargetError(f"{path}: {name} is false ({why or 'it does not say why'}): {remedy}")

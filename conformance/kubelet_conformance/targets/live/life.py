@@ -1,4 +1,4 @@
-"""One life of a node on wall time: a kubelet, a tap, a runtime at a socket, scenarios one by one or side by side."""
+"""One life of a node on wall time: a kubelet, a tap, a runtime at a socket, and scenarios side by side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 import traceback
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from kubelet_conformance.targets.live.control import CriRuntimeControl, RuntimeState
 from kubelet_conformance.targets.live.namespaces import Scope
@@ -21,7 +21,7 @@ from kubelet_conformance.targets.process import ProcessNode
 from kubelet_conformance.targets.protocols import NotPossibleError
 from kubelet_conformance.targets.stage import Ended, PlayedLife
 from kubelet_conformance.trace.header import FORMAT_VERSION, Header
-from kubelet_conformance.trace.recorder import Recorder, RecordedReply
+from kubelet_conformance.trace.recorder import RecordedReply, Recorder
 from kubelet_fakes.api.moments import rfc3339
 from kubelet_reference.process.wall import WallClock
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from kubelet_reference.versions import Behaviour
 
 __all__ = ("Life", "Surroundings")
+
+_Node: TypeAlias = "ReferenceNode | ProcessNode"
 
 _NODE = "node-1"
 _RECHECK_SECONDS = 0.1
@@ -74,6 +76,8 @@ class Surroundings:
 class Life:
     """A node from its kubelet's start to its end; `folder` is empty, and private to it."""
 
+    _node: _Node
+
     def __init__(self, around: Surroundings, acts: Sequence[Act], folder: Path, *, shared: bool) -> None:
         self._around = around
         self._acts = acts
@@ -103,7 +107,8 @@ class Life:
             await self._state.look()
             await stack.enter_async_context(_going_on(self._state.keep_looking()))
             await stack.enter_async_context(tapped(socket, self._around.endpoint.path, self._recorder))
-            self._node = await stack.enter_async_context(self._make_node(socket))
+            self._node = self._make_node(socket)
+            await stack.enter_async_context(self._node)
             self._node.manifests.look()
             await self._node.kubelet.start()
             try:
@@ -113,9 +118,9 @@ class Life:
                 header = self._header()
         return self._played(outcomes, header)
 
-    def _make_node(self, socket: Path) -> ReferenceNode | ProcessNode:
+    def _make_node(self, socket: Path) -> _Node:
         around = self._around
-        settings = {} if self._shared else self._acts[0].settings
+        settings = dict[str, object]() if self._shared else dict(self._acts[0].settings)
         if around.process is not None:
             return ProcessNode(around.process, self._folder, socket, self._recorder, _NODE, settings)
         return ReferenceNode(
@@ -143,10 +148,11 @@ class Life:
             ended(act)
             return act.number, outcome
 
-        playing = asyncio.gather(*map(one, self._acts))
+        playing = asyncio.ensure_future(asyncio.gather(*map(one, self._acts)))
         async with _going_on(self._watch()) as watched:
             try:
-                await asyncio.wait([playing, watched], return_when=asyncio.FIRST_COMPLETED)
+                either: set[asyncio.Future[Any]] = {playing, watched}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                 if not playing.done():
                     self._node.kubelet.raise_if_failed()
                 return dict(await playing)
@@ -279,5 +285,6 @@ def _first(error: BaseException) -> BaseException:
     """The first error of a group: the others follow from it. What a target cannot do comes before all."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    inner = [_first(cast("BaseException", each)) for each in error.exceptions]
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    inner = [_first(each) for each in group.exceptions]
     return next((each for each in inner if isinstance(each, NotPossibleError)), inner[0])

@@ -1,4 +1,4 @@
-"""The fake runtime of our own at a socket, for kubelets in a process of their own: a new one for each life."""
+"""A fake runtime of our own at a socket, for kubelets in a process of their own: a new one for each life."""
 
 from __future__ import annotations
 

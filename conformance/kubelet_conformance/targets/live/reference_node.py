@@ -37,7 +37,6 @@ _CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""
 
 
-
 class ReferenceNode:
     """The kubelet's side of a target, for as long as its context is open; the kubelet is not started yet.
 

@@ -25,7 +25,7 @@ _ROUNDS = 3
 
 
 async def check_neighbours(endpoint: Endpoint) -> None:
-    """Raise `TargetError` if pods are there that the kubelet would kill, as no source of its own wants them."""
+    """Raise `TargetError` if pods are there that the kubelet would kill, for nobody told it of them."""
     found = await endpoint.services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
     metadata = [each.metadata for each in found.items if not is_ours(each.metadata.namespace)]
     if not metadata:
@@ -33,9 +33,9 @@ async def check_neighbours(endpoint: Endpoint) -> None:
     names = sorted({f"{each.namespace}/{each.name}" for each in metadata})
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     raise TargetError(
-        f"{endpoint.path}: there are pods that are not this suite's: {', '.join(names[:_SHOWN])}{more}. Its kubelet"
-        " would KILL them, as every kubelet does with pods that nobody wants. Name a runtime that nobody uses,"
-        " or choose --runtime containerd for one of our own; --kill-foreign-pods lets them be killed"
+        f"{endpoint.path}: there are pods that are not this suite's: {', '.join(names[:_SHOWN])}{more}."
+        " Its kubelet would KILL them, as every kubelet kills pods that it does not know. Name a runtime that"
+        " nobody uses, or choose --runtime containerd for a private one; --kill-foreign-pods has them killed"
     )
 
 
@@ -60,14 +60,12 @@ async def remove_ours(services: Services) -> list[str]:
     failures: list[str] = []
     for _ in range(_ROUNDS):
         found = await services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
-        ours = [
-            each.id
-            for each in found.items
-            if is_ours(each.metadata.namespace)
-        ]
+        ours = [each.id for each in found.items if is_ours(each.metadata.namespace)]
         if not ours:
             return []
-        failures = [said for said in await asyncio.gather(*(_removed(services, each) for each in ours)) if said]
+        failures = [
+            said for said in await asyncio.gather(*(_removed(services, each) for each in ours)) if said
+        ]
     return failures
 
 

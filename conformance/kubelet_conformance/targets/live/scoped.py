@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kubelet_conformance.targets.live.namespaces import Scope
     from kubelet_conformance.targets.live.views import Router, View
@@ -139,12 +139,13 @@ class ScopedManifests:
 
 def _placed(manifest: Any, scope: Scope) -> Any:  # noqa: ANN401 - what a file holds
     """The manifest in the namespace that stands for its own, its scripts' files likewise; else as it is."""
-    metadata: object = manifest.get("metadata") if isinstance(manifest, dict) else None
-    if not isinstance(metadata, dict):
-        return manifest
-    given = cast("Json", metadata).get("namespace", "default")
+    found = cast("Json", manifest) if isinstance(manifest, dict) else Json()
+    if not isinstance(found.get("metadata"), dict):
+        return cast("Any", manifest)
+    metadata: Json = found["metadata"]
+    given = metadata.get("namespace", "default")
     here = scope.namespace(given) if isinstance(given, str) else given
-    return _with_files({**manifest, "metadata": {**metadata, "namespace": here}}, scope)
+    return _with_files({**found, "metadata": {**metadata, "namespace": here}}, scope)
 
 
 def _with_files(value: Any, scope: Scope) -> Any:  # noqa: ANN401 - a JSON value
@@ -155,6 +156,6 @@ def _with_files(value: Any, scope: Scope) -> Any:  # noqa: ANN401 - a JSON value
         case ["xf", str(file)]:
             return ["xf", scope.file(file)]
         case list():
-            return [_with_files(each, scope) for each in cast("list[Any]", value)]
+            return [_with_files(each, scope) for each in cast("Sequence[Any]", value)]
         case _:
             return value

@@ -32,6 +32,9 @@ __all__ = ("WallStage",)
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: own_fake.CONTROLS, _CONTAINERD: own_containerd.CONTROLS}
 
+_LANES = {_FAKE: 8, _CONTAINERD: 3}
+"""On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
+
 
 class WallStage:
     """Plays on the runtime at a socket, on a private containerd, or on fakes of its own; see `LiveStage`."""
@@ -47,8 +50,10 @@ class WallStage:
             path_of(choice.runtime)
         self._choice = choice
         self._opened = AsyncExitStack()
-        self._around: Surroundings | None = None
         self._runtime = choice.runtime
+        self._idle: list[Surroundings] = []
+        """Runtimes on which no life is played at the moment."""
+        self._lanes = asyncio.Semaphore(_LANES.get(choice.runtime, 1))
 
     @property
     def runtime(self) -> str:
@@ -64,21 +69,30 @@ class WallStage:
         """Connect, and see that scenarios with these images can be played; raises `TargetError`."""
         if self._choice.runtime == _FAKE:
             return
-        private = None
         if self._choice.runtime == _CONTAINERD:
-            private = await self._opened.enter_async_context(own_containerd.own_containerd())
-        path = path_of(self._choice.runtime) if private is None else private.socket
+            self._idle.append(await self._new_containerd())
+            return
+        path = path_of(self._choice.runtime)
         endpoint = await self._opened.enter_async_context(connected(path))
         try:
             if not self._choice.kill_foreign_pods:
                 await check_neighbours(endpoint)
-            if private is None:
-                await check_images(endpoint, images)
+            await check_images(endpoint, images)
         except grpc.aio.AioRpcError as error:
             raise TargetError(f"{path}: {error.code().name}: {error.details()}") from None
-        self._runtime = f"{endpoint.name} {endpoint.version}"
-        self._around = replace(self._surroundings(endpoint), private=private)
-        await _sweep(self._around)
+        self._idle.append(await self._prepared(self._surroundings(endpoint)))
+
+    async def _new_containerd(self) -> Surroundings:
+        """One more containerd of our own."""
+        private = await self._opened.enter_async_context(own_containerd.own_containerd())
+        endpoint = await self._opened.enter_async_context(connected(private.socket))
+        return await self._prepared(replace(self._surroundings(endpoint), private=private))
+
+    async def _prepared(self, around: Surroundings) -> Surroundings:
+        """A runtime without what an earlier run may have left there."""
+        self._runtime = f"{around.endpoint.name} {around.endpoint.version}"
+        await _sweep(around)
+        return around
 
     def _surroundings(self, endpoint: Endpoint) -> Surroundings:
         return Surroundings(self._choice, self._behaviour, self._parts, endpoint, self._process)
@@ -92,7 +106,7 @@ class WallStage:
         ended: Callable[[Act], None] | None = None,
     ) -> PlayedLife:
         """Play one life of a node; see `LiveStage`."""
-        async with _private_folder() as folder, self._runtime_of_a_life(folder) as around:
+        async with self._lanes, _private_folder() as folder, self._free_runtime(folder) as around:
             life = Life(around, acts, folder, shared=shared)
             try:
                 return await life.play(concurrency, ended or _nobody)
@@ -100,10 +114,14 @@ class WallStage:
                 await _sweep(around)
 
     @asynccontextmanager
-    async def _runtime_of_a_life(self, folder: Path) -> AsyncGenerator[Surroundings]:
-        """The runtime: always the same, or for the fake a new one each time."""
-        if self._around is not None:
-            yield self._around
+    async def _free_runtime(self, folder: Path) -> AsyncGenerator[Surroundings]:
+        """A runtime for one life: a new one where that is the fake, else one that nobody uses."""
+        if self._choice.runtime != _FAKE:
+            around = self._idle.pop() if self._idle else await self._new_containerd()
+            try:
+                yield around
+            finally:
+                self._idle.append(around)
             return
         async with (
             own_fake.own_fake(folder / "fake" / "cri.sock") as fake,
@@ -134,9 +152,7 @@ async def _removed(around: Surroundings) -> None:
     except grpc.aio.AioRpcError as error:
         left = [f"{error.code().name}: {error.details()}"]
     if left:
-        raise TargetError(
-            f"{around.endpoint.path}: what scenarios made cannot be removed: {'; '.join(left)}"
-        )
+        raise TargetError(f"{around.endpoint.path}: what scenarios made cannot be removed: {'; '.join(left)}")
 
 
 @asynccontextmanager

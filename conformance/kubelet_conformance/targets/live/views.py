@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kubelet_conformance.targets.live.namespaces import scope_of
-from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, Recorder, RecordedReply
+from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.recorder import Seen
 
 __all__ = ("Router", "View")
+
+Json = dict[str, Any]
 
 
 class View(Recorder):
@@ -124,8 +126,8 @@ class Router:
             self._ids[response.container_id] = scope
 
     def _of_item(self, kind: str, fields: dict[str, Any]) -> str:
-        pod = fields.get("pod") if kind == "pod" else fields.get("body") if kind == "api" else None
-        metadata: dict[str, Any] = (pod or {}).get("metadata") or {}
+        pod: Json = fields.get({"pod": "pod", "api": "body"}.get(kind, "")) or {}
+        metadata: Json = pod.get("metadata") or {}
         namespace: str = fields.get("namespace") or metadata.get("namespace") or ""
         uid: str = fields.get("uid") or metadata.get("uid") or ""
         if scope_of(namespace):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import shutil
 import signal
 import urllib.error
 import urllib.request
@@ -97,6 +98,10 @@ class ProcessKubelet:
     def _spawn(self) -> None:
         command = [self._places.filled(each) for each in self._target.command]
         environment = {key: self._places.filled(each) for key, each in self._target.environment.items()}
+        if shutil.which(command[0]) is None:
+            raise TargetError(
+                f"{self._target.name}: {command[0]}: there is no such program: see to kubelet.command"
+            )
         self._log = self._places.log.open("ab")
         self._stopping = False
         try:

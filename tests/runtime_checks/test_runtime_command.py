@@ -1,0 +1,155 @@
+"""`runtime`: a container runtime is called and judged, and every end has its documented exit code."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from command import Ended, in_process
+from jsonschema import Draft202012Validator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+VALIDATOR: Any = Draft202012Validator(
+    json.loads(
+        resources.files("kubelet_conformance.reports").joinpath("check.schema.json").read_text("utf-8")
+    )
+)
+BROKEN = ("bug:CTRD-13599", "CRI-11")
+
+
+@pytest.fixture
+def runtime(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., Ended]:
+    """The command, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: in_process(capsys, "runtime", *arguments)
+
+
+def test_the_fake_keeps_all(runtime: Callable[..., Ended]) -> None:
+    """All contracts are kept; the report names the runtime and where it was called."""
+    ended = runtime("fake", "--require-exercised", "--strict")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "on runtime fake 1.0.0, called at fake:" in ended.out
+    assert " 0 broken, 0 known deviation, 0 not exercised, 0 not applicable, 0 error in " in ended.out
+
+
+def test_a_broken_contract_is_one(runtime: Callable[..., Ended]) -> None:
+    """A break is shown with its calls and with the command that shows it again, and ends with 1."""
+    ended = runtime(*BROKEN)
+
+    assert ended.code == 1
+    assert "BROKEN  CRI-11  MUST" in ended.out
+    assert "a container was created in a stopped sandbox" in ended.out
+    assert "again: kubelet-conformance runtime bug:CTRD-13599 CRI-11\n" in ended.out
+
+
+def test_globs_choose_contracts(runtime: Callable[..., Ended]) -> None:
+    """Only the contracts that were asked for are judged, by their own stories."""
+    ended = runtime("fake", "CRI-2[01]", "cri-05", "--format", "json")
+    report = json.loads(ended.out)
+
+    assert {each["id"] for each in report["contracts"]} == {"CRI-05", "CRI-20", "CRI-21"}
+    assert 0 < len(report["scenarios"]) < 20
+
+
+def test_json_fits_the_schema(runtime: Callable[..., Ended]) -> None:
+    """The report for programs is that of a check, with the runtime as its target."""
+    ended = runtime("fake", "CRI-01", "--format", "json")
+    report = json.loads(ended.out)
+    VALIDATOR.validate(report)
+    target = {key: report["target"][key] for key in ("runtime", "address", "kubernetes")}
+
+    assert target == {"runtime": "fake 1.0.0", "address": "fake", "kubernetes": "1.32"}
+    assert "kubelet" not in report["target"]
+    assert report["command"] == "kubelet-conformance runtime fake CRI-01"
+
+
+def test_junit_has_a_case_for_each_contract(runtime: Callable[..., Ended], tmp_path: Path) -> None:
+    """The report for CI is written to a file, and standard output stays empty."""
+    file = tmp_path / "report.xml"
+    ended = runtime(*BROKEN, "--format", "junit", "--output", file)
+    suites = ET.fromstring(file.read_text())  # noqa: S314 - our own report
+    failed = [case.get("name") for case in suites.iter("testcase") if case.find("failure") is not None]
+
+    assert (ended.code, ended.out, failed) == (1, "", ["CRI-11"])
+
+
+def test_markdown_names_the_runtime(runtime: Callable[..., Ended]) -> None:
+    """The report for a pull request says what was called."""
+    ended = runtime("fake", "CRI-01", "--format", "markdown")
+
+    assert "on runtime fake 1.0.0, called at fake; judged by 1 contract." in ended.out
+
+
+def test_a_record_can_be_judged_again(
+    runtime: Callable[..., Ended], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """--record keeps a trace of each story and run.json, and `check` comes to the same verdict."""
+    runtime(*BROKEN, "--record", tmp_path / "record")
+    again = in_process(capsys, "check", tmp_path / "record" / "traces", "--contract", "CRI-11")
+
+    assert json.loads((tmp_path / "record" / "run.json").read_text())["exit_code"] == 1
+    assert again.code == 1
+    assert "BROKEN  CRI-11" in again.out
+
+
+def test_a_second_record_replaces_the_first(runtime: Callable[..., Ended], tmp_path: Path) -> None:
+    """Traces of an earlier run are not left among those of this one."""
+    for contract in ("CRI-05", "CRI-01"):
+        runtime("fake", contract, "--record", tmp_path / "record")
+    traces = [each.name for each in (tmp_path / "record" / "traces").iterdir()]
+
+    assert traces == ["it_says_who_it_is.jsonl"]
+
+
+def test_a_baseline_knows_deviations(runtime: Callable[..., Ended], tmp_path: Path) -> None:
+    """What a baseline names is known and ends with 0; where it is kept the entry is stale: 1."""
+    known = tmp_path / "known.toml"
+    known.write_text('[[deviation]]\nid = "CRI-11"\nclause = "main"\nreason = "containerd#13599"\n')
+    ended = [runtime(target, "CRI-11", "--baseline", known) for target in ("bug:CTRD-13599", "fake")]
+
+    assert [each.code for each in ended] == [0, 1]
+    assert "known deviations (1)" in ended[0].out
+    assert "stale in the baseline" in ended[1].out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nonsense",), "choose unix:///PATH, containerd, fake, fake-grpc, bug:ID"),
+        (("unix:///nowhere/cri.sock",), "there is no such socket: start the runtime, or name its socket"),
+        (("bug:CTRD-1359",), "did you mean"),
+        (("bug:K8S-52641",), "is a bug of kubelets"),
+        (("fake", "CRI-99"), "there is no contract CRI-99"),
+        (("fake", "SANDBOX-03"), "binds no runtime"),
+        (("fake", "CRI-41"), "binds no runtime"),
+        (("fake", "--baseline", "none.toml"), "none.toml: cannot be read"),
+        (("fake", "--output", "none/report"), "its folder does not exist"),
+        (("fake", "--concurrency", "0"), "0 is not in the range"),
+        ((), "Missing argument 'TARGET'"),
+    ],
+)
+def test_bad_input_is_two(runtime: Callable[..., Ended], arguments: tuple[str, ...], said: str) -> None:
+    """Each is one message with its remedy, without a traceback."""
+    ended = runtime(*arguments)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_record_needs_a_folder(runtime: Callable[..., Ended], tmp_path: Path) -> None:
+    """A file cannot hold a record."""
+    (tmp_path / "file").touch()
+    ended = runtime("fake", "CRI-01", "--record", tmp_path / "file")
+
+    assert ended.code == 2
+    assert "cannot hold a record" in ended.err
