@@ -81,6 +81,12 @@ class MemoryDisk:
         entry = self._folders.get(folder, {}).get(name)
         return None if entry is None else "Link" if isinstance(entry, _Link) else "File"
 
+    def size(self, path: str) -> int | None:
+        """How many bytes the file holds; None if it is not there."""
+        folder, _, name = path.rpartition("/")
+        content = self._folders.get(folder, {}).get(name)
+        return len(content) if isinstance(content, bytes) else None
+
     def read(self, path: str) -> bytes:
         """The content of a file."""
         path = self._checked(path)
@@ -106,6 +112,11 @@ class MemoryDisk:
         """Replace a file, or a link, by a file with this content; its folder must be there."""
         del mode
         self._put(path, bytes(content))
+
+    def rename(self, path: str, to: str) -> None:
+        """Give a file another name in its folder; one that has it is replaced."""
+        self.write(to, self.read(path))
+        self.remove(path)
 
     def create(self, path: str, mode: int) -> None:
         """Make an empty file; one that is there stays as it is."""

@@ -75,6 +75,7 @@ class Assembly:
         yield self.statuses.run()
         yield self.side.garbage_collector.run()
         yield self.side.container_deletor.run()
+        yield self.log_rotation.run()
         if self.node_view is not None:
             yield self.node_view.run()
         for source in self.sources.values():
@@ -161,6 +162,9 @@ class Assembly:
         self.side = build_runtime_side(tools, neighbours, parts.runtime)
         self.cache = parts.pod_cache()
         self.pleg = parts.pleg(self.side.manager, self.cache, ports.clock, self.metrics)
+        self.log_rotation = parts.log_rotation(
+            self.client, ports.disk, ports.clock, self._settings, self.cache, self.manager.pods
+        )
         self.state = parts.runtime_state(self.client, ports.clock, self._behaviour, self.pleg.healthy)
 
     def _make_workers(self) -> None:

@@ -18,6 +18,7 @@ from kubelet_reference.deadline import Deadlines
 from kubelet_reference.events import Recorder
 from kubelet_reference.grace import effective_grace
 from kubelet_reference.housekeeping import Housekeeping
+from kubelet_reference.log_rotation import LogRotation
 from kubelet_reference.mirror_client import MirrorClient
 from kubelet_reference.network_probes import NetworkProbes
 from kubelet_reference.pleg import Pleg
@@ -95,6 +96,7 @@ class Parts:
     runtime_state: type[RuntimeState] = RuntimeState
     pod_cache: type[PodCache] = PodCache
     pleg: type[Pleg] = Pleg
+    log_rotation: type[LogRotation] = LogRotation
     prober: type[Prober] = Prober
     probe_runner: type[ProbeRunner] = ProbeRunner
     network_probes: type[NetworkProbes] = NetworkProbes

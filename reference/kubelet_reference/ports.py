@@ -118,6 +118,9 @@ class RuntimeService(Protocol):
     async def ContainerStatus(
         self, request: cri.ContainerStatusRequest, *, timeout: float | None = None
     ) -> cri.ContainerStatusResponse: ...
+    async def ReopenContainerLog(
+        self, request: cri.ReopenContainerLogRequest, *, timeout: float | None = None
+    ) -> cri.ReopenContainerLogResponse: ...
     async def ExecSync(
         self, request: cri.ExecSyncRequest, *, timeout: float | None = None
     ) -> cri.ExecSyncResponse: ...
@@ -233,6 +236,10 @@ class Disk(Protocol):
         """What lies at `path`, None if nothing does; a link is what it leads to, where it is followed."""
         ...
 
+    def size(self, path: str) -> int | None:
+        """How many bytes the file holds; None if it is not there."""
+        ...
+
     def read(self, path: str) -> bytes:
         """The content of a file."""
         ...
@@ -246,6 +253,10 @@ class Disk(Protocol):
 
         Its folder must be there.
         """
+        ...
+
+    def rename(self, path: str, to: str) -> None:
+        """Give a file another name in its folder; one that has it is replaced."""
         ...
 
     def create(self, path: str, mode: int) -> None:

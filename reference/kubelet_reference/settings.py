@@ -29,4 +29,8 @@ class Settings:
     serialize_image_pulls: bool = True
     registry_pull_qps: float = 5
     registry_burst: int = 10
+    container_log_max_size: int = 10 << 20
+    """Bytes from which on a log is rotated."""
+    container_log_max_files: int = 5
+    """How many files one log may have, at least 2."""
     feature_gates: dict[str, bool] = field(default_factory=dict[str, bool])

@@ -283,7 +283,7 @@ def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
             with pytest.raises(NotPossibleError, match="may be restarted"):
                 await node.kubelet.start()
 
-        assert (node.channels.pods, node.channels.api, node.channels.events) == ("sent", "sampled", "none")
+        assert (node.channels.pods, node.channels.api, node.channels.events) == ("sent", "told", "none")
 
     play(tmp_path, story)
 
@@ -296,6 +296,8 @@ def test_settings_that_cannot_be_set(tmp_path: Path) -> None:
             await bench.node(reference_process(), node_ip="10.0.0.9").__aenter__()
         with pytest.raises(NotPossibleError, match="with a configuration file: max_pods"):
             await bench.node(python(STUB), max_pods=1).__aenter__()
+        with pytest.raises(NotPossibleError, match="reads manifests from a URL"):
+            await bench.node(python(STUB), static_pod_url=MANIFEST_URL).__aenter__()
 
     play(tmp_path, story)
 

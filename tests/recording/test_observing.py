@@ -34,7 +34,7 @@ def test_recording_a_real_kubelet_breaks_nothing(tmp_path: Path, path: Path, off
     files = [
         *hear_again(path, tmp_path / "one" / "trace.jsonl", gives_status=True, offset=offset),
         *hear_again(
-            path, tmp_path / "many" / "trace.jsonl", gives_status=True, offset=offset, max_bytes=20_000
+            path, tmp_path / "many" / "trace.jsonl", gives_status=True, offset=offset, max_bytes=9_000
         ),
     ]
     broken = {

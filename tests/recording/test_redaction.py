@@ -149,7 +149,10 @@ def pod() -> dict[str, Any]:
     container = {
         "name": "app",
         "image": "img:1",
-        "env": [{"name": "P", "value": PASSWORD}, {"name": "Q", "valueFrom": {"secretKeyRef": {"name": "s"}}}],
+        "env": [
+            {"name": "P", "value": PASSWORD},
+            {"name": "Q", "valueFrom": {"secretKeyRef": {"name": "s"}}},
+        ],
         "args": [f"--password={PASSWORD}", "--token", PASSWORD, "$(PASSWORD)"],
         "lifecycle": {"preStop": {"httpGet": get}, "postStart": {"exec": {"command": [f"token={PASSWORD}"]}}},
         "livenessProbe": {"httpGet": get},
@@ -198,7 +201,9 @@ def test_no_planted_secret_survives() -> None:
         ),
         redacted_request(redactor, "ExecSync", {"container_id": "c1", "cmd": ["login", PASSWORD]}),
         redacted_response(redactor, "ExecSync", {"stdout": printed, "stderr": printed, "exit_code": 1}),
-        redacted_response(redactor, "ContainerStatus", {"status": {"message": PASSWORD}, "info": {"a": PASSWORD}}),
+        redacted_response(
+            redactor, "ContainerStatus", {"status": {"message": PASSWORD}, "info": {"a": PASSWORD}}
+        ),
         redacted_response(redactor, "Exec", {"url": f"http://127.0.0.1/exec/{PASSWORD}"}),
         redacted_response(redactor, "Version", {"of_a_later_version": [{"deep": PASSWORD}]}),
         redacted_request(redactor, "OfALaterVersion", {"any": PASSWORD}),
@@ -210,7 +215,9 @@ def test_no_planted_secret_survives() -> None:
         redacted_status(redactor, status()),
         redacted_fields(redactor, "pod", {"op": "set", "pod": pod()}),
         redacted_fields(redactor, "status", {"uid": "1", "status": status()}),
-        redacted_fields(redactor, "event", {"reason": "Unhealthy", "message": f"Liveness probe failed: {PASSWORD}"}),
+        redacted_fields(
+            redactor, "event", {"reason": "Unhealthy", "message": f"Liveness probe failed: {PASSWORD}"}
+        ),
         redacted_fields(redactor, "event", {"reason": "Failed", "message": f"cannot use {PASSWORD}"}),
         redacted_fields(redactor, "api", {"resource": "pods", "body": pod()}),
         redacted_fields(redactor, "api", {"resource": "secrets", "body": {"data": {"k": PASSWORD}}}),

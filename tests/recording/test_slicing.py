@@ -53,7 +53,9 @@ def cuts_of(recording: Recording) -> list[Cut]:
     """Pods, spans and both, with cuts in the middle of calls."""
     records, pods = recording.records, pods_of(recording)
     times = [records[len(records) * part // 7]["t"] for part in range(1, 7)]
-    spans = [Cut((), begin, end) for begin in (None, *times) for end in (*times, None) if _is_span(begin, end)]
+    spans = [
+        Cut((), begin, end) for begin in (None, *times) for end in (*times, None) if _is_span(begin, end)
+    ]
     return [
         *spans,
         *(Cut((pod,)) for pod in pods),
@@ -161,7 +163,9 @@ def test_same_is_written_out_where_its_source_fell_out() -> None:
     path = next(each for each in shipped(traces()) if each.stem == "hooks")
     begin = 2.0
     _, *records = lines(cut_out(path, Cut((), begin)))
-    replies = [record for record in records if record["kind"] == "reply" and record["rpc"] == "ListPodSandbox"]
+    replies = [
+        record for record in records if record["kind"] == "reply" and record["rpc"] == "ListPodSandbox"
+    ]
     calls = {record["id"] for record in records if record["kind"] == "call"}
 
     assert "response" in replies[0]

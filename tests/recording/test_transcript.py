@@ -190,7 +190,9 @@ def test_open_call_waits_for_the_cut_and_then_is_lost(tmp_path: Path) -> None:
             made.hear(heard)
     made.hear(Answered(8000 * MS, "long", "StopContainer", b""))
     made.end(9000 * MS)
-    replied = [record.call.id for path in pieces.paths for record in read(path)[1] if isinstance(record, Reply)]
+    replied = [
+        record.call.id for path in pieces.paths for record in read(path)[1] if isinstance(record, Reply)
+    ]
 
     assert len(pieces.paths) > 2
     assert "long" not in replied

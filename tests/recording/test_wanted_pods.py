@@ -72,7 +72,9 @@ def test_half_written_file_keeps_its_pods_for_once(tmp_path: Path) -> None:
     assert names(files.look()) == ["web-node-1"]
 
 
-@pytest.mark.parametrize("text", ["3", "[]", "metadata: {name: x}\nspec: {containers: 3}", "kind: Pod", "\x00"])
+@pytest.mark.parametrize(
+    "text", ["3", "[]", "metadata: {name: x}\nspec: {containers: 3}", "kind: Pod", "\x00"]
+)
 def test_rubbish_in_the_folder_is_named(tmp_path: Path, text: str) -> None:
     """A file that holds no pod is a problem that names it, and nothing else fails."""
     (tmp_path / "bad.yaml").write_text(text)
@@ -111,7 +113,7 @@ def serving(answers: dict[str, tuple[int, bytes]]) -> Generator[str]:
 def item(name: str = "web", **metadata: Any) -> dict[str, Any]:
     """A pod as /pods shows it."""
     meta = {"name": name, "namespace": "default", "uid": "1", "managedFields": [{}], **metadata}
-    status = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+    status = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "hostIP": "10.0.0.1"}
     return {"metadata": meta, "spec": {"containers": []}, "status": status}
 
 
@@ -127,7 +129,10 @@ def test_kubelets_pods_have_uid_and_status() -> None:
         PodKey("api", "default", "web", "1"),
         PodKey("file", "default", "st-node-1", "2"),
     )
-    assert web.pod == {"metadata": {"name": "web", "namespace": "default", "uid": "1"}, "spec": {"containers": []}}
+    assert web.pod == {
+        "metadata": {"name": "web", "namespace": "default", "uid": "1"},
+        "spec": {"containers": []},
+    }
     assert web.status is not None
     assert st.pod["metadata"]["name"] == "st"
 
@@ -176,7 +181,7 @@ def told(watch: Watch, *pods: WantedPod) -> list[tuple[str, list[str]]]:
 def test_changes_are_told_once() -> None:
     """A pod is set when it is new, changed and deleted; its status when the kubelet wrote one; then it is gone."""
     watch = Watch(gives_status=True)
-    running = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+    running = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "hostIP": "10.0.0.1"}
 
     assert told(watch, wanted({"phase": "Pending"})) == [("new", ["pod"])]
     assert told(watch, wanted({"phase": "Pending"})) == []
@@ -196,9 +201,22 @@ def test_pod_that_is_suddenly_gone_was_told_to_go() -> None:
     assert told(by_folder) == [("going", ["pod"])]
 
 
-def test_status_of_a_static_pod_is_not_told() -> None:
-    """What the kubelet thinks of a static pod is not what is stored with its mirror."""
-    watch = Watch(gives_status=True)
-    running = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+def test_status_of_a_static_pod_is_that_of_its_mirror() -> None:
+    """The mirror's UID is not told, and the status of a static pod is never stored under its own."""
+    running = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "hostIP": "10.0.0.1"}
+    _, change = Watch(gives_status=True).changes(Look((wanted(running, source="file"),)))
+    kind, fields = change.records[0]
 
-    assert told(watch, wanted(running, source="file")) == [("new", ["pod"])]
+    assert (kind, fields["uid"]) == ("status", "mirror-of-1")
+
+
+def test_kubelet_without_an_api_server_stores_no_status() -> None:
+    """Statuses without the host's IP are stored nowhere, and none is told; a refused pod has a reason instead."""
+    began = {"startTime": "2026-01-01T00:00:00Z"}
+    alone, refused = Watch(gives_status=True), Watch(gives_status=True)
+    alone.changes(Look((wanted({**began, "phase": "Running"}),)))
+    changes = refused.changes(Look((wanted({**began, "phase": "Failed", "reason": "NodePorts"}),)))
+
+    assert alone.is_alone
+    assert not refused.is_alone
+    assert [each.what for each in changes] == ["new", "told"]

@@ -6,8 +6,6 @@ import asyncio
 import io
 from typing import TYPE_CHECKING, Any
 
-import grpc
-import grpc.aio
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
@@ -17,9 +15,10 @@ from kubelet_conformance.runtime_checks.running import tell_and_sweep
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.runtime_checks.story import Story
 from kubelet_conformance.runtime_checks.telling import tell, tell_all
-from kubelet_conformance.targets.direct import Wanted, opened
+from kubelet_conformance.targets.direct import Wanted, on_virtual_time, opened, opened_in_process
 from kubelet_conformance.targets.stage import TargetError, UnknownTargetError
 from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.records import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -112,9 +111,10 @@ async def _nothing(told: list[Any]) -> list[Any]:
 
 def test_a_run_that_is_broken_off_leaves_nothing() -> None:
     """When stories are cancelled in the middle, what they made is removed all the same."""
+    left: list[str] = []
 
-    async def deed(target: DirectRuntime) -> list[str]:
-        begun = asyncio.Event()
+    async def main() -> None:
+        target, begun = opened_in_process("fake")(), asyncio.Event()
 
         async def without_end(runtime: Runtime) -> None:
             await (await runtime.sandbox()).running()
@@ -131,9 +131,11 @@ def test_a_run_that_is_broken_off_leaves_nothing() -> None:
             await run
         listed = await target.services.ListPodSandbox(cri.ListPodSandboxRequest())
         containers = await target.services.ListContainers(cri.ListContainersRequest())
-        return [one.id for one in (*listed.items, *containers.containers)]
+        left.extend(one.id for one in (*listed.items, *containers.containers))
 
-    assert on_a_fake(deed) == []
+    on_virtual_time(main())
+
+    assert left == []
 
 
 def test_a_story_that_ends_early_is_told_and_cleaned_up() -> None:
@@ -205,16 +207,26 @@ def test_what_cannot_be_called_is_refused(target: str, error: type[Exception], s
 
 
 def test_streams_end_with_their_story() -> None:
-    """A story that listens leaves no stream open: the server has no call under way after it."""
+    """A story that listens hears of its own pods alone, and leaves no stream open."""
+
+    async def listening(runtime: Runtime) -> None:
+        async with runtime.events() as came:
+            config = cri.PodSandboxConfig(metadata=FOREIGN)
+            await runtime.target.services.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
+            await (await runtime.sandbox()).running()
+
+            async def has_heard() -> bool:
+                return len(came) == 4
+
+            assert await runtime.until(has_heard, 10)
 
     async def deed(target: DirectRuntime) -> Any:
-        told = await tell(target, story("every_transition_is_told"), "run-1", "1.32")
-        await target.services.Version(cri.VersionRequest())
-        return told
+        return await tell(target, Story("listening", listening, ("CRI-30",)), "run-1", "1.32")
 
     told = on_a_fake(deed)
     with Reader("story", io.BytesIO(told.trace)) as reader:
-        ends = [getattr(one, "error", None) for one in reader if getattr(one, "kind", "") == "reply"]
+        replies = [one for one in reader if isinstance(one, Reply) and one.call.rpc == "GetContainerEvents"]
 
-    assert [error.code for error in ends if error is not None] == ["CANCELLED"]
-    assert grpc.StatusCode[ends[0].code if ends[0] else "OK"] is grpc.StatusCode.OK
+    assert (told.failed, told.vain) == ("", "")
+    assert b"somebody-else" not in told.trace
+    assert [one.error.code for one in replies if one.error is not None] == ["CANCELLED"]

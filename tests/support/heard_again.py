@@ -53,6 +53,7 @@ class RecordedPods:
         elif isinstance(record, Deleted):
             self._pods.pop(record.uid, None)
         elif isinstance(record, Status):
+            self._status.pop(record.uid, None)
             self._status[record.uid] = record
 
     def look(self) -> Look:
@@ -63,7 +64,7 @@ class RecordedPods:
     def _wanted(self, record: PodChange) -> WantedPod:
         pod: dict[str, Any] = Body(record.pod).json()
         meta = pod["metadata"]
-        told = self._status.get(meta.get("uid", ""))
+        told = self._status.get(meta.get("uid", "")) or self._of_mirror(meta["name"])
         status = Body(told.status).json() if told is not None and self.gives_status else None
         kept = kept_status({**pod, "status": pod.get("status", {})})
         pod = {key: value for key, value in pod.items() if key != "status"}
@@ -73,6 +74,11 @@ class RecordedPods:
         key = PodKey(record.source, meta.get("namespace", "default"), name, meta.get("uid", ""))
         return WantedPod(key, pod, status)
 
+    def _of_mirror(self, manifest_name: str) -> Status | None:
+        """The latest status of the mirror of a static pod."""
+        full = f"{manifest_name}-{self.node}"
+        return next((each for each in reversed(self._status.values()) if each.name == full), None)
+
 
 def heard_in(record: Record) -> Heard | None:
     """What a tap hears of this record."""
@@ -80,7 +86,11 @@ def heard_in(record: Record) -> Heard | None:
     if isinstance(record, Call):
         service = "runtime.v1.ImageService" if record.rpc in _IMAGES else "runtime.v1.RuntimeService"
         return CallBegan(
-            at_ns, record.id, service, record.rpc, request_message(record).SerializeToString(deterministic=True)
+            at_ns,
+            record.id,
+            service,
+            record.rpc,
+            request_message(record).SerializeToString(deterministic=True),
         )
     if isinstance(record, Reply):
         rpc, call_id = record.call.rpc, record.call.id
@@ -112,9 +122,7 @@ def hear_again(
     channels = Channels(cri="full", pods="sampled", api="sampled" if gives_status else "none")
     header = Header(trace=1, channels=channels, kubernetes=told.kubernetes, node=told.node, redacted=True)
     pieces = Pieces(output, keep=1000)
-    transcript = Transcript(
-        pieces, header, Bodies(Redactor(KEY)), started_ns=0, max_bytes=max_bytes
-    )
+    transcript = Transcript(pieces, header, Bodies(Redactor(KEY)), started_ns=0, max_bytes=max_bytes)
     pods = RecordedPods(told.node or "", gives_status)
     now = 0.0
     observer = Observer(transcript, pods, lambda: round(now * _NS), lambda problem: None)

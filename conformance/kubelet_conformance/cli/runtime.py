@@ -141,7 +141,7 @@ def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
 def _run(asked: _Asked, contracts: list[Contract]) -> int:
     from kubelet_conformance.reports.called import CalledRun  # noqa: PLC0415
     from kubelet_conformance.runtime_checks.judging import judged, shipped_baseline, stories_for  # noqa: PLC0415
-    from kubelet_conformance.runtime_checks.running import run_stories  # noqa: PLC0415
+    from kubelet_conformance.runtime_checks.running import left_behind, run_stories  # noqa: PLC0415
     from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415
     from kubelet_conformance.targets.direct import Wanted  # noqa: PLC0415
     from kubelet_conformance.targets.stage import TargetError, UnknownTargetError  # noqa: PLC0415
@@ -177,7 +177,7 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
         if asked.record is not None:
             _write(Path(asked.record, "run.json"), json.dumps(called.report(), indent=2) + "\n")
     for each in run.left:
-        complain(f"left behind at {asked.target}: {each}; remove it by hand")
+        complain(left_behind(each))
     return gravest(called.conclusion(), Exit.FAILED if run.left else Exit.OK)
 
 

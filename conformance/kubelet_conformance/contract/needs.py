@@ -9,7 +9,17 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.trace.header import Channels
 
-__all__ = ("CRI", "EVENTS", "EVERY_EVENT", "EVERY_STATUS", "PODS", "STATUS", "Need", "missing")
+__all__ = (
+    "CRI",
+    "EVENTS",
+    "EVERY_EVENT",
+    "EVERY_STATUS",
+    "PODS",
+    "STATUS",
+    "STORED_STATUS",
+    "Need",
+    "missing",
+)
 
 
 class Need(NamedTuple):
@@ -21,8 +31,10 @@ class Need(NamedTuple):
 
 CRI = Need("cri", ("full",))
 PODS = Need("pods", ("sent", "sampled"))
-STATUS = Need("api", ("full", "sampled"))
-"""Statuses that were written, perhaps not all."""
+STATUS = Need("api", ("full", "sampled", "told"))
+"""Statuses as the kubelet generated them, perhaps not all."""
+STORED_STATUS = Need("api", ("full", "sampled"))
+"""Statuses as the API server has them, perhaps not all."""
 EVERY_STATUS = Need("api", ("full",))
 EVENTS = Need("events", ("full", "limited"))
 """Events that were sent, perhaps late and merged."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
-from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import deleted, status
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
@@ -45,7 +45,7 @@ def terminal_phase_waits_for_the_containers(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("TERM-32", on=FIRST_TERMINAL, needs=(CRI, STATUS), versions=since("1.23"))
+@contract("TERM-32", on=FIRST_TERMINAL, needs=(CRI, STORED_STATUS), versions=since("1.23"))
 def terminal_phase_waits_for_the_sandbox(m: Moment) -> Findings:
     """The first status with a terminal phase comes after StopPodSandbox returned."""
     known = [s for s in m.pod.sandboxes if s.born and s.state != "removed"] if m.pod else []

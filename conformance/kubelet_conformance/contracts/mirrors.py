@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
-from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
+from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import MIRROR, is_mirror
@@ -257,7 +257,9 @@ def _api_is_told(m: Moment) -> None:
     _learn(m)
 
 
-@contract("STATIC-15", on=deleted(), needs=(CRI, PODS, STATUS), versions=since("1.22"), clause="not-before")
+@contract(
+    "STATIC-15", on=deleted(), needs=(CRI, PODS, STORED_STATUS), versions=since("1.22"), clause="not-before"
+)
 def mirror_outlives_its_containers(m: Moment) -> Findings:
     """A mirror pod whose manifest is gone is deleted, but not before the static pod has ended."""
     pod = m.pod
@@ -306,7 +308,7 @@ def _outside_is_told(m: Moment) -> None:
     outside(m)
 
 
-@contract("STATIC-16", on=status(), needs=(CRI, PODS, STATUS))
+@contract("STATIC-16", on=status(), needs=(CRI, PODS, STORED_STATUS))
 def status_goes_to_the_mirror(m: Moment) -> Findings:
     """The status of a static pod is written to its mirror, under the mirror's UID."""
     pod = m.pod

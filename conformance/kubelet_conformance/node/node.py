@@ -70,7 +70,9 @@ class Node:
     def want(self, manifest: Json) -> PodHandle:
         """Create a pod at the API server, bound to this node."""
         stored = self.api.create(self._placed(manifest))["metadata"]
-        return PodHandle(self, stored["namespace"], stored["name"], "api", stored["uid"])
+        # Where files stand in for an API server, the pod is one of the kubelet's own sources.
+        source = (stored.get("annotations") or {}).get("kubernetes.io/config.source", "api")
+        return PodHandle(self, stored["namespace"], stored["name"], source, stored["uid"])
 
     def want_static(self, manifest: Json, *, file: str = "") -> PodHandle:
         """Write a manifest into the folder that the kubelet reads."""

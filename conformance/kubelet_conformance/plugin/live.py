@@ -49,14 +49,15 @@ class LiveRun:
         left_out: the scenarios that are not applicable.
     """
 
-    def __init__(self, options: Options, contracts: Sequence[Contract], folder: Path) -> None:
+    _folder: Path
+
+    def __init__(self, options: Options, contracts: Sequence[Contract]) -> None:
         try:
             self._stage = open_live_stage(options.choice)
         except UnknownTargetError as error:
             raise OptionsError(str(error)) from None
         self._options = options
         self._contracts = contracts
-        self._folder = folder
         self._runner = asyncio.Runner()
         self._plans: dict[str, Plan] = {}
         self._stories: dict[str, Story] = {}
@@ -65,8 +66,13 @@ class LiveRun:
         self.lives: list[Judged] = []
         self.left_out: list[LeftOut] = []
 
-    def prepare(self, stories: Iterable[Story], begin: Callable[[str], None]) -> None:
-        """Rehearse all, plan them, and connect to the runtime; raises OptionsError where that cannot be."""
+    def prepare(self, stories: Iterable[Story], folder: Path, begin: Callable[[str], None]) -> None:
+        """Rehearse all, plan them, and connect to the runtime; traces will go into `folder`.
+
+        Raises:
+            OptionsError: The runtime cannot be played on.
+        """
+        self._folder = folder
         choice = replace(self._options.choice, kubelet="reference", runtime="fake")
         images: set[str] = set()
         for story in stories:

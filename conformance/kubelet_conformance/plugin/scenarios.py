@@ -200,7 +200,7 @@ class Scenarios:
         ]
         progress = None if self._has_terminal() else Steps(len(stories), "scenarios rehearsed")
         try:
-            live.prepare(stories, _nobody if progress is None else progress.begin)
+            live.prepare(stories, self.session().folder, _nobody if progress is None else progress.begin)
         except OptionsError as error:
             self._refuse(str(error))
         finally:

@@ -44,10 +44,10 @@ class Session:
             self._stage = None if options.choice.is_live else open_stage(options.choice)
         except UnknownTargetError as error:
             raise OptionsError(str(error)) from None
+        self.live = LiveRun(options, self.contracts) if self._stage is None else None
         self.played: list[Played] = []
         self._owns_folder = folder is None and options.record is None
         self.folder = self._traces() if folder is None else Path(folder)
-        self.live = LiveRun(options, self.contracts, self.folder) if self._stage is None else None
 
     def _known(self) -> tuple[Deviation, ...]:
         if self.options.baseline is None:

@@ -141,6 +141,8 @@ class Observer:
             transcript.hear(heard)
         for change in later:
             self._write(self._found_ns, change)
+        if self._watch.is_alone:
+            transcript.narrow(self._found_ns, "api", "none")
         self._held, self._held_bytes, self._works, self._found = [], 0, [], None
 
     def _write(self, at_ns: int, change: Change) -> None:

@@ -129,6 +129,13 @@ class Transcript:
         self._write(t, kind, fields)
         self._turn_over()
 
+    def narrow(self, at_ns: int, channel: str, value: str) -> None:
+        """A channel can be trusted for less from here on: a new piece begins, whose header says so."""
+        if getattr(self._header.channels, channel) != value:
+            channels = msgspec.structs.replace(self._header.channels, **{channel: value})
+            self._header = msgspec.structs.replace(self._header, channels=channels)
+            self._cut(self.seconds(at_ns))
+
     def flush(self) -> None:
         """Hand what was written to the system."""
         self._piece.flush()
@@ -197,12 +204,9 @@ class Transcript:
             self._lose(heard)
 
     def _lose(self, heard: PeerChange) -> None:
-        """Calls are missing from here on: this piece ends, and the next do not claim to have them all."""
+        """Calls are missing from here on."""
         self.counts.undecodable += 1
-        if self._header.channels.cri == "full":
-            channels = msgspec.structs.replace(self._header.channels, cri="sampled")
-            self._header = msgspec.structs.replace(self._header, channels=channels)
-            self._cut(self.seconds(heard.at_ns))
+        self.narrow(heard.at_ns, "cri", "sampled")
         self.record(heard.at_ns, "fault", {"what": f"a connection {heard.what}"})
 
     def _write(self, t: float, kind: str, fields: dict[str, Any]) -> None:

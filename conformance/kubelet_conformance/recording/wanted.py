@@ -103,12 +103,15 @@ class Watch:
     """Remembers the last look, and tells the changes."""
 
     def __init__(self, *, gives_status: bool) -> None:
+        self.is_alone = False
+        """The kubelet has no API server: its statuses are stored nowhere."""
         self._gives_status = gives_status
         self._pods: dict[PodKey, WantedPod] = {}
 
     def changes(self, look: Look) -> list[Change]:
         """What has changed since the last one; a pod that has gone comes before one that takes its place."""
         now = {pod.key: pod for pod in look.pods}
+        self.is_alone = self.is_alone or is_alone(look)
         gone = [self._gone(pod) for key, pod in self._pods.items() if key not in now]
         found = [change for pod in now.values() for change in self._seen(pod, self._pods.get(pod.key))]
         self._pods = now
@@ -130,12 +133,27 @@ class Watch:
             what = "going" if pod.deletion and not before.deletion else "changed"
             yield Change(pod.key, what, (("pod", fields),), _containers(before.pod))
         told = None if before is None else before.status
-        # Until the kubelet has written a status there is only what the API server made up; and that of a
-        # static pod is the kubelet's own opinion, not what is stored with its mirror.
-        if pod.key.source == "api" and pod.status is not None and pod.status != told and pod.status.get("startTime"):
-            whom = {"uid": pod.key.uid, "namespace": pod.key.namespace, "name": pod.key.name}
+        # Until the kubelet has written a status there is only what the API server made up.
+        is_written = pod.status is not None and bool(pod.status.get("startTime")) and not self.is_alone
+        if is_written and pod.status != told:
+            whom = {"uid": _status_uid(pod.key), "namespace": pod.key.namespace, "name": pod.key.name}
             status = {**whom, "status": pod.status, "deletion": pod.deletion or None}
             yield Change(pod.key, "told", (("status", status),))
+
+
+def is_alone(look: Look) -> bool:
+    """Its statuses show that the kubelet has no API server: only then do they lack the host's IP.
+
+    A pod that was refused has none either, but a reason (kubelet_pods.go generateAPIPodStatus).
+    """
+    written = [pod.status for pod in look.pods if pod.status is not None and pod.status.get("startTime")]
+    ran = [status for status in written if not status.get("reason")]
+    return bool(ran) and not any(status.get("hostIP") for status in ran)
+
+
+def _status_uid(key: PodKey) -> str:
+    """Under which UID its status is stored; that of a mirror pod is not told, so it gets a name of its own."""
+    return key.uid if key.source == "api" else f"mirror-of-{key.uid}"
 
 
 def _manifest_name(pod: WantedPod) -> str:

@@ -15,6 +15,7 @@ from kubelet_conformance.recording.manifest_files import ManifestFiles
 from kubelet_conformance.recording.observing import Observer
 from kubelet_conformance.recording.pieces import Pieces
 from kubelet_conformance.recording.transcript import Transcript
+from kubelet_conformance.recording.wanted import LookError, is_alone
 from kubelet_conformance.tap.heard import Note
 from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.redaction import Redactor
@@ -72,16 +73,15 @@ class Listener(Protocol):
         ...
 
 
-def header_of(plan: Plan) -> Header:
-    """What each file of the recording begins with."""
-    has_url = plan.pods_url is not None
+def header_of(plan: Plan, *, statuses: bool) -> Header:
+    """What each file of the recording begins with; `statuses` says whether any are to be expected."""
     return Header(
         trace=FORMAT_VERSION,
         clock="wall",
         channels=Channels(
             cri="full",
             pods="none" if plan.pods is None else "sampled",
-            api="sampled" if has_url else "none",
+            api="sampled" if statuses else "none",
             events="none",
         ),
         kubernetes=plan.kubernetes,
@@ -98,6 +98,16 @@ def source_of(plan: Plan) -> PodsSource | None:
     if plan.pods_url is not None:
         return KubeletPods(plan.pods_url, plan.node, insecure=plan.insecure)
     return ManifestFiles(Path(plan.pods), plan.node)
+
+
+def _tells_status(source: PodsSource | None) -> bool:
+    """Whether the source knows what is stored at the API server, as far as can be told now."""
+    if source is None or not source.gives_status:
+        return False
+    try:
+        return not is_alone(source.look())
+    except LookError:
+        return True
 
 
 def write(
@@ -120,17 +130,18 @@ def write(
     if first is None:
         return None
     pieces = Pieces(Path(plan.output), plan.keep)
+    source = source_of(plan)
     judge = _judge(plan, listener) if plan.judges else None
     transcript = Transcript(
         pieces,
-        header_of(plan),
+        header_of(plan, statuses=_tells_status(source)),
         Bodies(Redactor(key) if plan.redacts else None),
         started_ns=plan.started_ns,
         max_bytes=plan.max_bytes,
         begun=judge.begin if judge is not None else None,
         ended=judge.finish if judge is not None else None,
     )
-    observer = Observer(transcript, source_of(plan), now_ns, listener.complain)
+    observer = Observer(transcript, source, now_ns, listener.complain)
     observer.hear(first)
     last_ns = first.at_ns
     for each in rest:

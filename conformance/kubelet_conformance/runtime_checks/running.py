@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.reports.output import complain
 from kubelet_conformance.runtime_checks.sweeping import sweep
 from kubelet_conformance.runtime_checks.telling import tell, tell_all
 from kubelet_conformance.runtime_checks.trial import see_that_containers_run
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.runtime_checks.telling import Told
     from kubelet_conformance.targets.direct import DirectRuntime, Wanted
 
-__all__ = ("Run", "run_stories", "tell_and_sweep")
+__all__ = ("Run", "left_behind", "run_stories", "tell_and_sweep")
 
 CONCURRENCY = 8
 
@@ -96,8 +96,13 @@ async def tell_and_sweep(
         await see_that_containers_run(target, run_id)
         run.told = await told()
     except BaseException:
-        with suppress(Exception):
-            await sweep(target, run_id, in_haste=True)
+        for each in await sweep(target, run_id, in_haste=True):
+            complain(left_behind(each))
         raise
     run.left = await sweep(target, run_id)
     return run
+
+
+def left_behind(what: str) -> str:
+    """The message about what could not be removed."""
+    return f"left behind at the runtime: {what}; remove it by hand"

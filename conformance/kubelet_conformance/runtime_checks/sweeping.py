@@ -17,27 +17,28 @@ if TYPE_CHECKING:
 
 __all__ = ("sweep",)
 
-_ROUNDS = 4
+_SECONDS_MAX = 20.0
 _PAUSE_SECONDS = 0.5
+_LOOKS_IN_HASTE = 3
 _CALL_SECONDS = 30.0
 
 
 async def sweep(target: DirectRuntime, run_id: str, *, in_haste: bool = False) -> list[str]:
     """Remove every sandbox and container of the run; what could not be removed, in words.
 
-    Calls that were broken off, as when the run is interrupted (`in_haste`), may still leave something for a
-    moment: then it looks twice.
+    Calls that were broken off, as when the run is interrupted (`in_haste`), may still make something for a
+    moment: then it looks until nothing was there for a while.
     """
-    left: list[str] = []
-    for number in range(_ROUNDS):
+    left, clean, deadline = list[str](), 0, target.now() + _SECONDS_MAX
+    while True:
         try:
             left = await _remove(target, run_id)
         except grpc.RpcError as error:
             left = [f"the runtime does not say what is left: {error}"]
-        if not left and (number or not in_haste):
-            break
+        clean = 0 if left else clean + 1
+        if clean >= (_LOOKS_IN_HASTE if in_haste else 1) or target.now() >= deadline:
+            return left
         await target.sleep(_PAUSE_SECONDS)
-    return left
 
 
 async def _remove(target: DirectRuntime, run_id: str) -> list[str]:

@@ -94,6 +94,7 @@ class _FakeRegistry:
     """The fake's own registry, and an image with two tags."""
 
     absent = "registry.example/absent:1"
+    was_asked = True
 
     def __init__(self, core: RuntimeCore) -> None:
         self._images = core.images

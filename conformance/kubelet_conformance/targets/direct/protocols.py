@@ -79,6 +79,11 @@ class Registry(Protocol):
         """Two names of one image, which the runtime can pull."""
         ...
 
+    @property
+    def was_asked(self) -> bool:
+        """Whether the runtime has come here since `set_away`, and not to a mirror."""
+        ...
+
     def set_away(self, *, away: bool) -> None:
         """Answer every pull as one who cannot serve; or serve again."""
         ...

@@ -40,6 +40,8 @@ class LoopbackRegistry:
         self._blobs: dict[str, tuple[str, bytes]] = {}
         self._manifest = _manifest(content, self._blobs)
         self._away = False
+        self.was_asked = False
+        """Since `set_away`."""
         self._server: asyncio.Server | None = None
         self._port = 0
 
@@ -71,6 +73,7 @@ class LoopbackRegistry:
     def set_away(self, *, away: bool) -> None:
         """Answer everything with 503; or serve again."""
         self._away = away
+        self.was_asked = False
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
         """One request a connection."""
@@ -88,6 +91,7 @@ class LoopbackRegistry:
             writer.close()
 
     def _answer(self, method: str, path: str) -> bytes:
+        self.was_asked = True
         if self._away:
             return _response("503 Service Unavailable", "text/plain", b"away", method)
         if path.rstrip("/") == "/v2":

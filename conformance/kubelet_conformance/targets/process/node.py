@@ -15,7 +15,7 @@ from kubelet_conformance.targets.process.manifest_server import ManifestServer
 from kubelet_conformance.targets.process.places import ENTRIES, Places, configuration, free_ports
 from kubelet_conformance.targets.process.wanted import FolderApi
 from kubelet_conformance.targets.process.watching import PodWatch
-from kubelet_conformance.targets.protocols import MANIFEST_FOLDER
+from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, NotPossibleError
 from kubelet_conformance.targets.stage import TargetError
 from kubelet_conformance.trace.header import Channels
 from kubelet_reference.clocks import LoopClock
@@ -71,7 +71,7 @@ class ProcessNode:
         return Channels(
             cri="full",
             pods="sent",
-            api="sampled" if "statuses" in can else "none",
+            api="told" if "statuses" in can else "none",
             events="limited" if "events" in can else "none",
         )
 
@@ -86,6 +86,8 @@ class ProcessNode:
         return self
 
     def _prepare(self) -> None:
+        if "static_pod_url" in self._settings and "url" not in self._target.capabilities:
+            raise NotPossibleError("a kubelet that reads manifests from a URL")
         places = Places(
             self._folder,
             self._node_name,

@@ -1,0 +1,109 @@
+"""What a scenario needs is learnt from a rehearsal, and decides where it is played."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubelet_conformance.node import Node, Scenario, container, pod, scenario_of, witness
+from kubelet_conformance.plugin.plan import Place, plan
+from kubelet_conformance.plugin.rehearsal import Rehearsal, rehearse
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.stage import Choice
+
+OWN = frozenset({"set_file", "add_image", "publish_image"})
+
+
+def rehearsed(name: str) -> Rehearsal:
+    """The rehearsal of one of our scenarios."""
+    return rehearse(every_scenario()[name], name, Choice(), {})
+
+
+def place(name: str, controls: frozenset[str] = frozenset(), budget: float = 120) -> tuple[str, str]:
+    """Where one of our scenarios is played, and why."""
+    found = plan(scenario_of(every_scenario()[name]), rehearsed(name), budget, controls)
+    return found.place.value, found.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sync.new_pod_goes_step_by_step", ("shared", "")),
+        ("sync.new_sandbox_has_to_be_read", ("not applicable", "needs a scripted runtime: inject")),
+        ("sync.pod_waits_for_the_network", ("not applicable", "needs a scripted runtime: set_conditions")),
+        ("probes.failing_liveness_kills_once", ("not applicable", "needs a scripted runtime: set_file")),
+        ("backoff.delays_double_up_to_the_cap", ("not applicable", "needs 11 min of wall time")),
+        ("images.image_is_looked_for_before_it_is_pulled", ("not applicable", "needs a registry")),
+        ("kubelet_restart.ended_pods_stay_ended", ("alone", "starts and ends the kubelet")),
+        ("admission.memory_counts", ("alone", "sets memory_bytes")),
+        ("events.events_need_no_listener", ("alone", "touches the whole node: api.outage")),
+        ("admission.host_port_is_given_once", ("alone", "takes ports of the node")),
+    ],
+)
+def test_place_of_our_scenarios(name: str, expected: tuple[str, str]) -> None:
+    """A scenario is played beside others unless it says otherwise by what it does; the reason is told."""
+    found, reason = place(name)
+
+    assert found == expected[0]
+    assert reason.startswith(expected[1])
+
+
+def test_runtime_of_our_own_can_do_more() -> None:
+    """What a runtime can be made to do makes scenarios applicable; what touches others keeps them alone."""
+    assert place("probes.failing_liveness_kills_once", OWN) == ("shared", "")
+    assert place("images.image_is_looked_for_before_it_is_pulled", OWN) == (
+        "alone",
+        "changes the images of the node",
+    )
+    assert place("sync.new_sandbox_has_to_be_read", OWN | {"inject"}) == (
+        "alone",
+        "makes the runtime misbehave",
+    )
+
+
+def test_budget_is_the_users() -> None:
+    """A scenario is played if its wall time is within the budget; none is shortened to fit."""
+    assert place("loop.death_tidies_up", budget=30) == ("not applicable", "needs 48 s of wall time")
+    assert place("backoff.delays_double_up_to_the_cap", budget=1000)[0] == "shared"
+
+
+def test_rehearsal_tells_what_was_used() -> None:
+    """Controls, kinds of objects, images, host ports and the time are all noted."""
+
+    async def story(node: Node) -> None:
+        port = {"containerPort": 80, "hostPort": 8080}
+        await node.run(container(image="img:2", ports=[port]))
+        node.api.put("ConfigMap", {"metadata": {"name": "settings", "namespace": "default"}})
+        await node.wait(7)
+
+    found = rehearse(story, "mine", Choice(), {})
+
+    assert {"api.create", "api.put ConfigMap"} <= found.uses
+    assert found.images == {"img:2"}
+    assert found.host_ports
+    assert 7 < found.seconds < 20
+    assert not (found.pulled or found.handlers or found.servers)
+
+
+def test_rehearsal_of_a_story_that_fails() -> None:
+    """A story that fails in its rehearsal may do well elsewhere: how far it came decides."""
+
+    async def story(node: Node) -> None:
+        node.want(pod())
+        node.runtime.restart()
+        raise ValueError("boom")
+
+    found = rehearse(story, "mine", Choice(), {})
+
+    assert plan(Scenario(), found, 120).reason == "needs a scripted runtime: restart"
+
+
+def test_liars_are_for_scripted_runtimes() -> None:
+    """A scenario that declares lies of the runtime needs one that can be made to lie."""
+
+    @witness(lies=("CRI-01",))
+    async def story(node: Node) -> None:
+        await node.run()
+
+    found = plan(scenario_of(story), rehearse(story, "mine", Choice(), {}), 120)
+
+    assert (found.place, found.reason) == (Place.NOWHERE, "needs a scripted runtime: one that lies")

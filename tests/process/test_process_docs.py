@@ -1,0 +1,48 @@
+"""The pages about kubelets in processes name what there is, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kubelet_conformance.targets.process import read_target
+from kubelet_conformance.targets.process.target_file import CAPABILITIES, PLACEHOLDERS
+from kubelet_reference.process.command import command
+from kubelet_reference.process.configuration import FIELDS
+
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+
+
+def rows(page: str, heading: str) -> str:
+    """The table under a heading."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return text.partition(f"{heading}\n")[2].partition("\n#")[0]
+
+
+def test_every_flag_and_field_is_documented() -> None:
+    """The table of flags has every flag and every field, and no others."""
+    table = rows("kubelet-reference.md", "## Flags").partition("\n\n`--kubernetes`")[0]
+    flags = {name for option in command.params for name in option.opts if name.startswith("--")}
+
+    assert set(re.findall(r"`(--[a-z-]+)`", table)) == flags - {"--version"}
+    assert {name.partition(".")[0] for name in re.findall(r"`([a-z][A-Za-z]+[A-Z.][\w.]*)`", table)} >= (
+        FIELDS.keys() - {"address", "port"}
+    )
+
+
+def test_placeholders_and_capabilities_are_documented() -> None:
+    """The page has every placeholder and every capability, and no others."""
+    placeholders = rows("targets.md", "### Placeholders")
+    capabilities = rows("targets.md", "### Capabilities")
+
+    assert set(re.findall(r"`\{([a-z_]+)\}`", placeholders)) == PLACEHOLDERS.keys()
+    assert set(re.findall(r"^\| `([a-z]+)`", capabilities, re.MULTILINE)) == CAPABILITIES.keys()
+
+
+def test_example_is_a_target(tmp_path: Path) -> None:
+    """The example of a target file is one."""
+    example = re.search(r"```toml\n(.*?)```", (DOCS / "targets.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert example is not None
+    (tmp_path / "k.toml").write_text(example[1], encoding="utf-8")
+
+    assert read_target(tmp_path / "k.toml").name == "kubelet 1.32"
