@@ -1,10 +1,10 @@
-"""What a kubelet adds on a real runtime: 50 pods from wanted to all running, against the same by bare CRI calls.
+"""What a kubelet adds on a real runtime: 50 pods from wanted to running, against the same by bare CRI calls.
 
 python tests/bench/containerd_speed.py [--pods N] [--repeats N] [--format terminal|json]
 
-As root, on Debian with the packages of .ci/install-debian-packages. Both run on one private containerd, all pods
-at the same time. The kubelet is the reference in process with the tap in between, and a pod runs when its status
-at the API server says so; a bare pod runs when its StartContainer is answered.
+As root, on Debian with the packages of .ci/install-debian-packages. Both run on one private containerd, all
+pods at the same time. The kubelet is the reference in process with the tap in between; a pod runs when its
+status at the API server says so; a bare pod runs when its StartContainer is answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kubelet_conformance.targets.stage import Act, Choice, open_live_stage
 
 # What this shares with the tests lies beside it.
 sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
-from bare_cri import at_socket  # noqa: E402 - see above
+from bare_cri import at_socket
 
 if TYPE_CHECKING:
     from bare_cri import BarePod
@@ -68,7 +68,8 @@ async def by_the_kubelet(containerd: PrivateContainerd, count: int) -> float:
         pods = [node.want(pod(name=f"pod-{number}", grace=1)) for number in range(count)]
         uids = [each.uid for each in pods]
         await node.until(
-            lambda: all(node.sights.statuses.get(uid, {}).get("phase") == "Running" for uid in uids), "all running"
+            lambda: all(node.sights.statuses.get(uid, {}).get("phase") == "Running" for uid in uids),
+            "all running",
         )
         took = time.monotonic() - began
 
@@ -87,7 +88,9 @@ async def measured(count: int, repeats: int) -> dict[str, Any]:
     """Both in turns, and the ratio of the fastest."""
     async with PrivateContainerd() as containerd:
         await bare(containerd, 1)
-        turns = [(await bare(containerd, count), await by_the_kubelet(containerd, count)) for _ in range(repeats)]
+        turns = [
+            (await bare(containerd, count), await by_the_kubelet(containerd, count)) for _ in range(repeats)
+        ]
     calls, kubelet = (min(column) for column in zip(*turns, strict=True))
     return {
         "pods": count,

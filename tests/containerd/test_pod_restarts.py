@@ -1,4 +1,4 @@
-"""A kubelet or a containerd that is killed in the middle of everything: nothing is lost, nothing is run twice."""
+"""Kubelet or containerd is killed in the middle of everything: nothing is lost, nothing is run twice."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from kubelet_conformance.node import Node, container, pod
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
     from kubelet_conformance.node import PodHandle
     from kubelet_conformance.targets.containerd import PrivateContainerd
 
 CROWD = 50
 PLENTY = 10
+REAL_TIME = Path(__file__).parent / "real_time.toml"
+"""What is known to go wrong on real time, each with its reason."""
 KILLED = Path(__file__).parent / "containerd_killed.toml"
 """What is known to go wrong when containerd is killed, each with its reason."""
 
@@ -27,7 +30,7 @@ def told_alone(
     containerd: PrivateContainerd,
     story: Callable[[PrivateContainerd, Node], Awaitable[None]],
     folder: Path,
-    baseline: Path | None = None,
+    baseline: Path = REAL_TIME,
 ) -> Told:
     """Tell one story on a node of its own; it comes to its end, every contract is kept, nothing is left."""
     told = asyncio.run(tell(containerd, {story.__name__: partial(story, containerd)}, folder))

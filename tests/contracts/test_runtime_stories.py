@@ -55,6 +55,25 @@ def test_an_expectation_beside_a_kubelet_is_not_of_the_runtime() -> None:
     assert s.judge("CRI-32").verdict is IDLE
 
 
+@pytest.mark.parametrize(("answered", "verdict"), [(1, KEPT), (9, BROKEN)])
+def test_calls_for_other_pods_do_not_wait(answered: float, verdict: Verdict) -> None:
+    """CRI-33: beside a stop of 9 s another pod's sandbox is run at once, and not when the stop has ended."""
+    s = direct()
+    slow, other = s.pod("slow"), s.pod("other")
+    c1 = s.run_container(slow, s.run_sandbox(slow))
+    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    config = s.wait(0.1).sandbox_config(other)
+    run = s.begin("RunPodSandbox", {"config": config})
+    if answered < 9:
+        s.wait(answered).end("RunPodSandbox", run, {"pod_sandbox_id": "new"})
+    s.wait(9 - answered).exited(c1, 137, seen=False)
+    s.wait(answered if answered == 9 else 0).end("StopContainer", stop, {})
+    if answered == 9:
+        s.wait(0.01).end("RunPodSandbox", run, {"pod_sandbox_id": "new"})
+
+    assert s.judge("CRI-33").verdict is verdict
+
+
 # Images.
 
 

@@ -280,6 +280,9 @@ def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
             ):
                 with pytest.raises(NotPossibleError, match=said):
                     refused()
+            api.delete("default", "web")
+            with pytest.raises(NotPossibleError, match="the status of a deleted pod"):
+                api.get("default", "web-node-1")
             with pytest.raises(NotPossibleError, match="may be restarted"):
                 await node.kubelet.start()
 

@@ -28,7 +28,7 @@ REALLY_BROKEN = {"sandbox_removed_oob": {"CRI-17"}}
 @pytest.mark.parametrize("offset", [0.1, 0.71])
 @pytest.mark.parametrize("path", shipped(traces()), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_recording_a_real_kubelet_breaks_nothing(tmp_path: Path, path: Path, offset: float) -> None:
-    """Each real trace, heard again with a look at the pods each second, in one file or several, stays kept."""
+    """Each real trace, heard again with a look at the pods each second, in one file or more, stays kept."""
     (tmp_path / "one").mkdir()
     (tmp_path / "many").mkdir()
     files = [

@@ -1,4 +1,4 @@
-"""A kubelet and a runtime with `record` between them: what is written is a trace in which nothing is broken."""
+"""A kubelet and a runtime with `record` between them: the trace holds it all, and nothing in it is broken."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def kinds(trace: Path) -> dict[str, int]:
 
 
 def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
-    """A static pod that comes and goes: every call and the pod are in the trace, judged with nothing broken."""
+    """A static pod that comes and goes: calls and pod are in the trace, judged with nothing broken."""
 
     async def story(machine: Machine) -> None:
         trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"

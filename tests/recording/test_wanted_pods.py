@@ -97,7 +97,7 @@ def serving(answers: dict[str, tuple[int, bytes]]) -> Generator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:  # type: ignore[override]
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -112,7 +112,13 @@ def serving(answers: dict[str, tuple[int, bytes]]) -> Generator[str]:
 
 def item(name: str = "web", **metadata: Any) -> dict[str, Any]:
     """A pod as /pods shows it."""
-    meta = {"name": name, "namespace": "default", "uid": "1", "managedFields": [{}], **metadata}
+    meta: dict[str, Any] = {
+        "name": name,
+        "namespace": "default",
+        "uid": "1",
+        "managedFields": [{}],
+        **metadata,
+    }
     status = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "hostIP": "10.0.0.1"}
     return {"metadata": meta, "spec": {"containers": []}, "status": status}
 
@@ -156,9 +162,8 @@ def test_answers_that_can_never_be_pods_are_hopeless(status: int, body: bytes, s
 
 def test_kubelet_that_is_down_may_come_back() -> None:
     """A refused connection is no reason to give up, nor is a server's own failure."""
-    with serving({"/pods": (503, b"")}) as url:
-        with pytest.raises(LookError, match="answers 503") as failing:
-            KubeletPods(f"{url}/pods", "node-1").look()
+    with serving({"/pods": (503, b"")}) as url, pytest.raises(LookError, match="answers 503") as failing:
+        KubeletPods(f"{url}/pods", "node-1").look()
     with pytest.raises(LookError, match="refused") as refused:
         KubeletPods(f"{url}/pods", "node-1").look()
 
@@ -179,7 +184,7 @@ def told(watch: Watch, *pods: WantedPod) -> list[tuple[str, list[str]]]:
 
 
 def test_changes_are_told_once() -> None:
-    """A pod is set when it is new, changed and deleted; its status when the kubelet wrote one; then it is gone."""
+    """A pod is set when it is new, changed and deleted; its status when there is one; then it is gone."""
     watch = Watch(gives_status=True)
     running = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "hostIP": "10.0.0.1"}
 
@@ -211,7 +216,7 @@ def test_status_of_a_static_pod_is_that_of_its_mirror() -> None:
 
 
 def test_kubelet_without_an_api_server_stores_no_status() -> None:
-    """Statuses without the host's IP are stored nowhere, and none is told; a refused pod has a reason instead."""
+    """Statuses without the host's IP are stored nowhere; that of a refused pod has a reason instead."""
     began = {"startTime": "2026-01-01T00:00:00Z"}
     alone, refused = Watch(gives_status=True), Watch(gives_status=True)
     alone.changes(Look((wanted({**began, "phase": "Running"}),)))

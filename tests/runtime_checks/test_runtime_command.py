@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -11,15 +13,19 @@ import pytest
 from command import Ended, in_process
 from jsonschema import Draft202012Validator
 
+from kubelet_conformance.contract.baseline import Baseline
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.runtime_checks.judging import shipped_baseline
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 VALIDATOR: Any = Draft202012Validator(
     json.loads(
         resources.files("kubelet_conformance.reports").joinpath("check.schema.json").read_text("utf-8")
     )
 )
+GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "runtime.md"
 BROKEN = ("bug:CTRD-13599", "CRI-11")
 
 
@@ -153,3 +159,29 @@ def test_a_record_needs_a_folder(runtime: Callable[..., Ended], tmp_path: Path) 
 
     assert ended.code == 2
     assert "cannot hold a record" in ended.err
+
+
+def test_the_guide_explains_every_option(runtime: Callable[..., Ended]) -> None:
+    """Every option of the command is in the guide's table, and no other."""
+    table = GUIDE.read_text(encoding="utf-8").partition("## Options")[2].partition("\n## ")[0]
+    offered = re.findall(r"^  (--[a-z-]+)", runtime("--help").out, re.MULTILINE)
+
+    assert set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE)) == set(offered)
+
+
+def test_the_guide_tells_the_deviations_that_come_along() -> None:
+    """The table of containerd's deviations has a line for each entry of the baseline, in its order."""
+    table = GUIDE.read_text(encoding="utf-8").partition("## Known deviations")[2].partition("\n## ")[0]
+    shipped = shipped_baseline("containerd", "1.6.20")
+    known = Baseline.read(shipped or "", every_contract()).deviations
+
+    assert re.findall(r"^\| (CRI-\d+) \|", table, re.MULTILINE) == [each.id for each in known]
+
+
+def test_the_guides_story_is_one_of_ours() -> None:
+    """The story that the guide shows stands in the package, word for word."""
+    page = GUIDE.read_text(encoding="utf-8")
+    shown = re.findall(r"^```python\n(@story.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    every = resources.files("kubelet_conformance.runtime_checks.stories").joinpath("sandboxes.py").read_text()
+
+    assert [each in every for each in shown] == [True]

@@ -124,13 +124,14 @@ def hear_again(
     pieces = Pieces(output, keep=1000)
     transcript = Transcript(pieces, header, Bodies(Redactor(KEY)), started_ns=0, max_bytes=max_bytes)
     pods = RecordedPods(told.node or "", gives_status)
-    now = 0.0
-    observer = Observer(transcript, pods, lambda: round(now * _NS), lambda problem: None)
-    for record, now in _with_ticks(path, pods, offset):  # noqa: B007 - the observer asks for the time
+    now, problems = 0.0, list[str]()
+    observer = Observer(transcript, pods, lambda: round(now * _NS), problems.append)
+    for record, now in _with_ticks(path, pods, offset):
         heard = Note(round(now * _NS), b"") if record is None else heard_in(record)
         if heard is not None:
             observer.hear(heard)
         if isinstance(record, End):
             break
     observer.end(round(now * _NS))
+    assert not problems
     return pieces.paths

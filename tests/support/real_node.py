@@ -65,16 +65,13 @@ async def _on(story: Story, target: Target) -> None:
     await story(Node(target))
 
 
-def broken(judged: Judged, baseline: Path | None = None) -> list[str]:
+def broken(judged: Judged, baseline: Path) -> list[str]:
     """What was broken, or could not be judged, with the evidence in words; `baseline` tells what is known."""
-    known = None if baseline is None else Baseline.read(baseline, every_contract())
-    outcomes = {
-        name: outcome if known is None else known.applied(name, outcome)
-        for name, outcome in judged.outcomes.items()
-    }
+    known = Baseline.read(str(baseline), every_contract())
+    outcomes = {name: known.applied(name, outcome) for name, outcome in judged.outcomes.items()}
     bad = {Verdict.BROKEN, Verdict.ERROR}
     return [
-        f"{name} {outcome.verdict}: {[f'{each.clause} {each.seq} {each.text}' for each in outcome.evidence[:3]]}"
+        f"{name} {outcome.verdict}: {[(each.clause, each.seq, each.text) for each in outcome.evidence[:3]]}"
         for name, outcome in outcomes.items()
         if outcome.verdict in bad
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import sys
 from contextlib import asynccontextmanager
@@ -36,6 +37,15 @@ class RecorderCommand:
                 assert line, f"it ended: {(await self.process.communicate())[1].decode()}"
                 self.err += line
 
+    async def says(self, text: str) -> str:
+        """Wait for a line on standard error that holds the text; the line."""
+        assert self.process.stderr is not None
+        async with asyncio.timeout(IN_VAIN_SECONDS):
+            while text not in (line := (await self.process.stderr.readline()).decode()):
+                assert line, f"it ended without saying {text!r}: {self.err}"
+                self.err += line
+        return line
+
     async def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Tell it to end; the exit code."""
         self.process.send_signal(number)
@@ -51,13 +61,21 @@ class RecorderCommand:
 
 
 @asynccontextmanager
-async def recording(listen: Path, upstream: Path, *arguments: str | Path) -> AsyncGenerator[RecorderCommand]:
-    """Record with these arguments; killed in the end if it still runs."""
+async def recording(
+    listen: Path, upstream: Path, *arguments: str | Path, file_bytes_max: int | None = None
+) -> AsyncGenerator[RecorderCommand]:
+    """Record with these arguments; killed in the end if it still runs. No file becomes larger than told."""
+
+    def limit() -> None:
+        if file_bytes_max is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max, file_bytes_max))
+
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "kubelet_conformance", "record"),
         *("--listen", f"unix://{listen}", "--to", f"unix://{upstream}", *map(str, arguments)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        preexec_fn=limit,
     )
     command = RecorderCommand(process, is_json="json" in arguments)
     try:

@@ -93,6 +93,8 @@ def _check_output(output: str) -> None:
     path = Path(output)
     if path.is_dir():
         raise click.ClickException(f"{output}: is a folder; name a file for the trace")
+    if path.exists() and not path.is_file():
+        raise click.ClickException(f"{output}: is no plain file; name one for the trace")
     if not path.parent.is_dir():
         raise click.ClickException(f"{output}: its folder does not exist; make it first")
     try:

@@ -15,8 +15,6 @@ from kubelet_conformance.cli.wall import fresh_key
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.trace.errors import TraceError
-from kubelet_conformance.trace.redaction import Redactor
-from kubelet_conformance.trace.slicing import Cut, UnknownPodsError, slice_trace
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -61,6 +59,10 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
     output: str,
 ) -> None:
     """Cut pods or a span of time out of TRACE into a trace of its own, which `check` reads."""
+    # Late, for the messages take their time to load and few other commands need them.
+    from kubelet_conformance.trace.redaction import Redactor  # noqa: PLC0415
+    from kubelet_conformance.trace.slicing import Cut, UnknownPodsError, slice_trace  # noqa: PLC0415
+
     _check_span(begin, end)
     for pod in pods:
         if not pod.strip("/") or pod.count("/") > 1:

@@ -18,6 +18,7 @@ from kubelet_conformance.contracts.backoffs import (
     most_delay,
     restart_at,
     restart_bound,
+    take_attempt,
 )
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
@@ -107,13 +108,15 @@ def _(m: Moment) -> Findings:
     )
 
 
-@contract("BACKOFF-02", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+doubles_from_ten_seconds.remember(on=ATTEMPTS)(take_attempt)
+
+
+@contract("BACKOFF-02", on=exited(), needs=(CRI, PODS))
 def counts_from_the_end(m: Moment) -> Findings:
     """The delay is measured from the end of the newest exited instance, not from a refused attempt.
 
     So the restart comes with the first retry after it.
     """
-    restart_at(m)
     container = _crashed(m, "app", "init", "sidecar")
     if container is None or not most_delay(m, container.name):
         return None
@@ -123,6 +126,9 @@ def counts_from_the_end(m: Moment) -> Findings:
         unless=HELD_UP,
         text=f"{container.name} is made again after a back-off of {most_delay(m, container.name):g} s",
     )
+
+
+counts_from_the_end.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("BACKOFF-03", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
@@ -203,10 +209,9 @@ def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
     return ""
 
 
-@contract("BACKOFF-07", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+@contract("BACKOFF-07", on=exited(), needs=(CRI, PODS))
 def siblings_are_not_held_up(m: Moment) -> Findings:
     """The back-off of one container does not delay another: its first crash is answered at once."""
-    restart_at(m)
     container = _crashed(m, "app", "sidecar")
     if container is None or m.pod is None or most_delay(m, container.name):
         return None
@@ -219,6 +224,9 @@ def siblings_are_not_held_up(m: Moment) -> Findings:
         unless=HELD_UP,
         text=f"{container.name} is made at once while another container is held up",
     )
+
+
+siblings_are_not_held_up.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("BACKOFF-08", on=kubelet("started"), needs=(CRI, PODS))
@@ -242,9 +250,7 @@ def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
                 )
 
 
-@forgotten_with_the_kubelet.remember(on=ATTEMPTS)
-def _(m: Moment) -> None:
-    restart_at(m)
+forgotten_with_the_kubelet.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("BACKOFF-10", on=ATTEMPTS, needs=(CRI, PODS))

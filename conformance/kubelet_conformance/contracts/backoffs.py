@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kubelet_conformance.contract.words import call, failed
-from kubelet_conformance.contracts.instances import asked, finished_t
+from kubelet_conformance.contract.words import failed
+from kubelet_conformance.contracts.instances import REMAKING, asked, finished_t
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import Annotation, PullImageRequest
 from kubelet_conformance.trace.records import Call
@@ -35,6 +35,7 @@ __all__ = (
     "restart_at",
     "restart_bound",
     "retry_bound",
+    "take_attempt",
 )
 
 BASE = 10.0
@@ -47,8 +48,8 @@ EXPIRY = 600.0
 OTHER_CURVES = ("ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMax")
 """Feature gates under which the series has other figures."""
 
-ATTEMPTS: Pattern = call("CreateContainer").either(failed("PullImage"))
-"""What a judge of back-off has to see, besides what it judges: pass it to `restart_at`."""
+ATTEMPTS: Pattern = REMAKING.either(failed("PullImage"))
+"""What a contract about back-off has to see besides what it judges: `remember(on=ATTEMPTS)(take_attempt)`."""
 
 
 class Restart(msgspec.Struct, frozen=True):
@@ -118,7 +119,7 @@ def _series_of(pod: Pod, m: Moment) -> _Series:
 
 
 def restart_at(m: Moment) -> Restart | None:
-    """Take an attempt in (call it for every moment of ATTEMPTS); what it is, if it is a restart."""
+    """Take an attempt in, once; what it is, if it is a restart."""
     if m.pod is None or ATTEMPTS.keys.isdisjoint(m.keys):
         return None
     series = _series_of(m.pod, m)
@@ -130,6 +131,11 @@ def restart_at(m: Moment) -> Restart | None:
         else:
             _pull_failed(series, m.pod, m)
     return series.now
+
+
+def take_attempt(m: Moment) -> None:
+    """Keep the series up to date: for `remember(on=ATTEMPTS)`, and done once a moment for all."""
+    restart_at(m)
 
 
 def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:

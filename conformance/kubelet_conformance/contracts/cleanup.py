@@ -9,7 +9,7 @@ from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
 from kubelet_conformance.contracts.situations import API_DELETE, known_to_kubelet, of, pod_of_write
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
@@ -44,10 +44,12 @@ def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     return KEPT if left else None
 
 
-@mirrors_go_before_unknown_pods.remember(on=OUTSIDE.either(API_DELETE, deleted()))
+mirrors_go_before_unknown_pods.remember(on=OUTSIDE)(take_in)
+
+
+@mirrors_go_before_unknown_pods.remember(on=API_DELETE.either(deleted()))
 def _mirror_is_deleted(m: Moment) -> None:
-    """Take in which mirrors are gone, and what can be reached."""
-    outside(m)
+    """Take in which mirrors are gone."""
     pod = pod_of_write(m) or m.pod
     if pod is not None and pod.static:
         pod.note(_Mirror).deleted = True

@@ -108,10 +108,12 @@ def removals_come_before_additions(m: Moment) -> Findings:
     return starts(pod, _HTTP_OR_FILE[pod.source], f"pod {pod.name} is admitted in place of the one removed")
 
 
-@removals_come_before_additions.remember(on=pod_unset().either(OUTSIDE))
+removals_come_before_additions.remember(on=OUTSIDE)(take_in)
+
+
+@removals_come_before_additions.remember(on=pod_unset())
 def _removal_is_sent(m: Moment) -> None:
-    """Take removals in, and what can be reached."""
-    outside(m)
+    """Take removals in."""
     record, pod = _record(m), m.pod
     if record is None or pod is None or pod.spec is None or not pod.static:
         return
@@ -170,10 +172,12 @@ def pods_of_other_sources_stay(m: Moment) -> Findings:
     return to_be_explained(f"there is a reason to stop {pod.name}, another pod having left another source,")
 
 
-@pod_that_left_its_source_is_killed.remember(on=pod_unset().either(OUTSIDE))
+pod_that_left_its_source_is_killed.remember(on=OUTSIDE)(take_in)
+
+
+@pod_that_left_its_source_is_killed.remember(on=pod_unset())
 def _departure_is_sent(m: Moment) -> None:
-    """Take removals in, and what can be reached."""
-    outside(m)
+    """Take removals in."""
     record = _record(m)
     if record is not None and record.source in _HTTP_OR_FILE:
         removed = m.node.note(_Removed)
@@ -282,9 +286,11 @@ def meaningful_change_is_taken_up(m: Moment) -> Findings:
     )
 
 
+only_meaningful_changes_count.remember(on=OUTSIDE)(take_in)
+
+
 @only_meaningful_changes_count.remember(
-    on=OUTSIDE.either(
-        failed("RunPodSandbox"),
+    on=failed("RunPodSandbox").either(
         done("RunPodSandbox"),
         call("RunPodSandbox", "StopPodSandbox"),
         pod_set(),
@@ -293,8 +299,7 @@ def meaningful_change_is_taken_up(m: Moment) -> Findings:
     )
 )
 def _sync_fails(m: Moment) -> None:
-    """Take manifests, failures and what can be reached in."""
-    outside(m)
+    """Take manifests and failures in."""
     _changed(m)
     if m.pod is None:
         return

@@ -189,12 +189,13 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
             yield starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
 
 
-@pods_are_asked_for_after_the_node.remember(on=OUTSIDE)
+pods_are_asked_for_after_the_node.remember(on=OUTSIDE)(take_in)
+
+
+@pods_are_asked_for_after_the_node.remember(on=kubelet("started"))
 def _node_is_told(m: Moment) -> None:
     """Take in whether the node's object is there when the kubelet starts."""
-    known = outside(m)
-    if m.keys[0] == "kubelet:started":
-        m.node.note(_Waits).waits = known.node_gone
+    m.node.note(_Waits).waits = outside(m).node_gone
 
 
 @contract("CONFIG-16", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))

@@ -32,7 +32,7 @@ def _ends_here(m: Moment) -> bool:
 FIRST_TERMINAL = status().where(_ends_here, "the phase becomes terminal")
 
 
-@contract("TERM-15", on=FIRST_TERMINAL, needs=(CRI, STATUS))
+@contract("TERM-15", on=FIRST_TERMINAL, needs=(CRI, STORED_STATUS))
 def terminal_phase_waits_for_the_containers(m: Moment) -> Findings:
     """No status has a terminal phase while a container of the pod runs or is being stopped."""
     pod = m.pod

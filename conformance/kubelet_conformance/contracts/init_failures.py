@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done, exited, failed, status
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_at, restart_bound
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
+    REMAKING,
     asked,
     creation_of_kind,
     failed_run,
@@ -37,13 +38,12 @@ def _seq(container: Container) -> int | None:
     return container.create.seq if container.create else None
 
 
-@contract("INIT-07", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+@contract("INIT-07", on=exited(), needs=(CRI, PODS))
 def failed_one_is_retried(m: Moment) -> Findings:
     """Unless the policy is Never, a failed init container is run again after its back-off.
 
     None after it is made before.
     """
-    restart_at(m)
     pod, container = m.pod, m.container
     if pod is None or container is None or m.exit is None or pod.restart_policy == "Never":
         return None
@@ -58,7 +58,10 @@ def failed_one_is_retried(m: Moment) -> Findings:
     )
 
 
-@failed_one_is_retried.clause("end-was-read", on=call("CreateContainer"))
+failed_one_is_retried.remember(on=ATTEMPTS)(take_attempt)
+
+
+@failed_one_is_retried.clause("end-was-read", on=REMAKING)
 def _(m: Moment) -> Findings:
     one = recorded(m.pod, asked(m).metadata.name) if m.pod else None
     if one is None or one.kind != "init" or not unread_end(m, one):
@@ -138,12 +141,10 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
     )
 
 
-@out_of_memory_is_a_failure.remember(on=ATTEMPTS)
-def _(m: Moment) -> None:
-    restart_at(m)
+out_of_memory_is_a_failure.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("INIT-11", on=call("CreateContainer"), needs=(CRI, PODS))
+@contract("INIT-11", on=REMAKING, needs=(CRI, PODS))
 def unknown_one_is_stopped_first(m: Moment) -> Findings:
     """An init container whose state is unknown is stopped before it is made again.
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = (
     "CALLED_OFF",
     "HELD_UP",
+    "REMAKING",
     "asked",
     "awake",
     "completed",
@@ -111,6 +112,14 @@ def put_off(m: Moment) -> bool:
 def asked(m: Moment) -> ContainerConfig:
     """The config of the container that a CreateContainer asks for."""
     return m.request(CreateContainerRequest).config
+
+
+def _made_before(m: Moment) -> bool:
+    return m.pod is not None and m.pod.newest(asked(m).metadata.name) is not None
+
+
+REMAKING: Pattern = call("CreateContainer").where(_made_before, "it has been made before")
+"""A CreateContainer for a container that has had an instance before."""
 
 
 def creation_of(name: str) -> Pattern:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, kubelet, status
+from kubelet_conformance.contracts.instances import REMAKING
 from kubelet_conformance.contracts.kills import MINIMUM_GRACE, ORPHAN_GRACE, reasons
 from kubelet_conformance.contracts.situations import (
     END,
@@ -114,7 +115,7 @@ def healthy_sandbox_is_not_replaced(m: Moment) -> Findings:
     )
 
 
-@healthy_container_is_not_stopped.clause("no-restart", on=call("CreateContainer"))
+@healthy_container_is_not_stopped.clause("no-restart", on=REMAKING)
 def healthy_container_is_not_made_again(m: Moment) -> Findings:
     """No container is created beside one that has run since before the start."""
     pod = m.pod
@@ -135,7 +136,7 @@ def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
                 yield KEPT
 
 
-@contract("RESTARTKUBELET-03", on=call("CreateContainer"), needs=(CRI, PODS))
+@contract("RESTARTKUBELET-03", on=REMAKING, needs=(CRI, PODS))
 def restart_count_is_found_again(m: Moment) -> Findings:
     """A container made again after the kubelet's restart counts on from the attempt at the runtime."""
     pod, config = m.pod, m.request(CreateContainerRequest).config
@@ -157,7 +158,7 @@ def _died_while_down(container: Container, node: Node) -> bool:
     return end is not None and down is not None and up is not None and down <= end.t <= up
 
 
-@contract("RESTARTKUBELET-04", on=call("CreateContainer"), needs=(CRI, PODS), clause="policy")
+@contract("RESTARTKUBELET-04", on=REMAKING, needs=(CRI, PODS), clause="policy")
 def policy_decides_on_what_exited_meanwhile(m: Moment) -> Findings:
     """A container that exited while the kubelet was down is treated by restart policy and exit code."""
     pod = m.pod

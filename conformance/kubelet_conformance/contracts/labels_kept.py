@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import exited
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, restart_at
+from kubelet_conformance.contract.words import call, exited
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, take_attempt
 from kubelet_conformance.contracts.instances import HELD_UP, asked, in_place, start_of, to_watch
 from kubelet_conformance.contracts.situations import will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _MESSAGE = (Annotation.TERMINATION_MESSAGE_PATH, Annotation.TERMINATION_MESSAGE_POLICY)
 
 
-@contract("START-06", on=ATTEMPTS, needs=(CRI, PODS))
+@contract("START-06", on=call("CreateContainer"), needs=(CRI, PODS))
 def container_carries_its_state(m: Moment) -> Findings:
     """What a kubelet must know of a container after a restart stands in its labels and annotations: whose it
     is, hash, restart count, termination message, grace, and its preStop hook.
     """
     pod = m.pod
-    if m.keys[0] != "call:CreateContainer" or pod is None or pod.spec is None:
+    if pod is None or pod.spec is None:
         return None
     wrong = next(_lacking(asked(m), pod), None)
     return KEPT if wrong is None else broken(wrong, pod.set_seq)
@@ -68,12 +68,11 @@ _LATE = ByVersion({"<=1.34": RETRY + RETRY_SLACK, ">=1.35": REACTION})
 """How long after the end of its back-off a container is made again at the latest."""
 
 
-@contract("WORK-16", on=exited().either(ATTEMPTS), needs=(CRI, PODS), versions=_LATE)
+@contract("WORK-16", on=exited(), needs=(CRI, PODS), versions=_LATE)
 def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     """A pod whose container sits out its restart back-off is looked at again every 10 to 15 s, so that the
     container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over.
     """
-    restart_at(m)
     container, pod = m.container, m.pod
     if container is None or pod is None or m.exit is None or m.exit.commanded or m.exit.code is None:
         return None
@@ -91,3 +90,6 @@ def crash_loop_is_looked_at_again(m: Moment) -> Findings:
         unless=HELD_UP,
         text=f"{container.name} is made again after a back-off of {delay:g} s",
     )
+
+
+crash_loop_is_looked_at_again.remember(on=ATTEMPTS)(take_attempt)

@@ -101,12 +101,13 @@ def loop_goes_on_after_recovery(m: Moment) -> Iterator[Finding]:
             yield starts(pod, _SLEEP_MAX + REACTION, f"pod {pod.name} is started after the recovery")
 
 
-@unhealthy_runtime_stops_the_loop.remember(on=OUTSIDE)
-def _runtime_is_told(m: Moment) -> None:
-    """Take in how the runtime is; another kubelet finds all pods anew."""
-    outside(m)
-    if m.keys[0] == "kubelet:started":
-        m.node.note(_Waiting).pods = []
+unhealthy_runtime_stops_the_loop.remember(on=OUTSIDE)(take_in)
+
+
+@unhealthy_runtime_stops_the_loop.remember(on=kubelet("started"))
+def _another_kubelet_starts(m: Moment) -> None:
+    """It finds all pods anew."""
+    m.node.note(_Waiting).pods = []
 
 
 @contract("LOOP-04", on=pod_set(), needs=(CRI, PODS), clause="host-network")

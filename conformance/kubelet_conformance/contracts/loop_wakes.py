@@ -141,14 +141,16 @@ def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
     return starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
 
 
+slow_stop_holds_up_nobody_else.remember(on=OUTSIDE)(take_in)
+
+
 @slow_stop_holds_up_nobody_else.remember(
-    on=OUTSIDE.either(
-        call("StopContainer"), done("StopContainer"), failed("StopContainer"), kubelet("killed", "stopped")
+    on=call("StopContainer").either(
+        done("StopContainer"), failed("StopContainer"), kubelet("started", "killed", "stopped")
     )
 )
 def _stops_under_way(m: Moment) -> None:
-    """Take stops in, and what can be reached."""
-    outside(m)
+    """Take stops in."""
     stops, key = m.node.note(_Stops).open, m.keys[0]
     if key == "call:StopContainer":
         stops[m.call.id] = m.call

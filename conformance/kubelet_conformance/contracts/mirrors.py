@@ -68,7 +68,7 @@ def _name_of(body: Json) -> FullName:
 
 
 def _learn(m: Moment) -> _Mirrors:
-    """Take writes and sandboxes in (call it for every moment of _LEARNING)."""
+    """Take writes and sandboxes in."""
     known, record = m.node.note(_Mirrors), m.record
     if isinstance(record, ApiWrite):
         if record.code == _CREATED and record.uid and _creates_a_mirror(m):
@@ -80,6 +80,11 @@ def _learn(m: Moment) -> _Mirrors:
         if is_static(config):
             known.hashes[config.metadata.uid] = config.annotations.get(HASH, "")
     return known
+
+
+def _take_in(m: Moment) -> None:
+    """For `remember(on=_LEARNING)`, and done once a moment for all."""
+    _learn(m)
 
 
 def _static_pod(m: Moment, mirror_uid: str) -> Pod | None:
@@ -158,11 +163,8 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
     )
 
 
-@mirror_names_hash_and_node.remember(on=_LEARNING.either(OUTSIDE))
-def _reach_is_told(m: Moment) -> None:
-    """Take in what can be reached, and what there is."""
-    outside(m)
-    _learn(m)
+mirror_names_hash_and_node.remember(on=OUTSIDE)(take_in)
+mirror_names_hash_and_node.remember(on=_LEARNING)(_take_in)
 
 
 @contract("STATIC-12", on=call("RunPodSandbox"), needs=(CRI, PODS, EVERY_STATUS))
@@ -250,11 +252,8 @@ def gone_mirror_is_made_again(m: Moment) -> Findings:
     )
 
 
-@mirror_is_deleted_with_care.remember(on=_LEARNING.either(OUTSIDE))
-def _api_is_told(m: Moment) -> None:
-    """Take in what can be reached, and what there is."""
-    outside(m)
-    _learn(m)
+mirror_is_deleted_with_care.remember(on=OUTSIDE)(take_in)
+mirror_is_deleted_with_care.remember(on=_LEARNING)(_take_in)
 
 
 @contract(
@@ -300,12 +299,14 @@ class _Unheard:
         self.of = False
 
 
-@mirror_outlives_its_containers.remember(on=OUTSIDE.either(pod_unset()))
-def _outside_is_told(m: Moment) -> None:
-    """Take in what can be reached, and removals that nobody takes up."""
-    if m.pod is not None and m.keys[0] == "pod:remove" and outside(m).api_away_t is not None:
+mirror_outlives_its_containers.remember(on=OUTSIDE)(take_in)
+
+
+@mirror_outlives_its_containers.remember(on=pod_unset())
+def _removal_is_unheard(m: Moment) -> None:
+    """Take in removals that nobody takes up."""
+    if m.pod is not None and outside(m).api_away_t is not None:
         m.pod.note(_Unheard).of = True
-    outside(m)
 
 
 @contract("STATIC-16", on=status(), needs=(CRI, PODS, STORED_STATUS))

@@ -17,7 +17,7 @@ __all__ = ("API_BACK", "DISK", "OUTSIDE", "STATUS_STALE", "Outside", "outside", 
 DISK = Pattern(frozenset({"disk"}), words="on disk")
 """A manifest folder or another path changes."""
 OUTSIDE: Pattern = FAULT.either(done("Status"), failed("Status"), kubelet("started"), DISK)
-"""What a judge has to see, besides what it judges: pass it to `outside`."""
+"""What a contract that asks `outside` has to see besides what it judges: `remember(on=OUTSIDE)(take_in)`."""
 STATUS_STALE = 30.0
 """A runtime that gave no good Status for this long counts as down (runtime.go)."""
 _AWAY = "the API server is away"
@@ -63,7 +63,7 @@ class Outside:
 
 
 def outside(m: Moment) -> Outside:
-    """What is known by now (call it for every moment of OUTSIDE), the moment's own record included."""
+    """What is known by now, the moment's own record included."""
     known = m.node.note(Outside)
     if known.seq == m.seq or OUTSIDE.keys.isdisjoint(m.keys):
         return known
@@ -85,7 +85,7 @@ def outside(m: Moment) -> Outside:
 
 
 def take_in(m: Moment) -> None:
-    """Keep what `outside` tells up to date: for `remember(on=OUTSIDE)`, and done once a moment for all."""
+    """Keep what `outside` tells up to date; done once a moment for all."""
     outside(m)
 
 

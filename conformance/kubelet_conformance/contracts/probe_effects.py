@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, event, exited, status
+from kubelet_conformance.contracts.instances import REMAKING
 from kubelet_conformance.contracts.probe_runs import (
     PROBED,
     PROBES,
@@ -367,7 +368,7 @@ class _Killed:
         self.by_probe = False
 
 
-@failed_liveness_under_never.clause("no-restart", on=call("CreateContainer"))
+@failed_liveness_under_never.clause("no-restart", on=REMAKING)
 def killed_container_stays_dead(m: Moment) -> Findings:
     """It is not created again."""
     pod = m.pod

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
-from kubelet_conformance.contracts.backoffs import (
-    ATTEMPTS,
-    restart_at,
-    restart_bound,
-    retry_bound,
-)
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     HELD_UP,
+    REMAKING,
     asked,
     creation_of,
     in_place,
@@ -86,7 +82,7 @@ def no_record_means_start(m: Moment) -> Findings:
     )
 
 
-@contract("RESTART-02", on=call("CreateContainer"), needs=(CRI, PODS))
+@contract("RESTART-02", on=REMAKING, needs=(CRI, PODS))
 def running_one_is_left(m: Moment) -> Findings:
     """A running app container is replaced only for a reason, and stopped before.
 
@@ -132,12 +128,10 @@ def created_one_is_started_again(m: Moment) -> Findings:
     )
 
 
-@created_one_is_started_again.remember(on=ATTEMPTS)
-def _(m: Moment) -> None:
-    restart_at(m)
+created_one_is_started_again.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("RESTART-04", on=call("CreateContainer"), needs=(CRI, PODS))
+@contract("RESTART-04", on=REMAKING, needs=(CRI, PODS))
 def unknown_one_is_stopped_first(m: Moment) -> Findings:
     """A container whose state is unknown is stopped before another instance of it is made."""
     newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
@@ -176,10 +170,9 @@ def _replaced(container: Container) -> Pattern:
     return creation_of(container.name).where(lambda _: container.state == "exited", "its record is there")
 
 
-@contract("RESTART-05", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+@contract("RESTART-05", on=exited(), needs=(CRI, PODS))
 def policy_and_code_decide(m: Moment) -> Findings:
     """An app container that exited is run again under Always, and under OnFailure after a failure."""
-    restart_at(m)
     container = _app_exit(m)
     if container is None or m.exit is None or m.pod is None:
         return None
@@ -200,7 +193,10 @@ def policy_and_code_decide(m: Moment) -> Findings:
     )
 
 
-@policy_and_code_decide.clause("left", on=call("CreateContainer"))
+policy_and_code_decide.remember(on=ATTEMPTS)(take_attempt)
+
+
+@policy_and_code_decide.clause("left", on=REMAKING)
 def _(m: Moment) -> Findings:
     pod = m.pod
     newest = recorded(pod, asked(m).metadata.name) if pod else None
@@ -291,16 +287,16 @@ def _probe_kill(m: Moment) -> Container | None:
     return container if _has_kill_probe(container) and not hook else None
 
 
-@contract("RESTART-09", on=done("StopContainer").either(ATTEMPTS), needs=(CRI, PODS))
+@contract("RESTART-09", on=done("StopContainer"), needs=(CRI, PODS))
 def probe_kill_restarts(m: Moment) -> Findings:
     """A container killed for its probe is run again whatever its exit code, unless the policy is Never."""
-    restart_at(m)
-    if m.call.rpc != "StopContainer":
-        return None
     container = _probe_kill(m)
     if container is None or m.pod is None or m.pod.restart_policy == "Never":
         return None
     return _made_again(container, restart_bound(m, container.name), "after its probe failed")
+
+
+probe_kill_restarts.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("RESTART-10", on=done("StopContainer"), needs=(CRI, PODS))
@@ -334,15 +330,12 @@ def _older(pod: Pod, container: Container) -> list[Container]:
     return [one for one in pod.containers.get(container.name, ()) if one is not container]
 
 
-@contract("RESTART-12", on=done("StopContainer").either(ATTEMPTS), needs=(CRI, PODS))
+@contract("RESTART-12", on=done("StopContainer"), needs=(CRI, PODS))
 def first_probe_kill_has_no_delay(m: Moment) -> Findings:
     """The back-off after a kill is that of the instance that ended before it.
 
     So a container that never ended by itself comes back at once, however often it is killed first.
     """
-    restart_at(m)
-    if m.call.rpc != "StopContainer":
-        return None
     container = _probe_kill(m)
     if container is None or m.pod is None or m.pod.restart_policy == "Never" or container.attempt:
         return None

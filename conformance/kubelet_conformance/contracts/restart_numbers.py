@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed
-from kubelet_conformance.contracts.instances import asked, put_off, recorded, regular_inits
+from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded, regular_inits
 from kubelet_conformance.trace.bodies import Annotation
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _attempt_is(m: Moment, expected: int, because: str, earlier: Container | Non
     return broken(f"{meta.name} is attempt {meta.attempt}, expected {expected}: {because}", seq)
 
 
-@contract("RESTART-13", on=call("CreateContainer"))
+@contract("RESTART-13", on=REMAKING)
 def next_number(m: Moment) -> Findings:
     """A new instance has the number of the newest one plus 1."""
     newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
@@ -65,7 +65,7 @@ def _later_inits(pod: Pod) -> list[str]:
     return [spec.name for spec in regular_inits(pod)][1:]
 
 
-@contract("RESTART-16", on=call("CreateContainer"))
+@contract("RESTART-16", on=REMAKING)
 def new_sandbox_goes_on_counting(m: Moment) -> Findings:
     """In a new sandbox each container goes on counting from its newest instance.
 

@@ -12,12 +12,11 @@ from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import (
     ImageStatusReply,
     ImageStatusRequest,
-    ListImagesReply,
     PullImageReply,
     PullImageRequest,
-    RemoveImageRequest,
 )
 from kubelet_conformance.trace.records import Fault
+from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,8 @@ from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     LinuxResources,
-    UpdateContainerResourcesRequest,
 )
+from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings

@@ -8,15 +8,11 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
-from kubelet_conformance.contracts.backoffs import (
-    ATTEMPTS,
-    restart_at,
-    restart_bound,
-    retry_bound,
-)
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     HELD_UP,
+    REMAKING,
     asked,
     creation_of,
     first_missing,
@@ -170,12 +166,11 @@ def post_start_comes_first(m: Moment) -> Findings:
     return KEPT if kept else None
 
 
-@contract("SIDECAR-06", on=done("StopContainer").either(ATTEMPTS), needs=(CRI, PODS), versions=_ON)
+@contract("SIDECAR-06", on=done("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def killed_one_comes_back_alone(m: Moment) -> Findings:
     """A sidecar that is killed for its probe is made again, and nothing else is stopped."""
-    restart_at(m)
     pod, container = m.pod, m.container
-    if m.call.rpc != "StopContainer" or pod is None or container is None or container.kind != "sidecar":
+    if pod is None or container is None or container.kind != "sidecar":
         return None
     if not to_watch(m) or not in_place(container) or not _app_runs(pod, container.sandbox):
         return None
@@ -191,10 +186,12 @@ def killed_one_comes_back_alone(m: Moment) -> Findings:
     )
 
 
-@contract("SIDECAR-07", on=exited().either(ATTEMPTS), needs=(CRI, PODS), versions=_ON)
+killed_one_comes_back_alone.remember(on=ATTEMPTS)(take_attempt)
+
+
+@contract("SIDECAR-07", on=exited(), needs=(CRI, PODS), versions=_ON)
 def exited_one_is_restarted(m: Moment) -> Findings:
     """A sidecar that exits is run again while the pod is, whatever its code and the pod's policy."""
-    restart_at(m)
     container = _ended(m)
     if container is None or m.pod is None or not _app_runs(m.pod, container.sandbox):
         return None
@@ -210,7 +207,10 @@ def _comes_back(m: Moment, container: Container) -> Finding:
     )
 
 
-@exited_one_is_restarted.clause("end-was-read", on=call("CreateContainer"))
+exited_one_is_restarted.remember(on=ATTEMPTS)(take_attempt)
+
+
+@exited_one_is_restarted.clause("end-was-read", on=REMAKING)
 def _(m: Moment) -> Findings:
     one = recorded(m.pod, asked(m).metadata.name) if m.pod else None
     if one is None or one.kind != "sidecar" or not unread_end(m, one):
@@ -234,10 +234,9 @@ def lost_one_is_started(m: Moment) -> Findings:
     )
 
 
-@contract("SIDECAR-10", on=exited().either(ATTEMPTS), needs=(CRI, PODS), versions=_ON)
+@contract("SIDECAR-10", on=exited(), needs=(CRI, PODS), versions=_ON)
 def kept_up_during_init(m: Moment) -> Findings:
     """A sidecar that exits while a later init container runs is run again meanwhile."""
-    restart_at(m)
     container = _ended(m)
     if container is None or m.pod is None or _apps_made(m.pod, container.sandbox):
         return None
@@ -246,6 +245,9 @@ def kept_up_during_init(m: Moment) -> Findings:
     if not any(one.state == "running" for one in inits):
         return None
     return _comes_back(m, container)
+
+
+kept_up_during_init.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("SIDECAR-20", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))
@@ -282,12 +284,10 @@ def created_one_is_started_again(m: Moment) -> Findings:
     )
 
 
-@created_one_is_started_again.remember(on=ATTEMPTS)
-def _(m: Moment) -> None:
-    restart_at(m)
+created_one_is_started_again.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("SIDECAR-22", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
+@contract("SIDECAR-22", on=REMAKING, needs=(CRI, PODS), versions=_ON)
 def unknown_one_is_stopped_first(m: Moment) -> Findings:
     """A sidecar whose state is unknown is stopped before another instance is made."""
     newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None

@@ -140,9 +140,12 @@ def pod_is_not_killed_in_an_outage(m: Moment) -> Findings:
     return to_be_explained(f"there is a reason to stop {pod.name} while the API server cannot be reached")
 
 
-@outage_removes_no_pod.remember(on=OUTSIDE)
-def _reach_0(m: Moment) -> None:
-    """Take in what can be reached."""
+outage_removes_no_pod.remember(on=OUTSIDE)(take_in)
+
+
+@outage_removes_no_pod.remember(on=FAULT)
+def _reach_changes(m: Moment) -> None:
+    """Take in whether the API server can be reached."""
     m.node.note(_Away).t = outside(m).api_away_t
 
 
@@ -202,12 +205,13 @@ def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
                 )
 
 
-@kill_waits_for_all_sources.remember(on=OUTSIDE)
-def _reach_2(m: Moment) -> None:
-    """Take in what can be reached; another kubelet hears of nothing that is gone."""
-    outside(m)
-    if m.keys[0] == "kubelet:started":
-        m.node.note(_Deferred).pods = []
+kill_waits_for_all_sources.remember(on=OUTSIDE)(take_in)
+
+
+@kill_waits_for_all_sources.remember(on=kubelet("started"))
+def _another_kubelet_starts(m: Moment) -> None:
+    """It hears of nothing that is gone."""
+    m.node.note(_Deferred).pods = []
 
 
 class _Again:

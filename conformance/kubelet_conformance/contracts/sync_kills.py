@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.words import call, event, exited, failed
-from kubelet_conformance.contracts.instances import asked, creation_of, failed_run, regular_inits
+from kubelet_conformance.contracts.instances import REMAKING, asked, creation_of, failed_run, regular_inits
 from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.sandboxes import GONE, why_replaced
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
@@ -90,7 +90,7 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment) -> Findings:
     return _explained_late("the ready sandbox is stopped for a reason that is told")
 
 
-@running_container_is_stopped_for_a_reason.clause("container", on=call("CreateContainer"))
+@running_container_is_stopped_for_a_reason.clause("container", on=REMAKING)
 def running_container_is_not_made_again(m: Moment) -> Findings:
     """A container that runs is not made a second time."""
     name, pod = asked(m).metadata.name, m.pod

@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, exited, failed, pod_set, status
+from kubelet_conformance.contracts.instances import REMAKING
 from kubelet_conformance.contracts.situations import (
     END,
     FAULT,
@@ -298,7 +299,7 @@ def finished_pods_stayed_finished(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@contract("WORK-17", on=call("CreateContainer"))
+@contract("WORK-17", on=REMAKING)
 def container_is_not_made_twice(m: Moment) -> Findings:
     """A container is created only when the kubelet can know that no other one of its name runs or is about to
     be started in the pod.

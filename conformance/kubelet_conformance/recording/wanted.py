@@ -22,6 +22,7 @@ __all__ = (
     "PodsSource",
     "WantedPod",
     "Watch",
+    "is_alone",
     "is_pod",
     "kept_status",
 )
@@ -152,7 +153,7 @@ def is_alone(look: Look) -> bool:
 
 
 def _status_uid(key: PodKey) -> str:
-    """Under which UID its status is stored; that of a mirror pod is not told, so it gets a name of its own."""
+    """Under which UID its status is stored: that of a mirror pod is not told, so this makes one up."""
     return key.uid if key.source == "api" else f"mirror-of-{key.uid}"
 
 

@@ -12,7 +12,6 @@ import msgspec
 __all__ = (
     "Annotation",
     "ContainerConfig",
-    "ContainerEvent",
     "ContainerFilter",
     "ContainerMetadata",
     "ContainerRecord",
@@ -24,13 +23,13 @@ __all__ = (
     "ExecSyncReply",
     "ExecSyncRequest",
     "Image",
+    "ImageSpec",
     "ImageStatusReply",
     "ImageStatusRequest",
     "Label",
     "LinuxResources",
     "ListContainersReply",
     "ListContainersRequest",
-    "ListImagesReply",
     "ListPodSandboxReply",
     "ListPodSandboxRequest",
     "NamespaceOptions",
@@ -39,14 +38,12 @@ __all__ = (
     "PodSandboxStatusReply",
     "PullImageReply",
     "PullImageRequest",
-    "RemoveImageRequest",
     "RunPodSandboxReply",
     "RunPodSandboxRequest",
     "SandboxRecord",
     "SandboxRequest",
     "StatusReply",
     "StopContainerRequest",
-    "UpdateContainerResourcesRequest",
     "VersionReply",
 )
 
@@ -272,11 +269,6 @@ class Resources(_Body, frozen=True):
     linux: LinuxResources | None = None
 
 
-class UpdateContainerResourcesRequest(_Body, frozen=True):
-    container_id: str = ""
-    linux: LinuxResources = LinuxResources()
-
-
 class ContainerRecord(_Body, frozen=True):
     """A container as the runtime lists it or gives its status; times are nanoseconds since the epoch."""
 
@@ -310,16 +302,6 @@ class PodSandboxStatusReply(_Body, frozen=True):
     status: SandboxRecord | None = None
     containers_statuses: list[ContainerRecord] = []
     timestamp: int = 0
-
-
-class ContainerEvent(_Body, frozen=True):
-    """One item of GetContainerEvents; `created_at` is nanoseconds since the epoch."""
-
-    container_id: str = ""
-    container_event_type: str = "CONTAINER_CREATED_EVENT"
-    created_at: int = 0
-    pod_sandbox_status: SandboxRecord | None = None
-    containers_statuses: list[ContainerRecord] = []
 
 
 class ContainerFilter(_Body, frozen=True):
@@ -370,14 +352,6 @@ class Image(_Body, frozen=True):
 
 class ImageStatusReply(_Body, frozen=True):
     image: Image | None = None
-
-
-class RemoveImageRequest(_Body, frozen=True):
-    image: ImageSpec = ImageSpec()
-
-
-class ListImagesReply(_Body, frozen=True):
-    images: list[Image] = []
 
 
 class PullImageRequest(_Body, frozen=True):

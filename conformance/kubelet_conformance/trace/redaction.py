@@ -70,9 +70,9 @@ class Redactor:
         self.remember((text,))
         return b64encode(self.digest(text).encode()).decode()
 
-    def remember(self, secrets: Iterable[str]) -> None:
-        """Look for these in texts from now on."""
-        for secret in secrets:
+    def remember(self, found: Iterable[str]) -> None:
+        """Look for these secrets in texts from now on."""
+        for secret in found:
             if len(secret) < SECRET_CHARS_MIN or _WHOLE_TOKEN.fullmatch(secret):
                 continue
             if secret not in self._secrets:

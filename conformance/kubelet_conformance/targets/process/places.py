@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import sys
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -20,6 +22,8 @@ __all__ = ("ENTRIES", "Places", "configuration", "free_ports")
 
 ENTRIES = ("etc", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
 """What there may be in the folder of a kubelet."""
+_FIRST_PORT, _LAST_PORT = 20_000, 32_768
+"""Above what services have, below what connections are given."""
 _CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""
 
@@ -85,16 +89,24 @@ class Places:
 
 
 def free_ports() -> tuple[int, int, int]:
-    """Three ports of loopback that nobody listens on at this moment."""
-    sockets = [socket.socket() for _ in range(3)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        first, second, third = (int(each.getsockname()[1]) for each in sockets)
-    finally:
-        for each in sockets:
-            each.close()
+    """Three ports of loopback that nobody listens on at this moment.
+
+    They are none of those that the system gives to connections: one of these could take a port before the
+    kubelet does.
+    """
+    begin = _FIRST_PORT + int.from_bytes(os.urandom(2), "big") % (_LAST_PORT - _FIRST_PORT)
+    every = chain(range(begin, _LAST_PORT), range(_FIRST_PORT, begin))
+    first, second, third = islice(filter(_is_free, every), 3)
     return first, second, third
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as trial:
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def configuration(template: str, places: Places, settings: Mapping[str, object]) -> str:

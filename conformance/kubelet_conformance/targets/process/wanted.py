@@ -33,6 +33,7 @@ class FolderApi:
         self._suffix = f"-{node.lower()}"
         self._shown = shown
         self._wanted: dict[tuple[str, str], Json] = {}
+        self._deleted: dict[tuple[str, str], None] = {}
         self._life, self._numbers = os.urandom(4).hex(), count(1)
 
     def create(self, manifest: Json) -> Json:
@@ -61,11 +62,17 @@ class FolderApi:
         if grace_seconds not in {None, grace}:
             raise NotPossibleError("an API server: a file cannot be removed with a grace period")
         del self._wanted[key]
+        self._deleted[key] = None
         self._manifests.remove(_file(key))
 
     def get(self, namespace: str, name: str) -> Json | None:
-        """The pod as the kubelet last showed it, or as it is wanted; None for one that is not."""
+        """The pod as the kubelet last showed it, or as it is wanted; None for one that never was.
+
+        A kubelet shows the pods that are wanted: the end of a deleted one is not to be seen.
+        """
         key = namespace, name
+        if key in self._deleted:
+            raise NotPossibleError("an API server: the status of a deleted pod")
         found = self._shown(namespace, name)
         if found is not None:
             return found
@@ -84,6 +91,7 @@ class FolderApi:
 
     def _write(self, key: tuple[str, str], pod: Json) -> None:
         self._wanted[key] = pod
+        self._deleted.pop(key, None)
         self._manifests.write(_file(key), json.dumps(pod))
 
     def _stored(self, pod: Json) -> Json:
