@@ -99,7 +99,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown scenario": (("--scenario", "sandbox.nope"), "there is no scenario sandbox.nope"),
     "kubelet": (("--kubelet", "crio"), "no kubelet is named 'crio': choose reference, or bug:ID"),
     "bug": (("--kubelet", "bug:nope"), "no bug is named 'nope'"),
-    "runtime": (("--runtime", "containerd"), "no runtime is named 'containerd': choose fake"),
+    "runtime": (("--runtime", "docker"), "no runtime is named 'docker': choose fake"),
     "version": (("--kubernetes", "9.99"), "expected a Kubernetes version such as 1.32, got '9.99'"),
     "no version": (("--kubernetes", "new"), "'new' is no Kubernetes version; write it like 1.32"),
     "baseline": (("--baseline", "nope.toml"), "nope.toml: cannot be read"),

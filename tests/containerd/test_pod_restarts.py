@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from bare_cri import at_socket
 from real_node import Told, broken, remaining, tell
 
 from kubelet_conformance.node import Node, container, pod
+from kubelet_conformance.targets.containerd import PrivateContainerd, leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from kubelet_conformance.node import PodHandle
-    from kubelet_conformance.targets.containerd import PrivateContainerd
 
+Story = Callable[[PrivateContainerd, Node], Awaitable[None]]
 CROWD = 50
 PLENTY = 10
 REAL_TIME = Path(__file__).parent / "real_time.toml"
@@ -28,16 +29,15 @@ KILLED = Path(__file__).parent / "containerd_killed.toml"
 
 def told_alone(
     containerd: PrivateContainerd,
-    story: Callable[[PrivateContainerd, Node], Awaitable[None]],
+    story: Story,
     folder: Path,
     baseline: Path = REAL_TIME,
 ) -> Told:
-    """Tell one story on a node of its own; it comes to its end, every contract is kept, nothing is left."""
+    """Tell one story on a node of its own; it comes to its end, and every contract is kept."""
     told = asyncio.run(tell(containerd, {story.__name__: partial(story, containerd)}, folder))
 
     assert told.ended[0].error is None, told.ended[0].told
     assert broken(told.judged, baseline) == []
-    assert remaining(containerd) == []
     return told
 
 
@@ -170,26 +170,28 @@ async def containerd_killed_amid_starts(containerd: PrivateContainerd, node: Nod
     await all_gone(node, pods)
 
 
-def test_fifty_at_once(containerd: PrivateContainerd, tmp_path: Path) -> None:
-    """See the story."""
-    told_alone(containerd, fifty_at_once, tmp_path)
+@pytest.mark.parametrize("story", [fifty_at_once, kubelet_killed, kubelet_stopped], ids=lambda s: s.__name__)
+def test_kubelet_alone(containerd: PrivateContainerd, tmp_path: Path, story: Story) -> None:
+    """The story comes to its end, every contract is kept, and nothing of its pods is left."""
+    told_alone(containerd, story, tmp_path)
+
+    assert remaining(containerd) == []
 
 
-def test_kubelet_killed(containerd: PrivateContainerd, tmp_path: Path) -> None:
-    """See the story."""
-    told_alone(containerd, kubelet_killed, tmp_path)
+@pytest.mark.parametrize(
+    "story", [containerd_killed, containerd_killed_amid_starts], ids=lambda s: s.__name__
+)
+def test_containerd_away(tmp_path: Path, story: Story) -> None:
+    """The story comes to its end, every contract is kept, and nothing is left of the containerd.
 
+    What a containerd that was killed amid a start has forgotten, such as a shim, goes with the containerd.
+    """
+    containerd = PrivateContainerd()
+    asyncio.run(containerd.start())
+    home = containerd.home
+    try:
+        told_alone(containerd, story, tmp_path, KILLED)
+    finally:
+        containerd.stop()
 
-def test_kubelet_stopped(containerd: PrivateContainerd, tmp_path: Path) -> None:
-    """See the story."""
-    told_alone(containerd, kubelet_stopped, tmp_path)
-
-
-def test_containerd_killed(containerd: PrivateContainerd, tmp_path: Path) -> None:
-    """See the story."""
-    told_alone(containerd, containerd_killed, tmp_path, KILLED)
-
-
-def test_containerd_killed_amid_starts(containerd: PrivateContainerd, tmp_path: Path) -> None:
-    """See the story."""
-    told_alone(containerd, containerd_killed_amid_starts, tmp_path, KILLED)
+    assert leftovers(home, containerd.seen_ids) == ()

@@ -74,6 +74,26 @@ def test_calls_for_other_pods_do_not_wait(answered: float, verdict: Verdict) -> 
     assert s.judge("CRI-33").verdict is verdict
 
 
+@pytest.mark.parametrize(("contract", "rpc"), [("CRI-01", "Version"), ("CRI-02", "Status")])
+def test_what_every_runtime_answers(contract: str, rpc: str) -> None:
+    """CRI-01, CRI-02: an error of the runtime's own is no answer; one that was injected excuses it."""
+    own, injected = direct(), direct()
+    refuse(own, rpc, {}, "INTERNAL")
+    injected.call(rpc, {}, error="INTERNAL")
+
+    assert [s.judge(contract).verdict for s in (own, injected)] == [BROKEN, IDLE]
+
+
+@pytest.mark.parametrize("rpc", ["PodSandboxStatus", "ContainerStatus"])
+def test_an_answer_has_a_status(rpc: str) -> None:
+    """CRI-34: a status that is asked for is in the answer."""
+    s, sandbox, c1 = with_container()
+    kept = s.judge("CRI-34").verdict
+    s.call(rpc, {"pod_sandbox_id": sandbox.id} if rpc.startswith("Pod") else {"container_id": c1.id}, {})
+
+    assert (kept, s.judge("CRI-34").verdict) == (KEPT, BROKEN)
+
+
 # Images.
 
 

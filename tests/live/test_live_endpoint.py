@@ -19,20 +19,19 @@ from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.server import RuntimeServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
 
-def refused(path: Path, beside: Callable[[], Awaitable[object]] | None = None) -> str:
-    """What connecting to this path is refused with."""
+def refused(path: Path, beside: contextlib.AbstractAsyncContextManager[object] | None = None) -> str:
+    """What connecting to this path is refused with, while the context beside it is open."""
 
     async def connect() -> str:
-        if beside is not None:
-            await beside()
-        with pytest.raises(TargetError) as caught:
-            async with connected(path):
-                pass
-        return str(caught.value)
+        async with beside or contextlib.nullcontext():
+            with pytest.raises(TargetError) as caught:
+                async with connected(path):
+                    pass
+            return str(caught.value)
 
     return asyncio.run(connect())
 
@@ -83,41 +82,48 @@ def test_nobody_listens(tmp_path: Path) -> None:
     assert "nobody listens there" in refused(path)
 
 
-def test_no_grpc(tmp_path: Path) -> None:
-    """A server of another protocol."""
-    path = tmp_path / "cri.sock"
+@contextlib.asynccontextmanager
+async def no_grpc(path: Path) -> AsyncGenerator[None]:
+    """A server that answers everybody in another protocol."""
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 
-    assert "does not speak gRPC" in refused(path, lambda: asyncio.start_unix_server(answer, str(path)))
+    async with await asyncio.start_unix_server(answer, str(path)):
+        yield
 
 
-def served(path: Path, service: str | None) -> Callable[[], Awaitable[object]]:
-    """A gRPC server with Version in this service, or without any."""
+def test_no_grpc(tmp_path: Path) -> None:
+    """A server of another protocol."""
+    path = tmp_path / "cri.sock"
 
-    async def start() -> object:
-        server = grpc.aio.server()
-        if service is not None:
-            version = grpc.unary_unary_rpc_method_handler(lambda _request, _context: b"")
-            server.add_generic_rpc_handlers(
-                (grpc.method_handlers_generic_handler(service, {"Version": version}),)
-            )
-        server.add_insecure_port(f"unix:{path}")
-        await server.start()
-        kept.append(server)
-        return server
+    assert "does not speak gRPC" in refused(path, no_grpc(path))
 
-    kept: list[object] = []
-    return start
+
+@contextlib.asynccontextmanager
+async def served(path: Path, service: str) -> AsyncGenerator[None]:
+    """A gRPC server with the method Version in this service."""
+
+    async def version(_request: bytes, _context: object) -> bytes:
+        return b""
+
+    server = grpc.aio.server()
+    handlers = {"Version": grpc.unary_unary_rpc_method_handler(version)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+    server.add_insecure_port(f"unix:{path}")
+    await server.start()
+    try:
+        yield
+    finally:
+        await server.stop(grace=None)
 
 
 def test_another_service(tmp_path: Path) -> None:
     """A gRPC server that is no runtime."""
     path = tmp_path / "cri.sock"
 
-    assert "is its CRI plugin disabled?" in refused(path, served(path, None))
+    assert "is its CRI plugin disabled?" in refused(path, served(path, "runtime.v2.RuntimeService"))
 
 
 def test_old_version_only(tmp_path: Path) -> None:

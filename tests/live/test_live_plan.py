@@ -62,7 +62,7 @@ def test_runtime_of_our_own_can_do_more() -> None:
 
 def test_budget_is_the_users() -> None:
     """A scenario is played if its wall time is within the budget; none is shortened to fit."""
-    assert place("loop.death_tidies_up", budget=30) == ("not applicable", "needs 48 s of wall time")
+    assert place("loop.death_tidies_up", budget=30) == ("not applicable", "needs 47 s of wall time")
     assert place("backoff.delays_double_up_to_the_cap", budget=1000)[0] == "shared"
 
 

@@ -51,7 +51,7 @@ def test_a_baseline_is_chosen_by_name_and_version(name: str, version: str, chose
 def deviations(tmp_path: Path, sometimes: str) -> Baseline:
     """A baseline of one entry."""
     path = tmp_path / "known.toml"
-    path.write_text(f'[[deviation]]\nid = "CRI-01"\nreason = "why"\n{sometimes}\n')
+    path.write_text(f'[[deviation]]\nid = "CRI-04"\nreason = "why"\n{sometimes}\n')
     return Baseline.read(str(path), every_contract())
 
 
@@ -59,7 +59,7 @@ def deviations(tmp_path: Path, sometimes: str) -> Baseline:
 def test_what_is_broken_sometimes_is_never_stale(tmp_path: Path, sometimes: str, stale: int) -> None:
     """An entry that was kept is stale, unless it says that its break depends on timing."""
     baseline = deviations(tmp_path, sometimes)
-    baseline.applied("CRI-01", Outcome(Verdict.KEPT, 1, kept_clauses={("", None)}))
+    baseline.applied("CRI-04", Outcome(Verdict.KEPT, 1, kept_clauses={("", None)}))
 
     assert len(baseline.stale()) == stale
 
@@ -70,7 +70,7 @@ def test_what_is_broken_sometimes_is_known(tmp_path: Path) -> None:
     broken = Outcome(Verdict.BROKEN, 1, 1, evidence, broken_clauses={("", None)})
 
     assert (
-        deviations(tmp_path, "sometimes = true").applied("CRI-01", broken).verdict.words == "known deviation"
+        deviations(tmp_path, "sometimes = true").applied("CRI-04", broken).verdict.words == "known deviation"
     )
 
 

@@ -9,6 +9,7 @@ import click
 from kubelet_conformance.cli.check import check
 from kubelet_conformance.cli.explain import explain
 from kubelet_conformance.cli.failing import tell_internal_error
+from kubelet_conformance.cli.image import image
 from kubelet_conformance.cli.list import list_contracts
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.cli.record import record
@@ -45,6 +46,7 @@ group.add_command(list_contracts)
 group.add_command(explain)
 group.add_command(runtime)
 group.add_command(serve_fake)
+group.add_command(image)
 
 
 def run(arguments: Sequence[str] | None) -> int:

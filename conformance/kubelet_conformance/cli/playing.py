@@ -6,6 +6,7 @@ It is a process of its own, since pytest rewrites the asserts of those modules o
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,8 @@ def main(arguments: list[str]) -> int:
     for name in _THE_USERS_OWN:
         os.environ.pop(name, None)
     ending = _Ending(debug="--kc-debug" in arguments)
+    # Whoever asks this process to end has it clean up, as Ctrl-C does.
+    before = signal.signal(signal.SIGTERM, _interrupted)
     try:
         # Late, so that Ctrl-C while it loads is met here too.
         import pytest  # noqa: PLC0415
@@ -78,9 +81,15 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         complain("interrupted")
         return Exit.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if ending.concluded is not None:
         return ending.concluded
     return _EXITS[pytest.ExitCode(ended).name]
+
+
+def _interrupted(_number: int, _frame: object) -> None:
+    signal.raise_signal(signal.SIGINT)
 
 
 if __name__ == "__main__":

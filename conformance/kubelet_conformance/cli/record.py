@@ -85,6 +85,9 @@ def record(  # noqa: PLR0913 - one parameter an option
         debug=ctx.ensure_object(Settings).debug,
     )
     _look_first(plan)
+    if node is None and pods is not None:
+        told = f"the node is taken to be called {plan.node}; give --node if its kubelet calls it otherwise"
+        complain(told, note=True)
     return _tapped(plan)
 
 

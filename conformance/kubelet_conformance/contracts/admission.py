@@ -13,6 +13,7 @@ from kubelet_conformance.contract.words import call, deleted, event, pod_set, st
 from kubelet_conformance.contracts.fresh import REJECTIONS, Fresh, can_start, fresh_pod, host_ports
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     FAULT,
@@ -22,6 +23,7 @@ from kubelet_conformance.contracts.situations import (
     starts_or_creates,
 )
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
+from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.records import Event, PodChange
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def _fails_for(m: Moment) -> bool:
     return refusal and now is not None and now.reason not in _LATER | {"Evicted"}
 
 
-@contract("ADMIT-02", on=status(), needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="told")
+@contract("ADMIT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="told")
 def refused_pod_is_told_and_left_alone(m: Moment) -> Iterator[Finding]:
     """A pod that the node refuses gets a Warning event with the reason and a status with phase Failed, the
     same reason and a message; nothing of it is ever started.
@@ -108,7 +110,7 @@ def refused_pod_is_told_and_left_alone(m: Moment) -> Iterator[Finding]:
     )
 
 
-@refused_pod_is_told_and_left_alone.clause("for-ever", on=status())
+@refused_pod_is_told_and_left_alone.clause("for-ever", on=AGAIN)
 def refused_pod_stays_refused(m: Moment) -> Findings:
     """It stays Failed, with that reason."""
     pod, now = m.pod, m.status
@@ -129,7 +131,7 @@ def _warning_is_sent(m: Moment) -> None:
         m.pod.note(_Work).warned[m.record.reason] = m.seq
 
 
-@contract("ADMIT-03", on=status(), needs=(CRI, PODS, EVERY_STATUS))
+@contract("ADMIT-03", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS))
 def refusals_have_known_reasons(m: Moment) -> Findings:
     """A pod that fails without ever having been started has one of the reasons of the admission handlers."""
     pod, now = m.pod, m.status
@@ -318,7 +320,7 @@ def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
 refused_pod_is_finalized.remember(on=OUTSIDE)(take_in)
 
 
-@contract("ADMIT-11", on=status(), needs=(CRI, PODS, STATUS))
+@contract("ADMIT-11", on=FINISHED, needs=(CRI, PODS, STATUS))
 def admission_comes_first(m: Moment) -> Findings:
     """Nothing is asked of the runtime for a pod before it is admitted: one that is refused left no call."""
     pod, now = m.pod, m.status

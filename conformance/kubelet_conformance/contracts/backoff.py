@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import exited, failed, kubelet, pod_set, status
+from kubelet_conformance.contract.words import exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.backoffs import (
     ATTEMPTS,
     BASE,
@@ -32,6 +32,7 @@ from kubelet_conformance.contracts.instances import (
 )
 from kubelet_conformance.contracts.situations import of, to_run
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
+from kubelet_conformance.contracts.written import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +174,7 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
             )
 
 
-@contract("BACKOFF-06", on=status(), needs=(CRI, PODS, STATUS))
+@contract("BACKOFF-06", on=REFUSED, needs=(CRI, PODS, STATUS))
 def refusal_is_told(m: Moment) -> Iterator[Finding]:
     """While a container is held up its status is Waiting with reason CrashLoopBackOff.
 

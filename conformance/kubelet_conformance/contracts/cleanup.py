@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, deleted, status
+from kubelet_conformance.contract.words import call, deleted
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
+from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, known_to_kubelet, of, pod_of_write
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
@@ -83,7 +84,7 @@ def _kills_an_orphan(m: Moment) -> bool:
     return not known_to_kubelet(pod, m.node)
 
 
-@contract("CLEANUP-07", on=status(), needs=(CRI, PODS, STATUS))
+@contract("CLEANUP-07", on=FINISHED, needs=(CRI, PODS, STATUS))
 def finished_pod_is_not_run_again(m: Moment) -> Findings:
     """A pod whose phase is terminal is neither synced nor started again."""
     pod, now = m.pod, m.status

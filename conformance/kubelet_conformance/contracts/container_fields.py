@@ -9,7 +9,7 @@ from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import done, status
 from kubelet_conformance.contracts.container_status import NEEDS
-from kubelet_conformance.contracts.written import kubelets_entries, record_with
+from kubelet_conformance.contracts.written import END_TOLD, kubelets_entries, record_with, take_names
 from kubelet_conformance.trace.bodies import Annotation, CreateContainerReply
 from kubelet_conformance.trace.records import Status
 
@@ -55,7 +55,7 @@ def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
             continue
         # A container that is lost while it runs counts as restarted before there is a new record.
         lost = record is not None and record.state == "CONTAINER_UNKNOWN"
-        if said.restart_count not in ({int(noted), int(noted) + 1} if lost else {int(noted)}):
+        if said.restart_count != int(noted) and not (lost and said.restart_count == int(noted) + 1):
             made = container.create.seq if container.create else None
             yield broken(
                 f"restartCount of {said.name} is {said.restart_count}, its record says {noted}", made
@@ -122,10 +122,14 @@ def ids_are_of_containers_of_the_pod(m: Moment) -> Iterator[Finding]:
     ids = pod.note(_Made).ids
     for entry in kubelets_entries(m):
         said = entry.status
-        ends = (said.state.terminated, said.last_state.terminated)
-        for full in {said.container_id, *[end.container_id for end in ends if end]} - {""}:
-            known = full.rpartition("://")[2] in ids
-            yield KEPT if known else broken(f"{said.name} has containerID {full}, which nobody created")
+        named = [said.container_id]
+        for end in (said.state.terminated, said.last_state.terminated):
+            if end is not None and end.container_id not in named:
+                named.append(end.container_id)
+        for full in named:
+            if full:
+                known = full.rpartition("://")[2] in ids
+                yield KEPT if known else broken(f"{said.name} has containerID {full}, which nobody created")
 
 
 def _no_probes(entry: Entry) -> bool:
@@ -176,7 +180,7 @@ def ready_follows_the_state(m: Moment) -> Iterator[Finding]:
         yield KEPT if said.ready == right else broken(f"ready of {said.name} is {said.ready}")
 
 
-@contract("CSTAT-11", on=status(), needs=NEEDS)
+@contract("CSTAT-11", on=END_TOLD, needs=NEEDS)
 def end_reason_is_the_runtimes(m: Moment) -> Iterator[Finding]:
     """The reason of a terminated state is the one the runtime gave."""
     for entry in kubelets_entries(m):
@@ -189,6 +193,9 @@ def end_reason_is_the_runtimes(m: Moment) -> Iterator[Finding]:
                 yield KEPT
             else:
                 yield broken(f"{entry.status.name} ended with reason {said.reason!r}, not {record.reason!r}")
+
+
+end_reason_is_the_runtimes.remember(on=status())(take_names)
 
 
 @contract("CSTAT-12", on=status(), needs=(STATUS,), versions=ByVersion({"<=1.32": True}))
@@ -216,10 +223,9 @@ def only_containers_of_the_spec_have_a_status(m: Moment) -> Findings:
     ):
         if not statuses:
             continue
-        named = {s.name for s in statuses}
-        extra = sorted(named.difference([c.name for c in containers or ()]))
-        if extra:
-            return broken(f"{extra[0]} has a status and is not in the spec")
+        named, wanted = {s.name for s in statuses}, {c.name for c in containers or ()}
+        if not named <= wanted:
+            return broken(f"{min(named - wanted)} has a status and is not in the spec")
         if len(named) != len(statuses):
             return broken("a container has two statuses")
     return KEPT

@@ -9,11 +9,14 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import status
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import (
+    AGAIN,
+    END_TOLD,
     START_ERRORS,
     UNKNOWN_END,
     kubelets_entries,
     record_with,
     seconds,
+    take_names,
 )
 
 if TYPE_CHECKING:
@@ -123,7 +126,7 @@ def _ended(container: Container) -> int | None:
     return container.exit.seq if container.exit else _started(container)
 
 
-@state_is_that_of_the_record.clause("last state", on=status())
+@state_is_that_of_the_record.clause("last state", on=END_TOLD)
 def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
     """A terminated lastState has the data of the record that it names."""
     for entry in kubelets_entries(m):
@@ -135,7 +138,7 @@ def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
         yield broken(f"lastState of {entry.status.name} {wrong}", _ended(container)) if wrong else KEPT
 
 
-@contract("CSTAT-03", on=status(), needs=NEEDS)
+@contract("CSTAT-03", on=END_TOLD, needs=NEEDS)
 def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
     """State is of the newest record of a name, lastState of the one before it."""
     for entry in kubelets_entries(m):
@@ -161,6 +164,9 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
 
 def _records(m: Moment, name: str) -> list[Container]:
     return m.pod.containers.get(name, []) if m.pod else []
+
+
+only_the_newest_two_records_count.remember(on=status())(take_names)
 
 
 @contract("CSTAT-04", on=status(), needs=NEEDS)
@@ -206,7 +212,7 @@ def finished_init_stays_terminated(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@contract("CSTAT-06", on=status(), needs=NEEDS)
+@contract("CSTAT-06", on=AGAIN, needs=NEEDS)
 def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
     """A running container whose record vanished gets the lastState ContainerStatusUnknown, exit code 137.
 
@@ -233,7 +239,10 @@ def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@contract("CSTAT-14", on=status(), needs=NEEDS)
+vanished_record_leaves_its_trace.remember(on=status())(take_names)
+
+
+@contract("CSTAT-14", on=AGAIN, needs=NEEDS)
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
     """LastState is of a record: it goes with that record once the status is built from the remaining one.
 
@@ -256,6 +265,9 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             yield broken(
                 f"lastState of {said.name} is of a record that is gone", m.pod.status_seq if m.pod else None
             )
+
+
+last_state_goes_with_its_record.remember(on=status())(take_names)
 
 
 @contract("CSTAT-15", on=status(), needs=NEEDS)

@@ -8,8 +8,9 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import deleted, status
+from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
-from kubelet_conformance.contracts.written import is_lost
+from kubelet_conformance.contracts.written import AGAIN, is_lost
 from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _every(container_statuses: PodStatus) -> dict[str, ContainerStatus]:
     return {c.name: c for found in lists for c in found or ()}
 
 
-@contract("TERM-30", on=status(), needs=(CRI, PODS, STATUS))
+@contract("TERM-30", on=AGAIN, needs=(CRI, PODS, STATUS))
 def final_status_keeps_the_past(m: Moment) -> Findings:
     """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending."""
     pod, now = m.pod, m.status
@@ -148,7 +149,7 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("TERM-31", on=status(), needs=(CRI, STATUS), versions=since("1.23"))
+@contract("TERM-31", on=FINISHED, needs=(CRI, STATUS), versions=since("1.23"))
 def ended_pod_is_not_ready(m: Moment) -> Findings:
     """With a terminal phase, Ready and ContainersReady are False, for PodCompleted or PodFailed."""
     now = m.status

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import call, status
+from kubelet_conformance.contract.words import call
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandbox_config import differing, never_updated, of_the_pod, told_otherwise
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.images import ImageKnown
 
@@ -165,7 +166,7 @@ def used_image_was_pulled_or_present(m: Moment) -> Findings:
     return KEPT if use.answers else None
 
 
-@pull_policy_decides.clause("never", on=status())
+@pull_policy_decides.clause("never", on=REFUSED)
 def never_pull_is_the_policys(m: Moment) -> Iterator[Finding]:
     """ErrImageNeverPull is for an absent image with the policy Never."""
     for spec, known in _waiting(m, "ErrImageNeverPull"):
@@ -237,7 +238,7 @@ def failed_inspection_is_no_absence(m: Moment) -> Findings:
     return KEPT if any(answer.present is None for answer in known.answers) else None
 
 
-@failed_inspection_is_no_absence.clause("told", on=status())
+@failed_inspection_is_no_absence.clause("told", on=REFUSED)
 def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
     """ImageInspectError needs a failed ImageStatus."""
     for spec, known in _waiting(m, "ImageInspectError"):

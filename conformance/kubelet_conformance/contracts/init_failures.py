@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, exited, failed, status
+from kubelet_conformance.contract.words import call, done, exited, failed
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     unread_end,
 )
+from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply
@@ -104,7 +105,7 @@ def _(m: Moment) -> Findings:
     )
 
 
-@failure_under_never_ends_the_pod.clause("phase", on=status())
+@failure_under_never_ends_the_pod.clause("phase", on=FINISHED)
 def _(m: Moment) -> Findings:
     pod, now = m.pod, m.status
     if pod is None or now is None or not now.terminal or pod.restart_policy != "Never":

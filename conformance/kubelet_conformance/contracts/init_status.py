@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import status
-from kubelet_conformance.contracts.instances import regular_inits
+from kubelet_conformance.contracts.instances import regular_inits, sidecars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +62,7 @@ def _(m: Moment) -> Findings:
     condition = now.condition("Initialized") if now else None
     if pod is None or now is None or condition is None or now.phase == "Succeeded":
         return None
-    names = [spec.name for spec in regular_inits(pod)]
-    if not names or (pod.spec and len(names) != len(pod.spec.init_containers or ())):
+    if not regular_inits(pod) or sidecars(pod):
         return None
     expected = _initialized(m, pod, now)
     if expected is None:

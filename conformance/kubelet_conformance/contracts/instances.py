@@ -242,16 +242,14 @@ def newly_imaged(m: Moment, state: str) -> Iterator[Container]:
             yield newest
 
 
-def regular_inits(pod: Pod) -> Iterator[ContainerSpec]:
+def regular_inits(pod: Pod) -> tuple[ContainerSpec, ...]:
     """The init containers that run to their end, in spec order."""
-    if pod.spec is not None:
-        yield from (spec for spec in pod.spec.init_containers or () if not spec.is_sidecar)
+    return pod.manifest.spec.regular_inits if pod.manifest is not None else ()
 
 
-def sidecars(pod: Pod) -> Iterator[ContainerSpec]:
+def sidecars(pod: Pod) -> tuple[ContainerSpec, ...]:
     """The restartable init containers, in spec order."""
-    if pod.spec is not None:
-        yield from (spec for spec in pod.spec.init_containers or () if spec.is_sidecar)
+    return pod.manifest.spec.sidecars if pod.manifest is not None else ()
 
 
 def following(pod: Pod, name: str) -> list[ContainerSpec]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import Pattern, call, kubelet, status
+from kubelet_conformance.contract.words import Pattern, call, kubelet
 from kubelet_conformance.contracts.instances import REMAKING
 from kubelet_conformance.contracts.kills import MINIMUM_GRACE, ORPHAN_GRACE, reasons
 from kubelet_conformance.contracts.situations import (
@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.situations import (
     will_not_run_again,
 )
 from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START
+from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.bodies import (
     Annotation,
     CreateContainerRequest,
@@ -290,7 +291,7 @@ def pod_removed_meanwhile_is_stopped(m: Moment) -> Iterator[Finding]:
             yield from _stops_due(pod, "removed")
 
 
-@contract("RESTARTKUBELET-11", on=status(), needs=(CRI, PODS, STATUS))
+@contract("RESTARTKUBELET-11", on=AGAIN, needs=(CRI, PODS, STATUS))
 def address_and_start_time_live_on(m: Moment) -> Findings:
     """The statuses that a restarted kubelet writes keep podIP and startTime of the ones before."""
     pod, now = m.pod, m.status

@@ -13,6 +13,7 @@ from kubelet_conformance.contract.words import Pattern, call, deleted, done, pod
 from kubelet_conformance.contracts.fresh import MIRROR, is_mirror
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT
 from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
@@ -331,7 +332,7 @@ def status_patch_names_the_mirror(m: Moment) -> Findings:
     return broken(f"the status of static pod {pod.name} is written under its own UID")
 
 
-@contract("STATIC-17", on=status(), needs=(CRI, PODS, EVERY_STATUS))
+@contract("STATIC-17", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS))
 def finished_static_pod_keeps_its_mirror(m: Moment) -> Findings:
     """A static pod that has finished keeps its mirror as long as its manifest is there."""
     pod = m.pod

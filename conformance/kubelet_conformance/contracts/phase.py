@@ -11,7 +11,7 @@ from kubelet_conformance.contract.words import call, done, status
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, to_run
 from kubelet_conformance.contracts.tables import seen
 from kubelet_conformance.contracts.timing import REACTION
-from kubelet_conformance.contracts.written import written
+from kubelet_conformance.contracts.written import AGAIN, END_TOLD, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,7 +156,7 @@ def init_failure_is_written_in_the_end(m: Moment) -> Findings:
     return _owed(m, "Failed") if any(e is not None and e.code for e in exits) else None
 
 
-@contract("PHASE-10", on=status(), needs=NEEDS)
+@contract("PHASE-10", on=END_TOLD, needs=NEEDS)
 def init_that_waits_after_success_is_done(m: Moment) -> Findings:
     """An init container that waits, and ended with 0 before, counts as done."""
 
@@ -177,7 +177,7 @@ def terminal_phase_is_final(m: Moment) -> Findings:
     return broken(f"phase goes from {pod.finished} to {m.status.phase}", pod.status_seq)
 
 
-@contract("PHASE-12", on=status(), needs=NEEDS)
+@contract("PHASE-12", on=AGAIN, needs=NEEDS)
 def running_may_become_pending(m: Moment) -> Findings:
     """A pod that was Running is Pending again when its init containers have to run once more."""
 

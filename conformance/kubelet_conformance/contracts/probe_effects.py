@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.probe_runs import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import API_POLL, REACTION, RELIST
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.bodies import CreateContainerRequest
 from kubelet_conformance.trace.records import Event
 
@@ -101,7 +102,7 @@ def _runs_again(m: Moment) -> None:
     probe_at(m)
 
 
-@failures_in_a_row_count.clause("ready", on=status())
+@failures_in_a_row_count.clause("ready", on=AGAIN)
 def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
     """Readiness flips with a result that came often enough."""
     pod = m.pod

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import call, failed, pod_set, sandbox_died, status
+from kubelet_conformance.contract.words import call, failed, pod_set, sandbox_died
 from kubelet_conformance.contracts.images import containers_of, pulled_image, reference
 from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import to_run
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
+from kubelet_conformance.contracts.written import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,7 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[str, Waiting, Pulls | Non
             yield one.name, waiting, pulls if pulls is not None and pulls.errors else None
 
 
-@failed_pull_is_retried.clause("told", on=status())
+@failed_pull_is_retried.clause("told", on=REFUSED)
 def failed_pull_is_told(m: Moment) -> Iterator[Finding]:
     """ErrImagePull needs a failed pull, and tells its error."""
     for name, waiting, pulls in _waiting(m, "ErrImagePull"):
@@ -113,7 +114,7 @@ def failed_pull_is_told(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@contract("IMAGE-08", on=status(), needs=(CRI, PODS, STATUS))
+@contract("IMAGE-08", on=REFUSED, needs=(CRI, PODS, STATUS))
 def back_off_is_the_pods_own(m: Moment) -> Iterator[Finding]:
     """The back-off of an image is one for all containers of a pod, and no other pod's."""
     for name, _, pulls in _waiting(m, "ImagePullBackOff"):
@@ -137,7 +138,7 @@ def back_off_is_shared_in_the_pod(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("IMAGE-09", on=status(), needs=(CRI, PODS, STATUS), versions=TELLS_WHY)
+@contract("IMAGE-09", on=REFUSED, needs=(CRI, PODS, STATUS), versions=TELLS_WHY)
 def back_off_tells_the_failure(m: Moment) -> Iterator[Finding]:
     """The message of ImagePullBackOff holds the error of the pull before from 1.32 on, not up to 1.26."""
     expected = TELLS_WHY.at(m.kubernetes)

@@ -185,7 +185,7 @@ def address_outlives_the_sandbox(m: Moment) -> Findings:
     if pod is None or new is None or not pod.born or (pod.spec is not None and pod.spec.host_network):
         return None
     memory = pod.note(_Address)
-    memory.told |= {sandbox.ip for sandbox in pod.sandboxes if sandbox.ip}
+    memory.told.update([sandbox.ip for sandbox in pod.sandboxes if sandbox.ip])
     old = pod.status.pod_ip if pod.status else ""
     newest, kept_by = pod.sandbox, memory.sandbox
     if not new.pod_ip:
@@ -195,7 +195,7 @@ def address_outlives_the_sandbox(m: Moment) -> Findings:
             return broken(f"podIP {old} is gone, and the pod still has a sandbox", pod.status_seq)
         return None
     memory.sandbox = newest
-    if new.pod_ip not in {*memory.told, old}:
+    if new.pod_ip != old and new.pod_ip not in memory.told:
         return broken(f"podIP is {new.pod_ip}, which no sandbox of the pod was read with")
     memory.told = {sandbox.ip for sandbox in standing(pod) if sandbox.ip} | {new.pod_ip}
     return KEPT

@@ -18,6 +18,7 @@ from kubelet_conformance.contracts.instances import (
     to_watch,
 )
 from kubelet_conformance.contracts.kills import MINIMUM_GRACE
+from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     at_its_end,
@@ -93,7 +94,7 @@ def does_not_keep_the_pod(m: Moment) -> Iterator[Finding]:
         )
 
 
-@does_not_keep_the_pod.clause("phase", on=status())
+@does_not_keep_the_pod.clause("phase", on=FINISHED)
 def _(m: Moment) -> Findings:
     pod, now = m.pod, m.status
     if pod is None or now is None or not now.terminal or now.reason or not any(sidecars(pod)):

@@ -13,6 +13,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, failed, status
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import (
     Annotation,
     ContainerRequest,
@@ -102,7 +103,7 @@ def _without_cause(pod: Pod, name: str, reason: str) -> str | None:
 STEP_REASONS = frozenset({"CreateContainerError", "RunContainerError", "PostStartHookError"})
 
 
-@contract("START-02", on=status(), needs=(CRI, PODS, STATUS))
+@contract("START-02", on=REFUSED, needs=(CRI, PODS, STATUS))
 def waiting_reason_names_the_step_that_failed(m: Moment) -> Iterator[Finding]:
     """A container's waiting reason names the step that failed, and that step has failed.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
-from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.needs import CRI, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, pod_unset, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
@@ -148,7 +148,7 @@ def sandbox_tells_where_its_pod_came_from(m: Moment) -> Findings:
     return broken(wrong, pod.set_seq) if wrong else KEPT
 
 
-@contract("STATIC-05", on=status(), needs=(CRI, PODS, STATUS))
+@contract("STATIC-05", on=status(), needs=(CRI, PODS, STORED_STATUS))
 def static_pod_is_pending_at_first(m: Moment) -> Findings:
     """The first status of a static pod none of whose app containers was started has phase Pending."""
     pod = m.pod

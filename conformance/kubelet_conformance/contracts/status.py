@@ -11,6 +11,7 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, status
 from kubelet_conformance.contracts.situations import worker_is_busy
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.written import AGAIN, END_TOLD
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.records import Status
 
@@ -53,22 +54,24 @@ def _pair(m: Moment) -> tuple[Pod, PodStatus, PodStatus] | None:
     return pod, pod.status, now
 
 
-@contract("STATUS-06", on=status(), needs=(STATUS,))
+@contract("STATUS-06", on=AGAIN, needs=(STATUS,))
 def conditions_of_others_are_kept(m: Moment) -> Iterator[Finding]:
     """A condition that the kubelet does not own stays as it is when the kubelet writes a status."""
     pair = _pair(m)
     if pair is None:
         return
     pod, before, now = pair
-    rest = [c for c in before.conditions or () if c.type in OWNED] != [
-        c for c in now.conditions or () if c.type in OWNED
-    ]
-    if not rest and before.container_statuses == now.container_statuses and before.phase == now.phase:
-        return  # Somebody else's write: nothing of the kubelet's has changed.
-    for condition in before.conditions or ():
-        if condition.type not in OWNED:
-            kept = now.condition(condition.type)
-            yield KEPT if kept else broken(f"condition {condition.type} is gone", pod.status_seq)
+    foreign = [c.type for c in before.conditions or () if c.type not in OWNED]
+    if not foreign or _is_of_another_writer(before, now):
+        return
+    for kind in foreign:
+        yield KEPT if now.condition(kind) else broken(f"condition {kind} is gone", pod.status_seq)
+
+
+def _is_of_another_writer(before: PodStatus, now: PodStatus) -> bool:
+    """Nothing of the kubelet's has changed."""
+    own, old = ([c for c in one.conditions or () if c.type in OWNED] for one in (now, before))
+    return own == old and before.container_statuses == now.container_statuses and before.phase == now.phase
 
 
 @contract("STATUS-07", on=status(), needs=(STATUS,), versions=since("1.26"))
@@ -96,7 +99,7 @@ def start_time_never_changes(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("STATUS-09", on=status(), needs=(STATUS,))
+@contract("STATUS-09", on=AGAIN, needs=(STATUS,))
 def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
     """The lastTransitionTime of a condition changes only when its status does."""
     pair = _pair(m)
@@ -137,7 +140,7 @@ def _may_come_again(status: ContainerStatus, policy: str) -> bool:
     return policy == "Always" or (policy == "OnFailure" and ended is not None and ended.exit_code != 0)
 
 
-@contract("STATUS-10", on=status(), needs=(STATUS, PODS))
+@contract("STATUS-10", on=AGAIN, needs=(STATUS, PODS))
 def ended_container_stays_ended(m: Moment) -> Iterator[Finding]:
     """A container that the policy never restarts stays terminated once it was shown so.
 
@@ -173,7 +176,7 @@ def times_are_whole_seconds(m: Moment) -> Findings:
     return broken(f"a time has a fraction of a second: {stamp}...")
 
 
-@contract("STATUS-12", on=status(), needs=(STATUS,))
+@contract("STATUS-12", on=END_TOLD, needs=(STATUS,))
 def messages_share_their_limit(m: Moment) -> Iterator[Finding]:
     """Termination messages have 12 KiB a pod, evenly shared by all its containers."""
     now = m.status

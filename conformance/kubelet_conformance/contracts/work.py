@@ -9,6 +9,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, exited, failed, pod_set, status
 from kubelet_conformance.contracts.instances import REMAKING
+from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     END,
     FAULT,
@@ -263,7 +264,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment) -> Findings:
     return KEPT
 
 
-@records_stay_until_the_pod_is_stopped.clause("exit-codes", on=status())
+@records_stay_until_the_pod_is_stopped.clause("exit-codes", on=FINISHED)
 def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
     """The status that is terminal has the codes."""
     pod, now = m.pod, m.status

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kubelet_conformance.contract.words import Pattern, status
 from kubelet_conformance.contracts.tables import PhaseRow, count, phase_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Container, Kind, Pod
 
 __all__ = (
+    "AGAIN",
+    "END_TOLD",
+    "REFUSED",
     "START_ERRORS",
     "UNKNOWN_END",
     "Entry",
@@ -25,6 +29,7 @@ __all__ = (
     "kubelets_entries",
     "record_with",
     "seconds",
+    "take_names",
     "written",
 )
 
@@ -53,6 +58,7 @@ FINAL_PHASES_SINCE = (1, 27)
 """From here on every deleted pod ends in a terminal phase."""
 
 _CONTAINERS_REMEMBERED = 256
+_NO_SPEC: tuple[Kind, None] = "unknown", None
 
 
 def is_lost(said: ContainerStatus) -> bool:
@@ -60,7 +66,7 @@ def is_lost(said: ContainerStatus) -> bool:
     return said.state.terminated is not None and said.state.terminated.reason == UNKNOWN_END
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """What a status says of one container, and what it should be about."""
 
     status: ContainerStatus
@@ -80,6 +86,29 @@ class Entry(msgspec.Struct, frozen=True):
         return before is None or not before.container_id
 
 
+def _comes_after_another(m: Moment) -> bool:
+    return m.pod is not None and m.pod.status is not None
+
+
+def _has_a_refused_container(m: Moment) -> bool:
+    every = m.status.every_container if m.status is not None else ()
+    waiting = [one.state.waiting for one in every if one.state.waiting is not None]
+    return any(one.reason in START_ERRORS for one in waiting)
+
+
+def _tells_an_end(m: Moment) -> bool:
+    every = m.status.every_container if m.status is not None else ()
+    return any(one.state.terminated or one.last_state.terminated for one in every)
+
+
+AGAIN: Pattern = status().where(_comes_after_another, "it is not the pod's first")
+"""A status that can be held against the one before."""
+REFUSED: Pattern = status().where(_has_a_refused_container, "a container could not be started")
+"""A status in which a container waits for one of START_ERRORS."""
+END_TOLD: Pattern = status().where(_tells_an_end, "a container has ended")
+"""A status with the end of a container, be it the latest or the one before."""
+
+
 class _Named:
     """The containers that statuses have named, which may be removed by now."""
 
@@ -95,10 +124,9 @@ class _Looked:
         self.written: Written | None = None
         pod, status = m.pod, m.status
         if pod is not None and status is not None:
-            before = {s.name: s for s in pod.status.every_container} if pod.status else {}
-            found = [_entry(m, pod, s, before.get(s.name)) for s in status.every_container]
+            found = _entries(m, pod, status)
             if status.conditions:
-                self.entries = tuple(found)
+                self.entries = found
             self.written = _written(m, pod, status)
 
 
@@ -126,17 +154,27 @@ def kubelets_entries(m: Moment) -> tuple[Entry, ...]:
     return looked.entries
 
 
+def take_names(m: Moment) -> None:
+    """Keep in mind which containers statuses name: for `remember(on=status())`, done once a moment for all."""
+    kubelets_entries(m)
+
+
 def _looked(m: Moment) -> _Looked:
     found = m.memo = _Looked(m)
     return found
 
 
-def _entry(m: Moment, pod: Pod, status: ContainerStatus, before: ContainerStatus | None) -> Entry:
-    last = status.last_state.terminated
-    if last is not None:
-        record_with(m, last.runtime_id)
-    record = record_with(m, status.runtime_id)
-    return Entry(status, pod.container_spec(status.name), pod.kind_of(status.name), record, before)
+def _entries(m: Moment, pod: Pod, status: PodStatus) -> tuple[Entry, ...]:
+    before = pod.status.by_name if pod.status else {}
+    specs = pod.manifest.spec.entries if pod.manifest else {}
+    found: list[Entry] = []
+    for one in status.every_container:
+        last = one.last_state.terminated
+        if last is not None:
+            record_with(m, last.runtime_id)
+        kind, spec = specs.get(one.name, _NO_SPEC)
+        found.append(Entry(one, spec, kind, record_with(m, one.runtime_id), before.get(one.name)))
+    return tuple(found)
 
 
 class Written(msgspec.Struct, frozen=True):

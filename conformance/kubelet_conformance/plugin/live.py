@@ -182,7 +182,7 @@ class LiveRun:
         given = {**(story.arguments or {}), **(arguments or {})}
 
         async def on(target: Target) -> None:
-            await story.function(**given, node=Node(target))
+            await story.function(**{**given, "node": Node(target)})
 
         settings = dict(scenario_of(story.function).settings)
         return Act(story.named.place, name, on, settings, self._plans[name].patience)

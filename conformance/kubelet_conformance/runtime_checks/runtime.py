@@ -63,6 +63,18 @@ class Runtime:
             return str(code.name)
         return "OK"
 
+    @asynccontextmanager
+    async def meanwhile(self, call: Awaitable[object]) -> AsyncGenerator[asyncio.Future[str]]:
+        """Make a call while something else is done; it is over at the end, however it ended."""
+        under_way = asyncio.ensure_future(self.ended(call))
+        try:
+            yield under_way
+        except BaseException:
+            under_way.cancel()
+            raise
+        finally:
+            await asyncio.wait({under_way})
+
     # What a pod is made of.
 
     def config(self, name: str = "web", attempt: int = 0) -> cri.PodSandboxConfig:

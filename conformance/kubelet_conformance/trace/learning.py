@@ -300,6 +300,14 @@ def _kubelet_starts(moment: Moment) -> None:
     node.kubelet_up = True
     node.started_t = moment.t
     node.relisted_t = None
+    if moment.header.channels.api == "told":
+        _forget_statuses(moment)
+
+
+def _forget_statuses(moment: Moment) -> None:
+    """What a kubelet told nobody but those who asked it, the next one cannot know."""
+    for pod in moment.world.pods.values():
+        pod.status, pod.status_t, pod.status_seq = None, None, 0
 
 
 def _kubelet_goes(moment: Moment) -> None:

@@ -172,6 +172,16 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
         return found
 
     @cached_property
+    def regular_inits(self) -> tuple[ContainerSpec, ...]:
+        """The init containers that run to their end, in order."""
+        return tuple([one for one in self.init_containers or () if not one.is_sidecar])
+
+    @cached_property
+    def sidecars(self) -> tuple[ContainerSpec, ...]:
+        """The restartable init containers, in order."""
+        return tuple([one for one in self.init_containers or () if one.is_sidecar])
+
+    @cached_property
     def traits(self) -> frozenset[Trait]:
         """What rules about some pods only may ask for: its kinds of container, hooks, probes, a deadline."""
         found: set[Trait] = {kind for kind, _ in self.entries.values()}
@@ -246,7 +256,7 @@ class PodAddress(_Object, frozen=True):
     ip: str = ""
 
 
-class PodStatus(_Object, frozen=True):
+class PodStatus(_Object, frozen=True, dict=True, gc=True):
     phase: str = ""
     reason: str = ""
     message: str = ""
@@ -267,15 +277,20 @@ class PodStatus(_Object, frozen=True):
                 return condition
         return None
 
-    @property
+    @cached_property
     def lasting_containers(self) -> tuple[ContainerStatus, ...]:
         """The statuses of the containers the pod was made with: init, app."""
         return *(self.init_container_statuses or ()), *(self.container_statuses or ())
 
-    @property
+    @cached_property
     def every_container(self) -> tuple[ContainerStatus, ...]:
         """The statuses of all containers: init, app, ephemeral."""
         return *self.lasting_containers, *(self.ephemeral_container_statuses or ())
+
+    @cached_property
+    def by_name(self) -> dict[str, ContainerStatus]:
+        """The statuses of all containers, by name."""
+        return {one.name: one for one in self.every_container}
 
     @property
     def terminal(self) -> bool:

@@ -15,6 +15,8 @@ __all__ = ("LOG", "set_up_log")
 
 LOG = logging.getLogger("kubelet_reference.process")
 """What the process itself has to say; shown at every verbosity."""
+_NEVER_DROPPED = frozenset({LOG.name, "kubelet_reference.events"})
+"""What is told however often: the process's own words, and events, each of which says "once more"."""
 _REPEAT_SECONDS = 60.0
 _REMEMBERED = 500
 
@@ -74,7 +76,7 @@ class _OnceAMinute(logging.Filter):
         self._told: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno < logging.INFO or record.name == LOG.name:
+        if record.levelno < logging.INFO or record.name in _NEVER_DROPPED:
             return True
         key = record.name, record.getMessage()
         last = self._told.get(key)

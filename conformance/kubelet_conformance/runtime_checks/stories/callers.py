@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -32,30 +31,30 @@ async def a_slow_stop_holds_up_nobody(runtime: Runtime) -> None:
     """While a container of one pod takes its time to stop, do everything that a pod needs in another."""
     slow = await (await runtime.sandbox("slow")).running(runtime.target.commands.run(stop_delay=_LONG))
     await runtime.wait(_BEGUN_SECONDS)
-    stopping = asyncio.ensure_future(slow.stop(_GRACE))
-    await runtime.wait(_BEGUN_SECONDS)
-    other = await runtime.sandbox("other")
-    container = await other.running()
-    await container.execute(runtime.target.commands.execute(0))
-    await container.status()
-    await container.stop(0)
-    await other.stop()
-    await runtime.look()
-    runtime.expect("CRI-33", "calls for another pod are answered while a stop lasts", met=not stopping.done())
-    await runtime.ended(stopping)
+    async with runtime.meanwhile(slow.stop(_GRACE)) as stopping:
+        await runtime.wait(_BEGUN_SECONDS)
+        other = await runtime.sandbox("other")
+        container = await other.running()
+        await container.execute(runtime.target.commands.execute(0))
+        await container.status()
+        await container.stop(0)
+        await other.stop()
+        await runtime.look()
+        met = not stopping.done()
+        runtime.expect("CRI-33", "calls for another pod are answered while a stop lasts", met=met)
 
 
 @story("CRI-33")
 async def a_slow_command_holds_up_nobody(runtime: Runtime) -> None:
     """While a command runs in one pod, and another in the same container, start a second pod."""
     busy = await (await runtime.sandbox("busy")).running()
-    lasting = asyncio.ensure_future(busy.execute(runtime.target.commands.execute(0, seconds=_GRACE)))
-    await runtime.wait(_BEGUN_SECONDS)
-    await busy.execute(runtime.target.commands.execute(0))
-    await (await runtime.sandbox("other")).running()
-    met = not lasting.done()
-    runtime.expect("CRI-33", "calls are answered while a command runs in a container", met=met)
-    await runtime.ended(lasting)
+    lasting = busy.execute(runtime.target.commands.execute(0, seconds=_GRACE))
+    async with runtime.meanwhile(lasting) as command:
+        await runtime.wait(_BEGUN_SECONDS)
+        await busy.execute(runtime.target.commands.execute(0))
+        await (await runtime.sandbox("other")).running()
+        met = not command.done()
+        runtime.expect("CRI-33", "calls are answered while a command runs in a container", met=met)
 
 
 @story("CRI-32")

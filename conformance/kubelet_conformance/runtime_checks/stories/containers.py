@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.story import NotPossible, story
@@ -36,10 +38,10 @@ async def a_failed_start_is_an_end(runtime: Runtime) -> None:
     """Start a container whose program is not there, or refuse to create it; then start another attempt."""
     sandbox = await runtime.sandbox()
     asked = sandbox.request(runtime.target.commands.nothing())
-    if await runtime.attempt("CreateContainer", asked) == "OK":
-        (listed,) = await runtime.list_containers(pod_sandbox_id=sandbox.id)
-        await runtime.attempt("StartContainer", cri.StartContainerRequest(container_id=listed.id))
-        await runtime.call("ContainerStatus", cri.ContainerStatusRequest(container_id=listed.id))
+    with suppress(grpc.RpcError):
+        container = await sandbox.create(request=asked)
+        await runtime.ended(container.start())
+        await container.status()
     await sandbox.running(attempt=1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
@@ -62,10 +61,9 @@ async def a_later_stop_may_be_shorter(runtime: Runtime) -> None:
     container = await sandbox.running(runtime.target.commands.run(stop_delay=_LONG))
     await runtime.wait(_BEGUN_SECONDS)
     began = runtime.now
-    first = asyncio.ensure_future(container.stop(_LONG // 3))
-    await runtime.wait(_BEGUN_SECONDS)
-    await runtime.attempt("StopContainer", cri.StopContainerRequest(container_id=container.id))
-    await runtime.ended(first)
+    async with runtime.meanwhile(container.stop(_LONG // 3)):
+        await runtime.wait(_BEGUN_SECONDS)
+        await runtime.attempt("StopContainer", cri.StopContainerRequest(container_id=container.id))
     met = runtime.now - began < _LONG // 4
     runtime.expect("CRI-13", "a later stop with a shorter timeout ends the earlier one too", met=met)
     await container.status()

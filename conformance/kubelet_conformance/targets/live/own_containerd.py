@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd, StartError
+from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd, RemovalError, StartError
+from kubelet_conformance.targets.containerd.tools import ToolError
 from kubelet_conformance.targets.stage import TargetError
 
 if TYPE_CHECKING:
@@ -68,9 +69,12 @@ async def own_containerd() -> AsyncGenerator[OwnContainerd]:
     containerd = PrivateContainerd()
     try:
         await containerd.start()
-    except (CannotRunError, StartError) as error:
+    except (CannotRunError, StartError, ToolError) as error:
         raise TargetError(f"no containerd can be started here: {error}") from None
     try:
         yield OwnContainerd(containerd)
     finally:
-        containerd.stop()
+        try:
+            containerd.stop()
+        except RemovalError as error:
+            raise TargetError(f"the private containerd cannot be removed: {error}") from None

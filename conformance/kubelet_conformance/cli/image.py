@@ -1,0 +1,34 @@
+"""`image`: write the images that scenarios use as an archive, for runtimes that are to be played on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kubelet_conformance.cli.options import remember_debug
+
+__all__ = ("image",)
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("-o", "--output", metavar="FILE", required=True, help="The archive to write, such as images.tar.")
+@click.option("--debug", is_flag=True, expose_value=False, callback=remember_debug, help="Show tracebacks.")
+def image(*, names: tuple[str, ...], output: str) -> None:
+    """Write the images that scenarios use (or those of these names) as an OCI archive.
+
+    They are busybox with a few scripts. To bring them to a runtime:
+
+    \b
+      ctr --namespace k8s.io images import images.tar
+      podman load -i images.tar
+    """
+    # Late: only this command and private runtimes need it.
+    from kubelet_conformance.targets.images import IMAGES, ImagesError, write_images  # noqa: PLC0415
+
+    try:
+        written = write_images(Path(output), names or IMAGES)
+    except ImagesError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{', '.join(written)} written to {output}")

@@ -1,0 +1,39 @@
+"""CRI, calls that every runtime answers, and what an answer cannot do without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import broken
+from kubelet_conformance.contract.words import done, failed
+from kubelet_conformance.contracts.runtime_calls import (
+    refusal,
+    status_has_both_conditions,
+    version_is_answered_in_full,
+)
+from kubelet_conformance.contracts.runtime_records import records_are_whole_and_of_what_was_asked
+from kubelet_conformance.trace.bodies import ContainerStatusReply, PodSandboxStatusReply
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+
+
+def _answered(m: Moment) -> Findings:
+    """A runtime that runs answers this."""
+    code = refusal(m)
+    return broken(f"{m.call.rpc} is answered by {code}") if code else None
+
+
+version_is_answered_in_full.clause("answered", on=failed("Version"))(_answered)
+status_has_both_conditions.clause("answered", on=failed("Status"))(_answered)
+
+
+@records_are_whole_and_of_what_was_asked.clause("status", on=done("ContainerStatus", "PodSandboxStatus"))
+def answer_has_a_status(m: Moment) -> Findings:
+    """An answer to ContainerStatus or PodSandboxStatus has a status in it."""
+    if m.call.rpc == "ContainerStatus":
+        status: object = m.response(ContainerStatusReply).status
+    else:
+        status = m.response(PodSandboxStatusReply).status
+    return None if status is not None else broken(f"{m.call.rpc} is answered without a status")

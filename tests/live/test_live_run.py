@@ -1,0 +1,161 @@
+"""`run` on a runtime at a socket: what is played there, what is not applicable, and how that is told."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from stories import GOOD, scenario_file
+
+from kubelet_conformance.targets.live.stage import WallStage
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+pytest_plugins = ["pytester"]
+
+#: Loaded here once, and not again in every inner run.
+LOADED = WallStage
+ALONE = ("-p", "kubelet_conformance.plugin", "--disable-plugin-autoload", "-p", "no:cacheprovider")
+ABSENT = "--kc-runtime=unix:///nowhere/cri.sock"
+SCRIPTED = '''
+async def test_scripted(node: Node) -> None:
+    """A pod that cannot have a network."""
+    with node.not_ready(network=False):
+        node.want(pod())
+'''
+QUICK = '''
+async def test_quick(node: Node) -> None:
+    """A pod that runs."""
+    await node.run()
+'''
+WITH_FIXTURE = '''
+import pytest
+
+@pytest.fixture
+def code() -> int:
+    return 3
+
+async def test_with_fixture(node: Node, code: int) -> None:
+    """A pod that ends."""
+    web = node.want({"metadata": {"name": "web"}, "spec": {"containers": [
+        container("c1", f"exit {code} 0")], "restartPolicy": "Never"}})
+    await web.until_phase("Failed")
+'''
+
+
+@pytest.fixture
+def play(pytester: pytest.Pytester) -> Any:
+    """Play a file of stories with the plugin, in this process; arguments are pytest's."""
+
+    def run(stories: tuple[str, ...], *arguments: str) -> pytest.RunResult:
+        text = scenario_file(*stories).replace("import Node, container", "import Node, container, pod")
+        pytester.makepyfile(test_mine=text)
+        return pytester.runpytest_inprocess(*ALONE, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Generator[str]:
+    """The address of the fake runtime in a process of its own."""
+    address = f"unix://{tmp_path}/s"
+    command = [sys.executable, "-m", "kubelet_conformance", "serve-fake", "--listen", address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert address in process.stdout.readline()
+            yield address
+        finally:
+            process.terminate()
+
+
+@pytest.mark.slow
+def test_plays_what_it_can(play: Any, fake: str) -> None:
+    """What shares a node, what takes fixtures and what is not applicable each end as they should."""
+    ended = play(
+        (QUICK, WITH_FIXTURE, GOOD, SCRIPTED), f"--kc-runtime={fake}", "--kc-record=kept", "--kc-format=json"
+    )
+    found = json.loads(Path("kept", "run.json").read_text(encoding="utf-8"))
+
+    assert ended.ret == 0
+    ended.assert_outcomes(passed=2, skipped=2)
+    assert sorted(each.name for each in Path("kept", "traces").iterdir()) == [
+        "mine.with_fixture.jsonl",
+        "node.jsonl",
+    ]
+    assert found["target"]["runtime"] == "fake 1.0.0"
+    assert [(each["name"], each["broken"], each["vain"]) for each in found["scenarios"]] == [
+        ("mine.quick", [], ""),
+        ("mine.with_fixture", [], ""),
+    ]
+    assert {each["name"]: each["reason"] for each in found["not_applicable"]} == {
+        "mine.good": "needs a runtime that tells the process of a sandbox, on this machine",
+        "mine.scripted": "needs a scripted runtime: set_conditions",
+    }
+    assert found["totals"]["kept"] > 50
+
+
+def test_absent_socket_is_a_usage_error(play: Any) -> None:
+    """A runtime that is not there is told in one message before anything is played."""
+    ended = play((QUICK,), ABSENT)
+
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: /nowhere/cri.sock: there is no such socket: start the runtime" in ended.stderr.str()
+
+
+def test_nothing_applicable_is_inconclusive(play: Any) -> None:
+    """Where no scenario can be played the run says so and why, without a runtime."""
+    ended = play((SCRIPTED,), ABSENT)
+
+    assert ended.ret == 3
+    ended.assert_outcomes(skipped=1)
+    assert re.search(
+        r"scenarios that are not applicable here \(1\)\n +needs a scripted runtime: set_conditions \(1\)\n +mine",
+        ended.stdout.str(),
+    )
+
+
+def test_budget_leaves_out_what_takes_longer(play: Any) -> None:
+    """--kc-budget is the wall time that a scenario may need, and is part of the command that plays again."""
+    slow = QUICK.replace("await node.run()", "await node.wait(200)")
+    ended = play((slow,), ABSENT, "--kc-budget=100", "--kc-record=kept")
+    found = json.loads(Path("kept", "run.json").read_text(encoding="utf-8"))
+
+    assert ended.ret == 3
+    assert found["not_applicable"] == [{"name": "mine.quick", "reason": "needs 4 min of wall time"}]
+    assert "--kc-budget=100" in found["command"]
+
+
+def test_report_for_ci_skips_what_is_not_applicable(play: Any) -> None:
+    """In JUnit's form such a scenario is skipped, with its reason."""
+    play((SCRIPTED,), ABSENT, "--kc-format=junit", "--kc-output=report.xml")
+    suites = ET.fromstring(Path("report.xml").read_text(encoding="utf-8"))  # noqa: S314 - written just now
+    [case] = suites.findall("testsuite[@name='scenarios']/testcase")
+    [skipped] = case.findall("skipped")
+
+    assert case.get("name") == "mine.scripted"
+    assert skipped.get("message") == "not applicable: needs a scripted runtime: set_conditions"
+
+
+def test_report_for_a_pull_request_folds_them_away(play: Any) -> None:
+    """In Markdown they are listed by reason, folded."""
+    play((SCRIPTED,), ABSENT, "--kc-format=markdown", "--kc-output=report.md")
+    text = Path("report.md").read_text(encoding="utf-8")
+
+    assert "<summary>1 scenario not applicable here</summary>" in text
+    assert "| needs a scripted runtime: set_conditions | `mine.scripted` |" in text
+
+
+def test_unknown_runtimes_are_usage_errors(play: Any) -> None:
+    """A name that is no runtime is told with the choice there is."""
+    ended = play((QUICK,), "--kc-runtime=docker")
+
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    assert "no runtime is named 'docker': choose fake, containerd or unix:///PATH" in ended.stderr.str()

@@ -1,0 +1,99 @@
+"""A runtime that lies breaks contracts, and never the suite: each call in turn says nothing, or fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
+from kubelet_conformance.runtime_checks.stories import every_story
+from kubelet_conformance.runtime_checks.telling import tell
+from kubelet_conformance.targets.direct import on_virtual_time, opened_in_process
+from kubelet_fakes.runtime import CallError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from google.protobuf.message import Message
+
+    from kubelet_conformance.runtime_checks.telling import Told
+
+SILENT = {
+    "Version": "CRI-01",
+    "Status": "CRI-02",
+    "RunPodSandbox": "CRI-03",
+    "PodSandboxStatus": "CRI-34",
+    "ListPodSandbox": "CRI-17",
+    "CreateContainer": "CRI-11",
+    "ListContainers": "CRI-17",
+    "ContainerStatus": "CRI-34",
+    "ExecSync": "CRI-26",
+    "PullImage": "CRI-24",
+}
+"""Calls that answer with an empty message, and a contract that this breaks."""
+FAILING = {
+    "Version": "CRI-01",
+    "Status": "CRI-02",
+    "StopPodSandbox": "CRI-05",
+    "RemovePodSandbox": "CRI-06",
+    "PodSandboxStatus": "CRI-07",
+    "ContainerStatus": "CRI-07",
+    "StopContainer": "CRI-08",
+    "ListPodSandbox": "CRI-09",
+    "RemoveContainer": "CRI-15",
+    "StartContainer": "CRI-12",
+    "PullImage": "CRI-40",
+}
+"""Calls that fail with INTERNAL, and a contract that this breaks."""
+
+
+class Liar:
+    """Both services of a right runtime, but for one call, which takes place and says nothing, or fails."""
+
+    def __init__(self, right: Any, rpc: str, *, silent: bool) -> None:
+        self._right, self._rpc, self._silent = right, rpc, silent
+
+    def __getattr__(self, name: str) -> Any:
+        return self._lie if name == self._rpc else getattr(self._right, name)
+
+    async def _lie(self, request: Message, **deadline: float) -> Any:
+        if not self._silent:
+            raise CallError(grpc.StatusCode.INTERNAL, "no")
+        await getattr(self._right, self._rpc)(request, **deadline)
+        return getattr(cri, request.DESCRIPTOR.name.replace("Request", "Response"))()
+
+
+def told_to_a_liar(rpc: str, contract: str, *, silent: bool) -> list[Told]:
+    """The stories of a contract, told to a liar."""
+    told: list[Told] = []
+
+    async def main(number: int) -> None:
+        right, story = opened_in_process("fake")(), stories_for(every_story(), [contract])[number]
+        liar = replace(right, services=Liar(right.services, rpc, silent=silent))
+        told.append(await tell(liar, story, "run", "1.32", virtual=True))
+
+    for number in range(len(stories_for(every_story(), [contract]))):
+        on_virtual_time(main(number))
+    return told
+
+
+@pytest.mark.parametrize(
+    ("rpc", "contract", "silent"),
+    [
+        *((rpc, each, True) for rpc, each in SILENT.items()),
+        *((rpc, each, False) for rpc, each in FAILING.items()),
+    ],
+)
+def test_a_liar_breaks_a_contract(tmp_path: Path, rpc: str, contract: str, *, silent: bool) -> None:
+    """What is wrong is told as a break of a contract, and nothing as a failure of the suite."""
+    told = told_to_a_liar(rpc, contract, silent=silent)
+    check, played = judged(told, list(the_runtimes().values()), None, tmp_path)
+
+    assert check.results[contract].outcome.verdict is Verdict.BROKEN
+    assert [each.failed for each in played if each.failed] == []
+    assert not [key for key, one in check.results.items() if one.outcome.verdict is Verdict.ERROR]
