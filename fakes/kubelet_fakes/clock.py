@@ -319,7 +319,12 @@ def run(coro: Coroutine[Any, Any, T], *, limit_seconds: float | None = None) -> 
     if _runs_in_a_loop():
         coro.close()
         raise RuntimeError("run() inside a running event loop: await the coroutine instead")
-    loop = VirtualLoop(limit_seconds=limit_seconds)
+    try:
+        loop = VirtualLoop(limit_seconds=limit_seconds)
+    except BaseException:
+        # Ctrl-C, most likely: what has not begun must not be told to have been forgotten.
+        coro.close()
+        raise
     try:
         return loop.run_until_complete(loop.create_task(coro, name="main"))
     except (KeyboardInterrupt, SystemExit):

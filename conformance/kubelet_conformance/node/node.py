@@ -71,7 +71,8 @@ class Node:
         """Create a pod at the API server, bound to this node."""
         stored = self.api.create(self._placed(manifest))["metadata"]
         # Where files stand in for an API server, the pod is one of the kubelet's own sources.
-        source = (stored.get("annotations") or {}).get("kubernetes.io/config.source", "api")
+        annotations: Json = stored.get("annotations") or {}
+        source = annotations.get("kubernetes.io/config.source", "api")
         return PodHandle(self, stored["namespace"], stored["name"], source, stored["uid"])
 
     def want_static(self, manifest: Json, *, file: str = "") -> PodHandle:
