@@ -96,6 +96,7 @@ class BareNode:
         self.clock = LoopClock(EPOCH_NS)
         self.core = RuntimeCore(epoch_ns=EPOCH_NS)
         self.runtime = FakeRuntime(self.core, self.clock)
+        self._disk = self.core.store.logs.files = MemoryDisk()
         self.made: list[Made] = []
         self._recorder = Recorder(self.clock.monotonic)
         if watch:
@@ -118,7 +119,7 @@ class BareNode:
             images=cast("ImageService", self._called),
             api=self._kubelet_api,
             events=self,
-            disk=MemoryDisk(),
+            disk=self._disk,
             url=MemoryUrl(FetchError),
         )
         settings = Settings(node_name=NODE, **cast("Any", ROOM))

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from bare_cri import at_socket
+from bare_cri import PATIENCE_SECONDS, POLL_SECONDS, at_socket
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.containerd import PrivateContainerd, full_name, leftovers
+from kubelet_reference.clocks import LoopClock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,6 +118,18 @@ def test_containers_survive_the_daemon() -> None:
     asyncio.run(story())
 
 
+async def killed(pid: int) -> None:
+    """Kill a container's process, and wait until its shim has buried it.
+
+    A containerd that comes back just then takes it for running for ever.
+    """
+    os.kill(pid, signal.SIGKILL)
+    clock = LoopClock(0)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while os.path.exists(f"/proc/{pid}"):  # noqa: ASYNC240, PTH110 - a look into the kernel's tables
+            await clock.sleep(POLL_SECONDS)
+
+
 def test_container_that_ends_while_the_daemon_is_away() -> None:
     """What a container ends with while nobody looks is known afterwards."""
 
@@ -127,7 +140,7 @@ def test_container_that_ends_while_the_daemon_is_away() -> None:
                 request = cri.ContainerStatusRequest(container_id=c1, verbose=True)
                 told = (await runtime.runtime.ContainerStatus(request)).info["info"]
             containerd.kill()
-            os.kill(json.loads(told)["pid"], signal.SIGKILL)
+            await killed(json.loads(told)["pid"])
             await containerd.start()
             async with at_socket(containerd.socket) as runtime:
                 return (await runtime.ended(c1)).exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-__all__ = ("BarePod", "BareRuntime", "at_socket")
+__all__ = ("PATIENCE_SECONDS", "POLL_SECONDS", "BarePod", "BareRuntime", "at_socket")
 
 POLL_SECONDS = 0.02
+PATIENCE_SECONDS = 60
 _NUMBERS = count()
 """Of all pods: a runtime takes no two of one name and UID."""
 
@@ -52,13 +54,14 @@ class BareRuntime:
         return status
 
     async def ended(self, container: str) -> cri.ContainerStatus:
-        """How a container is once it has ended; waits for that."""
+        """How a container is once it has ended; waits for that, for a minute at most."""
         clock = LoopClock(0)
-        while True:
-            status = await self.status(container)
-            if status.state == cri.ContainerState.CONTAINER_EXITED:
-                return status
-            await clock.sleep(POLL_SECONDS)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                status = await self.status(container)
+                if status.state == cri.ContainerState.CONTAINER_EXITED:
+                    return status
+                await clock.sleep(POLL_SECONDS)
 
     async def execute(self, container: str, command: str | list[str]) -> cri.ExecSyncResponse:
         """Execute words in a container, for at most 10 s."""

@@ -57,6 +57,7 @@ class World:
         self.runtime = FakeRuntime(self.core, self.clock)
         self.tap = Tap(self.runtime, self.clock)
         self.disk = MemoryDisk()
+        self.core.store.logs.files = self.disk
         self.disk.make_folder(MANIFESTS)
         api = ApiCore(self.clock.wall_ns)
         self.record = Recorder(self.clock.monotonic)

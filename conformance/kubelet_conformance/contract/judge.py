@@ -15,6 +15,7 @@ from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import TEACHING, learn
 from kubelet_conformance.trace.looking import keys_of, look
 from kubelet_conformance.trace.records import Unknown
+from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.world import World
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ broken; all are counted.
 TEXT_CHARS_MAX = 2000
 """What a judge says of a break is cut here: it may quote names of any length."""
 
+_REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
 
 
@@ -205,7 +207,7 @@ class Judge:
         self.on_break: Callable[[Contract, Evidence], None] | None = None
         """Is told at once of each break that becomes evidence."""
         self.world = World(header, kubernetes)
-        self.ledger = Ledger(TEACHING)
+        self.ledger = Ledger(TEACHING, self._waits) if header.clock == "wall" else Ledger(TEACHING)
         self._outcomes: dict[str, Outcome] = {}
         self._tallies: list[_Tally] = []
         self._listeners: dict[str, list[_Listener]] = defaultdict(list)
@@ -217,6 +219,13 @@ class Judge:
                 self._outcomes[contract.id] = Outcome(Verdict.NOT_APPLICABLE, reason=reason)
             else:
                 self._enlist(contract)
+
+    def _waits(self, entity: Entity) -> bool:
+        """Whether it waits for the runtime: a pod for any call about it, the node for removals of any pod."""
+        if isinstance(entity, Pod):
+            return any(call.rpc != "ExecSync" for call in entity.calls_open.values())
+        pods = (*self.world.pods.values(), *self.world.names.values())
+        return any(call.rpc in _REMOVALS for pod in pods for call in pod.calls_open.values())
 
     def _why_not(self, contract: Contract) -> str | None:
         header = self.world.header

@@ -19,7 +19,10 @@ __all__ = ("Ledger", "Obligation")
 class Obligation:
     """One thing owed since a moment."""
 
-    __slots__ = ("deadline", "due", "keys", "on_break", "on_kept", "open", "seq", "t")
+    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "seq", "t")
+
+    entity: Entity
+    """Who owes it."""
 
     def __init__(
         self,
@@ -56,9 +59,18 @@ class Obligation:
 
 
 class Ledger:
-    """Every open obligation: each with the entity that owes it, and by deadline."""
+    """Every open obligation: each with the entity that owes it, and by deadline.
 
-    def __init__(self, awaited: Iterable[str] = ()) -> None:
+    Args:
+        awaited: Keys that somebody listens to anyhow.
+        waits: Tells whether an entity waits for the runtime at the moment, whose time is not its own: what is
+            due then is due as long again afterwards.
+    """
+
+    def __init__(
+        self, awaited: Iterable[str] = (), waits: Callable[[Entity], bool] = lambda _: False
+    ) -> None:
+        self._waits = waits
         self.next_due = math.inf
         """When the next deadline passes."""
         self.awaited = set(awaited)
@@ -72,6 +84,7 @@ class Ledger:
 
     def owe(self, obligation: Obligation, entity: Entity) -> None:
         """Remember an obligation of this entity."""
+        obligation.entity = entity
         entity.owed.append(obligation)
         if not obligation.keys <= self.awaited:
             self.awaited |= obligation.keys
@@ -97,7 +110,12 @@ class Ledger:
         deadlines = self._deadlines
         while deadlines and deadlines[0][0] < t:
             obligation = heapq.heappop(deadlines)[2]
-            if obligation.open:
+            if not obligation.open:
+                continue
+            if self._waits(obligation.entity):
+                self._count += 1
+                heapq.heappush(deadlines, (t + (obligation.due.within or 0), self._count, obligation))
+            else:
                 obligation.overdue(seq)
         self.next_due = deadlines[0][0] if deadlines else math.inf
 

@@ -137,7 +137,9 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
         return None
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
-    if before.pod_ip and now.pod_ip != before.pod_ip and any(s.state != "removed" for s in pod.sandboxes):
+    sandboxes = [each for each in pod.sandboxes if each.state != "removed"]
+    # A pod that is to go may still be in the sandbox that was just made for it.
+    if before.pod_ip and sandboxes and now.pod_ip not in {before.pod_ip, sandboxes[-1].ip or before.pod_ip}:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
     new = _every(now)
     for name, old in _every(before).items():

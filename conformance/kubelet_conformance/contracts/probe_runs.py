@@ -129,9 +129,11 @@ def probes_of(spec: ContainerSpec | None) -> Iterator[tuple[Name, Probe]]:
 
 
 def exec_probes(container: Container) -> dict[Name, Probe]:
-    """The probes of a container that can be followed."""
+    """The probes of a container that can be followed: what they execute is what their spec says."""
     found: dict[Name, Probe] = {
-        name: probe for name, probe in probes_of(container.spec) if probe.exec is not None
+        name: probe
+        for name, probe in probes_of(container.spec)
+        if probe.exec is not None and not any("$(" in word for word in probe.exec.command)
     }
     commands = [probe.exec.command for probe in found.values() if probe.exec is not None]
     commands += [c for hook in ("post_start", "pre_stop") if (c := hook_command(container, hook)) is not None]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
+_HANDOVER = 0.5
+"""So long the news that a sandbox is stopped may take from the runtime's reply to whoever probes."""
 _PROMPTLY = 0.5
 """An exit so soon after the last failure may be read before the kill begins."""
 
@@ -80,15 +82,15 @@ def nothing_of_a_stopped_pod_is_probed(m: Moment) -> Iterator[Finding]:
     """It is on its way out, and its sandbox has been stopped."""
     pod = m.pod
     if pod is not None and pod.born and pod.termination is not None and m.sandbox is pod.sandbox:
-        yield from _is_not_probed(pod)
+        yield from _is_not_probed(pod, since=m.t + _HANDOVER)
 
 
-def _is_not_probed(pod: Pod) -> Iterator[Finding]:
+def _is_not_probed(pod: Pod, since: float = 0) -> Iterator[Finding]:
     for container in pod.every_container():
         for name, probe in exec_probes(container).items():
             yield answered(
                 by=LIFE_ENDS.either(call("RemoveContainer").where(about(container))),
-                not_before=runs_probe(container, probe),
+                not_before=runs_probe(container, probe).where(lambda n: n.t > since),
                 whole_node=True,
                 text=f"container {container.name} is not probed for {name}",
             )

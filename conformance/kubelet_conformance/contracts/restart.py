@@ -66,6 +66,15 @@ def _seq(container: Container) -> int | None:
     return container.create.seq if container.create else None
 
 
+def _is_init(m: Moment) -> bool:
+    spec = m.pod.spec if m.pod is not None else None
+    return spec is not None and spec.entries.get(asked(m).metadata.name, ("",))[0] == "init"
+
+
+INIT_FIRST = call("CreateContainer").where(_is_init, "it is an init container")
+"""The pod begins anew with its init containers, which take their time."""
+
+
 @contract("RESTART-01", on=happened("removed"), needs=(CRI, PODS))
 def no_record_means_start(m: Moment) -> Findings:
     """An app container that has no record is started, even if it ran before and its record was lost."""
@@ -77,7 +86,7 @@ def no_record_means_start(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=HELD_UP,
+        unless=HELD_UP.either(INIT_FIRST),
         text=f"{container.name} is made again after its record was lost",
     )
 

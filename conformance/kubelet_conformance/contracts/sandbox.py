@@ -130,13 +130,13 @@ def sandbox_to_stop_was_made_or_found(m: Moment) -> Findings:
 
 
 class _Vanished:
-    """The sandboxes whose records the runtime lost by itself, the latest ones."""
+    """The sandboxes whose records went, the latest ones: a kill that was begun before may still name them."""
 
     def __init__(self) -> None:
         self.ids: deque[str] = deque(maxlen=_VANISHED_REMEMBERED)
 
 
-@first_sandbox_is_attempt_zero.remember(on=happened("removed"))
+@first_sandbox_is_attempt_zero.remember(on=happened("removed").either(done("RemovePodSandbox")))
 def _a_record_vanished(m: Moment) -> None:
     if m.sandbox is not None:
         m.node.note(_Vanished).ids.append(m.sandbox.id)

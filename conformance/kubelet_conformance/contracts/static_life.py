@@ -60,7 +60,7 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
 
 
 class _Trouble:
-    """A container of the pod has ended, or failed a probe: it may come to its own end."""
+    """A container of the pod has ended or failed a probe, or it went once: it may come to its own end."""
 
     def __init__(self) -> None:
         self.seen = False
@@ -70,6 +70,13 @@ class _Trouble:
 def _containers_are_told(m: Moment) -> None:
     """Take in that a container has ended."""
     if m.pod is not None and m.container is not None and m.exit is not None:
+        m.pod.note(_Trouble).seen = True
+
+
+@bad_manifest_disturbs_no_other.remember(on=pod_unset())
+def _pods_went(m: Moment) -> None:
+    """Take in that a pod went: if it comes back, its former instance is stopped all the same."""
+    if m.pod is not None:
         m.pod.note(_Trouble).seen = True
 
 
