@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 import pytest
@@ -109,8 +109,9 @@ async def served(path: Path, service: str) -> AsyncGenerator[None]:
         return b""
 
     server = grpc.aio.server()
-    handlers = {"Version": grpc.unary_unary_rpc_method_handler(version)}
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+    anything: Any = grpc
+    handlers = {"Version": anything.unary_unary_rpc_method_handler(version)}
+    server.add_generic_rpc_handlers((anything.method_handlers_generic_handler(service, handlers),))
     server.add_insecure_port(f"unix:{path}")
     await server.start()
     try:

@@ -81,7 +81,9 @@ def test_rehearsal_tells_what_was_used() -> None:
     assert found.images == {"img:2"}
     assert found.host_ports
     assert 7 < found.seconds < 20
-    assert not (found.pulled or found.handlers or found.servers)
+    assert not found.pulled
+    assert not found.handlers
+    assert not found.servers
 
 
 def test_rehearsal_of_a_story_that_fails() -> None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kubelet_conformance.targets.stage import PlayedLife
 
 
-
 def act(story: Callable[[Node], Awaitable[None]], number: int = 1, patience: float = 10) -> Act:
     """A scenario to be played."""
 
@@ -73,8 +72,6 @@ def broken(life: PlayedLife, folder: Path) -> list[str]:
     path.write_bytes(life.trace)
     outcomes = judge_file(str(path), every_contract().values()).outcomes
     return [each for each, outcome in outcomes.items() if outcome.verdict is Verdict.BROKEN]
-
-
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.node.seen import Sights
 from kubelet_conformance.targets.live.views import Router
-from kubelet_conformance.trace.recorder import Failed, Recorder
+from kubelet_conformance.trace.recorder import Failed, Item, Recorder
 
 ONE, TWO = "kcrun-1-a", "kcrun-2-b"
 
@@ -27,7 +27,7 @@ def run_sandbox(whole: Recorder, namespace: str, uid: str, sandbox: str) -> None
 
 
 def test_calls_reach_their_own_scenario() -> None:
-    """A call is its pod's by namespace, UID, or the id that an earlier call gave; a listing is everybody's."""
+    """A call is its pod's by namespace, UID or an id that an earlier call gave; a listing is everybody's."""
     whole = Recorder(lambda: 0.0)
     router = Router(whole)
     one, two = (Sights(router.open(scope)) for scope in ("kcrun-1", "kcrun-2"))
@@ -85,3 +85,24 @@ def test_late_view_hears_no_reply_to_a_call_before_it() -> None:
     whole.call("ListContainers", cri.ListContainersRequest())
 
     assert (sights.calls, view.records) == ([], [])
+
+
+def test_removal_is_recorded_before_the_first_listing_without_it() -> None:
+    """What somebody took away was gone when a listing no longer had it, though he learnt of it later."""
+    whole = Recorder(lambda: 0.0)
+    router = Router(whole)
+    view = router.open("kcrun-1")
+    mark = view.mark
+    for ids in (("c1", "c2"), ("c2",)):
+        call = whole.call("ListContainers", cri.ListContainersRequest(filter=cri.ContainerFilter()))
+        whole.reply(call, cri.ListContainersResponse(containers=[cri.Container(id=each) for each in ids]))
+    view.record_removal(mark, "c1", "s1", "app")
+    view.record_removal(mark, "c2", "s1", "app")
+    removals = [
+        (place, seen.fields["container_id"])
+        for place, seen in enumerate(whole.records)
+        if isinstance(seen, Item)
+    ]
+
+    assert removals == [(3, "c1"), (5, "c2")]
+    assert router.owners == ["", "", "", "kcrun-1", "", "kcrun-1"]

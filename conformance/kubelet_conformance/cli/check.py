@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kubelet_conformance.cli.choosing import chosen
 from kubelet_conformance.cli.inputs import traces_of
 from kubelet_conformance.cli.options import VERSION, Settings, reported
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
-from kubelet_conformance.contract.catalogue import UnknownContract, select
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.jsonreport import as_json, check_report
@@ -20,7 +20,6 @@ from kubelet_conformance.reports.terminal import TerminalReport
 from kubelet_conformance.trace.errors import TraceError
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Contract
     from kubelet_conformance.contract.versions import Version
 
 __all__ = ("check",)
@@ -50,7 +49,8 @@ def check(  # noqa: PLR0913 - one parameter an option
     output: str | None,
 ) -> int:
     """Judge each trace by every contract that applies to it. A folder stands for all *.jsonl below it."""
-    contracts = _chosen(patterns)
+    otherwise = "not judged yet; `kubelet-conformance list` shows what is"
+    contracts = chosen(patterns, every_contract(), otherwise)
     known = _known(baseline)
     files, errors = traces_of(paths)
     check_writable(output, *files, *filter(None, [baseline]))
@@ -67,24 +67,6 @@ def check(  # noqa: PLR0913 - one parameter an option
             drawn(lambda console: TerminalReport(done, run, console).print(), to_file=bool(output)), output
         )
     return concluded(done, run)
-
-
-def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
-    """The contracts to judge; an id that is unknown or not judged yet is a usage error."""
-    every = every_contract()
-    if not patterns:
-        return list(every.values())
-    chosen: dict[str, Contract] = {}
-    for pattern in patterns:
-        try:
-            ids = select([pattern])
-        except UnknownContract as error:
-            raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
-        judged = [each for each in ids if each in every]
-        if not judged:
-            raise click.ClickException(f"{pattern}: not judged yet; `kubelet-conformance list` shows what is")
-        chosen |= {each: every[each] for each in judged}
-    return list(chosen.values())
 
 
 def _known(path: str | None) -> Baseline | None:

@@ -13,16 +13,13 @@ __all__ = ("image",)
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("-o", "--output", metavar="FILE", required=True, help="The archive to write, such as images.tar.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="The archive to write.")
 @click.option("--debug", is_flag=True, expose_value=False, callback=remember_debug, help="Show tracebacks.")
 def image(*, names: tuple[str, ...], output: str) -> None:
     """Write the images that scenarios use (or those of these names) as an OCI archive.
 
-    They are busybox with a few scripts. To bring them to a runtime:
-
-    \b
-      ctr --namespace k8s.io images import images.tar
-      podman load -i images.tar
+    They are busybox with a few scripts. `ctr --namespace k8s.io images import FILE` or `podman load -i FILE`
+    brings them to a runtime.
     """
     # Late: only this command and private runtimes need it.
     from kubelet_conformance.targets.images import IMAGES, ImagesError, write_images  # noqa: PLC0415

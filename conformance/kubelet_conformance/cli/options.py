@@ -14,7 +14,7 @@ from kubelet_conformance.reports.safe import safe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ("AREA", "VERSION", "Settings", "remember_debug", "reported")
+__all__ = ("AREA", "DEBUG", "VERSION", "Settings", "remember_debug", "reported")
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -52,16 +52,20 @@ def remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.ensure_object(Settings).debug = True
 
 
+DEBUG = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    callback=remember_debug,
+    help="Show where an internal error happened.",
+)
+"""The option that every command with work of its own has."""
+
+
 def reported(command: F) -> F:
     """Give a command --format, --output and --debug."""
     for option in (
-        click.option(
-            "--debug",
-            is_flag=True,
-            expose_value=False,
-            callback=remember_debug,
-            help="Show where an internal error happened.",
-        ),
+        DEBUG,
         click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it."),
         click.option(
             "--format",

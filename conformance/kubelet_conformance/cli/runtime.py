@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_conformance.cli.options import VERSION, Settings, remember_debug
+from kubelet_conformance.cli.choosing import chosen
+from kubelet_conformance.cli.options import DEBUG, VERSION, Settings
 from kubelet_conformance.cli.wall import wall_now_ns
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
-from kubelet_conformance.contract.catalogue import UnknownContract, select
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS, in_form
 from kubelet_conformance.reports.output import check_writable, complain, deliver
@@ -55,13 +55,7 @@ _CONCURRENCY_MAX = 64
 @click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
 @click.option("--format", "form", type=click.Choice(FORMS), default="terminal", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
-@click.option(
-    "--debug",
-    is_flag=True,
-    expose_value=False,
-    callback=remember_debug,
-    help="Show where an internal error happened.",
-)
+@DEBUG
 @click.pass_context
 def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - what click has parsed
     """Call a container runtime at TARGET and judge it: unix:///PATH, or fake, fake-grpc, bug:ID, bug:ID-grpc.
@@ -119,23 +113,11 @@ def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
     # Late, as is all that needs gRPC: no other command does.
     from kubelet_conformance.runtime_checks.judging import the_runtimes  # noqa: PLC0415
 
-    every = the_runtimes()
-    if not patterns:
-        return list(every.values())
-    chosen: dict[str, Contract] = {}
-    for pattern in patterns:
-        try:
-            ids = select([pattern])
-        except UnknownContract as error:
-            raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
-        found = [each for each in ids if each in every]
-        if not found:
-            raise click.ClickException(
-                f"{pattern}: binds no runtime, or cannot be judged by calling one; "
-                "`kubelet-conformance list --area CRI` shows those that do"
-            )
-        chosen |= {each: every[each] for each in found}
-    return list(chosen.values())
+    otherwise = (
+        "binds no runtime, or cannot be judged by calling one; "
+        "`kubelet-conformance list --area CRI` shows those that do"
+    )
+    return chosen(patterns, the_runtimes(), otherwise)
 
 
 def _run(asked: _Asked, contracts: list[Contract]) -> int:

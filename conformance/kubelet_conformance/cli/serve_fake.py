@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kubelet_conformance.cli.options import remember_debug
+from kubelet_conformance.cli.options import DEBUG
 from kubelet_conformance.cli.wall import wall_now_ns
 from kubelet_conformance.reports.output import deliver
 
@@ -19,13 +19,7 @@ __all__ = ("serve_fake",)
     required=True,
     help="The unix socket to make, such as unix:///run/fake/cri.sock.",
 )
-@click.option(
-    "--debug",
-    is_flag=True,
-    expose_value=False,
-    callback=remember_debug,
-    help="Show where an internal error happened.",
-)
+@DEBUG
 def serve_fake(*, address: str) -> None:
     """Serve the fake container runtime on a unix socket until SIGINT or SIGTERM.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_conformance.cli.options import remember_debug
+from kubelet_conformance.cli.options import DEBUG
 from kubelet_conformance.cli.wall import fresh_key
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import safe
@@ -42,13 +42,7 @@ __all__ = ("slice_command",)
     help="Put digests in the place of environment values, credentials and outputs.",
 )
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where to write the slice.")
-@click.option(
-    "--debug",
-    is_flag=True,
-    expose_value=False,
-    callback=remember_debug,
-    help="Show where an internal error happened.",
-)
+@DEBUG
 def slice_command(  # noqa: PLR0913 - one parameter an option
     *,
     path: str,

@@ -90,8 +90,9 @@ def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
     grace = (
         pod.spec.grace_seconds if pod.spec and any(c.state == "running" for c in pod.every_container()) else 0
     )
+    going = {m.world.called.get(call.id) for call in pod.calls_open.values() if call.rpc == "RemoveContainer"}
     for container in pod.every_container():
-        if container.state in {"running", "exited"} and container.born:
+        if container.state in {"running", "exited"} and container.born and container not in going:
             yield answered(
                 by=REMOVE.where(about(container)),
                 within=GC_PERIOD + _GC_SLACK + grace,

@@ -92,6 +92,14 @@ class Recorder:
         """Anything else; a field that is None is left out when written."""
         self._take(Item(self.now(), kind, fields))
 
+    def insert(self, place: int, kind: str, **fields: Any) -> None:  # noqa: ANN401 - see `record`
+        """Put something before the record at that place, at its time: it must have been so by then.
+
+        Listeners do not hear of it.
+        """
+        t = self.records[place].t
+        self.records.insert(place, Item(t, kind, fields))
+
     def _take(self, seen: Seen) -> None:
         self.records.append(seen)
         for listener in self.listeners:

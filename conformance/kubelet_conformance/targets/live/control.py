@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.targets.live.endpoint import Services
     from kubelet_conformance.targets.live.namespaces import Scope
+    from kubelet_conformance.targets.live.views import View
     from kubelet_conformance.targets.protocols import Fault, FaultPlan
-    from kubelet_conformance.trace.recorder import Recorder
 
 __all__ = ("CriRuntimeControl", "PrivateRuntime", "RuntimeState")
 
@@ -112,14 +112,14 @@ class CriRuntimeControl:
     def __init__(
         self,
         state: RuntimeState,
-        recorder: Recorder,
+        view: View,
         scope: Scope,
         spawn: Callable[[Coroutine[object, object, None]], object],
         private: PrivateRuntime | None = None,
     ) -> None:
         self._state = state
         self._services = state.services
-        self._recorder = recorder
+        self._view = view
         self._is_mine = scope.holds
         self._file = scope.file
         self._spawn = spawn
@@ -169,22 +169,21 @@ class CriRuntimeControl:
             lambda: not any(each.id == sandbox_id and each.ready for each in self._state.sandboxes),
             "a sandbox whose process is killed is not ready",
         )
-        self._recorder.record("runtime", op="sandbox-died", sandbox_id=sandbox_id)
+        self._view.record("runtime", op="sandbox-died", sandbox_id=sandbox_id)
 
     def remove_container(self, container_id: str) -> None:
         """It is stopped and removed behind the kubelet's back."""
         self._spawn(self._remove_container(container_id))
 
     async def _remove_container(self, container_id: str) -> None:
-        name = next((each.name for each in self._state.containers if each.id == container_id), None)
-        sandbox = next((e.sandbox.id for e in self._state.containers if e.id == container_id), None)
+        found = [each for each in self._state.containers if each.id == container_id]
         stop = cri.StopContainerRequest(container_id=container_id)
         await self._services.StopContainer(stop, timeout=_CALL_SECONDS)
+        mark = self._view.mark
         remove = cri.RemoveContainerRequest(container_id=container_id)
         await self._services.RemoveContainer(remove, timeout=_CALL_SECONDS)
-        self._recorder.record(
-            "runtime", op="removed", container_id=container_id, sandbox_id=sandbox, name=name
-        )
+        for each in found:
+            self._view.record_removal(mark, each.id, each.sandbox.id, each.name)
         await self._state.look()
 
     def remove_sandbox(self, sandbox_id: str) -> None:
@@ -192,16 +191,15 @@ class CriRuntimeControl:
         self._spawn(self._remove_sandbox(sandbox_id))
 
     async def _remove_sandbox(self, sandbox_id: str) -> None:
+        found = [each for each in self._state.containers if each.sandbox.id == sandbox_id]
         stop = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox_id)
         await self._services.StopPodSandbox(stop, timeout=_CALL_SECONDS)
+        mark = self._view.mark
         remove = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
         await self._services.RemovePodSandbox(remove, timeout=_CALL_SECONDS)
-        for each in self._state.containers:
-            if each.sandbox.id == sandbox_id:
-                self._recorder.record(
-                    "runtime", op="removed", container_id=each.id, sandbox_id=sandbox_id, name=each.name
-                )
-        self._recorder.record("runtime", op="removed", sandbox_id=sandbox_id)
+        for each in found:
+            self._view.record_removal(mark, each.id, sandbox_id, each.name)
+        self._view.record_removal(mark, "", sandbox_id, "")
         await self._state.look()
 
     # What can be done to a private one.

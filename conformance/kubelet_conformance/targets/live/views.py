@@ -29,6 +29,25 @@ class View(Recorder):
         with self._router.told_by(self):
             self._router.whole.record(kind, **fields)
 
+    @property
+    def mark(self) -> int:
+        """The place of the next record of the whole node, for `record_removal`."""
+        return len(self._router.whole.records)
+
+    def record_removal(self, since: int, container_id: str, sandbox_id: str, name: str) -> None:
+        """Record that somebody took a container or, without its id, a sandbox away.
+
+        It was done after the place `since`, and before the first listing without it: that may be recorded.
+        """
+        fields = {"op": "removed", "container_id": container_id, "sandbox_id": sandbox_id, "name": name}
+        given = {key: value or None for key, value in fields.items()}
+        rpc = "ListContainers" if container_id else "ListPodSandbox"
+        place = self._router.first_without(since, rpc, container_id or sandbox_id)
+        if place is None:
+            self.record("runtime", **given)
+        else:
+            self._router.insert(place, self, "runtime", **given)
+
     def hear(self, seen: Seen) -> None:
         """Take a record that concerns this scenario; of the replies those to calls that it heard of."""
         if isinstance(seen, RecordedCall):
@@ -70,6 +89,29 @@ class Router:
     def told_by(self, view: View) -> _Telling:
         """While the context is open, what is recorded is this view's."""
         return _Telling(self._teller, view)
+
+    def first_without(self, since: int, rpc: str, record_id: str) -> int | None:
+        """The place of the first reply to a listing of everything, after `since`, that lacks a record."""
+        for place, seen in enumerate(self.whole.records[since:], start=since):
+            if (
+                not isinstance(seen, RecordedReply)
+                or seen.call.rpc != rpc
+                or isinstance(seen.outcome, Failed)
+            ):
+                continue
+            request: Any = seen.call.request
+            if str(request.filter).strip():
+                continue
+            response: Any = seen.outcome
+            records = response.containers if rpc == "ListContainers" else response.items
+            if record_id not in {each.id for each in records}:
+                return place
+        return None
+
+    def insert(self, place: int, view: View, kind: str, **fields: Any) -> None:  # noqa: ANN401 - JSON values
+        """Put something of a view before the record at that place."""
+        self.whole.insert(place, kind, **fields)
+        self.owners.insert(place, view.scope)
 
     def know(self, uid: str, namespace: str) -> None:
         """The pod with this UID is of this namespace."""

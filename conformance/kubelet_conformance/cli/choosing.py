@@ -1,0 +1,35 @@
+"""Which contracts a command judges by, out of the ids and globs that its user gave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from kubelet_conformance.contract.catalogue import UnknownContract, select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kubelet_conformance.contract.frame import Contract
+
+__all__ = ("chosen",)
+
+
+def chosen(patterns: Iterable[str], every: Mapping[str, Contract], otherwise: str) -> list[Contract]:
+    """The contracts of `every` that the patterns name, all if there are none.
+
+    A pattern that names nothing of the catalogue, or nothing of `every`, is a usage error; `otherwise` says
+    why the latter.
+    """
+    found: dict[str, Contract] = {}
+    for pattern in patterns:
+        try:
+            ids = select([pattern])
+        except UnknownContract as error:
+            raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
+        judged = {each: every[each] for each in ids if each in every}
+        if not judged:
+            raise click.ClickException(f"{pattern}: {otherwise}")
+        found |= judged
+    return list((found or every).values())
