@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter, defaultdict
 from functools import partial
+from types import GeneratorType
 from typing import TYPE_CHECKING, TypeAlias
 
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
@@ -14,7 +15,6 @@ from kubelet_conformance.contract.verdicts import UNTESTED, Evidence, Outcome, V
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import TEACHING, learn
 from kubelet_conformance.trace.looking import keys_of, look
-from kubelet_conformance.trace.records import Unknown
 from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.world import World
 
@@ -60,11 +60,8 @@ class _Listener:
 
     def hear(self, findings: Finding | Iterable[Finding], moment: Moment) -> None:
         """Enter what the judge found: one finding, or several."""
-        # isinstance() is slow where it says no.
-        if type(findings) is Broken or type(findings) is Answered or type(findings) is Kept:
-            self.enter(findings, moment)
-            return
-        for finding in findings:
+        # Most judges that may find several things are generators, and isinstance() is slow where it says no.
+        for finding in findings if isinstance(findings, GeneratorType) else _several(findings):
             if finding is KEPT:
                 self.kept += 1
             else:
@@ -86,8 +83,12 @@ class _Listener:
         self.tally.broken(self.clause, (obligation.seq, seq), text)
 
 
-_Asked: TypeAlias = "tuple[Predicate | None, JudgeFunction, _Listener]"
-"""A judge with the condition that is its own, ready to be called."""
+def _several(findings: Finding | Iterable[Finding]) -> Iterable[Finding]:
+    return (findings,) if isinstance(findings, (Kept, Broken, Answered)) else findings
+
+
+_Asked: TypeAlias = "tuple[JudgeFunction, _Listener]"
+"""A judge that looks at its own conditions first, ready to be called."""
 
 
 class _Plan:
@@ -96,19 +97,21 @@ class _Plan:
     Conditions that several of them have are asked once a moment, before all of them.
     """
 
-    __slots__ = ("_shared", "_waiting", "_where_held")
+    __slots__ = ("_waiting", "_where_held", "always", "shared")
 
     def __init__(self, waiting: list[tuple[tuple[Predicate, ...], _Listener]]) -> None:
         self._waiting = waiting
         often = Counter(condition for conditions, _ in waiting for condition in conditions)
         shared = [condition for condition, number in often.items() if number > 1]
-        self._shared = [(1 << place, condition) for place, condition in enumerate(shared)]
+        self.shared = [(1 << place, condition) for place, condition in enumerate(shared)]
         self._where_held: dict[int, list[_Asked]] = {}
+        self.always = [] if shared else self._chosen(0)
+        """All of them, where no condition is shared."""
 
     def asked(self, moment: Moment) -> list[_Asked]:
         """Those whose shared conditions hold now."""
         held = 0
-        for bit, condition in self._shared:
+        for bit, condition in self.shared:
             try:
                 if condition(moment):
                     held |= bit
@@ -124,18 +127,22 @@ class _Plan:
         return asked
 
     def _chosen(self, held: int) -> list[_Asked]:
-        shared = {condition: held & bit for bit, condition in self._shared}
+        shared = {condition: held & bit for bit, condition in self.shared}
         return [
-            (_all_of([each for each in conditions if each not in shared]), one.judge, one)
+            (_only_if([each for each in conditions if each not in shared], one.judge), one)
             for conditions, one in self._waiting
             if all(shared.get(each, True) for each in conditions)
         ]
 
 
-def _all_of(conditions: list[Predicate]) -> Predicate | None:
-    if len(conditions) < 2:  # noqa: PLR2004 - one stands for itself
-        return conditions[0] if conditions else None
-    return lambda moment: all(condition(moment) for condition in conditions)
+def _only_if(conditions: list[Predicate], judge: JudgeFunction) -> JudgeFunction:
+    """The judge, asked where these hold."""
+    if not conditions:
+        return judge
+    if len(conditions) == 1:
+        condition = conditions[0]
+        return lambda moment: judge(moment) if condition(moment) else None
+    return lambda moment: judge(moment) if all(each(moment) for each in conditions) else None
 
 
 class _Tally:
@@ -257,7 +264,7 @@ class Judge:
             ledger.pass_time(record.t, record.seq)
         keys = keys_of(record)
         key = keys[0]
-        if key not in ledger.awaited or type(record) is Unknown:
+        if key not in ledger.awaited:
             return
         moment = look(self.world, record, keys)
         node, pod = moment.node, moment.pod
@@ -278,9 +285,9 @@ class Judge:
         plan = self._plans.get((keys, traits))
         if plan is None:
             plan = self._plans[keys, traits] = _Plan(self._waiting_for(keys, traits))
-        for condition, judge, listener in plan.asked(moment):
+        for judge, listener in plan.asked(moment) if plan.shared else plan.always:
             try:
-                findings = judge(moment) if condition is None or condition(moment) else None
+                findings = judge(moment)
                 if findings is None:
                     continue
                 if findings is KEPT:

@@ -192,6 +192,11 @@ class LiveRun:
         """The runtime's own name and version."""
         return self._stage.runtime
 
+    @property
+    def baselines(self) -> Sequence[str]:
+        """Files of what this kubelet and this runtime are known to do otherwise."""
+        return self._stage.baselines
+
     def close(self) -> None:
         """Leave nothing behind."""
         try:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kubelet_conformance.contract.baseline import Baseline, BaselineError, Deviation
+from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
@@ -19,10 +19,10 @@ from kubelet_conformance.plugin.options import OptionsError
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.played import Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
-from kubelet_conformance.targets.stage import UnknownTargetError, open_stage
+from kubelet_conformance.targets.stage import UnknownTargetError, open_stage, resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kubelet_conformance.plugin.naming import Named
     from kubelet_conformance.plugin.options import Options
@@ -37,9 +37,13 @@ class Session:
     """
 
     def __init__(self, options: Options, folder: str | None = None) -> None:
+        try:
+            options = replace(options, choice=resolved(options.choice))
+        except UnknownTargetError as error:
+            raise OptionsError(str(error)) from None
         self.options = options
         self.contracts = options.contracts()
-        self._deviations = self._known()
+        self._deviations = self._known([] if options.baseline is None else [options.baseline])
         try:
             self._stage = None if options.choice.is_live else open_stage(options.choice)
         except UnknownTargetError as error:
@@ -49,17 +53,23 @@ class Session:
         self._owns_folder = folder is None and options.record is None
         self.folder = self._traces() if folder is None else Path(folder)
 
-    def _known(self) -> tuple[Deviation, ...]:
-        if self.options.baseline is None:
-            return ()
+    def _known(self, paths: Sequence[str]) -> Baseline | None:
+        """The deviations in these files; raises OptionsError."""
+        if not paths:
+            return None
         try:
-            return Baseline.read(self.options.baseline, every_contract()).deviations
+            read = [Baseline.read(path, every_contract()) for path in paths]
         except BaselineError as error:
             raise OptionsError(str(error)) from None
+        return Baseline(", ".join(paths), [each for one in read for each in one.deviations])
 
     def _check(self) -> Check:
-        path = self.options.baseline
-        return Check(self.contracts, None if path is None else Baseline(path, self._deviations))
+        """Verdicts to come, with the baseline that was named or the one that comes along for the target."""
+        if self.options.baseline is not None:
+            known = self._deviations
+        else:
+            known = None if self.live is None else self._known(self.live.baselines)
+        return Check(self.contracts, None if known is None else Baseline(known.path, known.deviations))
 
     def _traces(self) -> Path:
         """The folder for the traces, without those of a record that was there before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +24,7 @@ __all__ = (
     "kubelet_process",
     "open_live_stage",
     "open_stage",
+    "resolved",
 )
 
 
@@ -130,6 +131,11 @@ class LiveStage(Protocol):
         """What `RuntimeControl` methods it has beyond those that every real runtime can be made to do."""
         ...
 
+    @property
+    def baselines(self) -> Sequence[str]:
+        """Files of what this kubelet and this runtime are known to do otherwise, once it is open."""
+        ...
+
     async def open(self, images: Iterable[str]) -> None:
         """Connect and see that the scenarios can be played, which use these images; raises `TargetError`."""
         ...
@@ -170,6 +176,14 @@ def kubelet_process(choice: Choice) -> KubeletTarget | None:
         if choice.kubelet == _PROCESS
         else read_target(Path(choice.kubelet))
     )
+
+
+def resolved(choice: Choice) -> Choice:
+    """The choice with the version that a target file tells; raises `UnknownTargetError`."""
+    if not choice.kubelet.endswith(_TARGET_FILE):
+        return choice
+    target = kubelet_process(choice)
+    return choice if target is None else replace(choice, kubernetes=target.kubernetes)
 
 
 def open_live_stage(choice: Choice) -> LiveStage:

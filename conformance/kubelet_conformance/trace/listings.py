@@ -27,7 +27,8 @@ CONTAINER_STATES = {
 
 def containers_listed(moment: Moment) -> None:
     """All containers, or some, are listed; one that is missing in a whole list has vanished."""
-    world, node = moment.world, moment.world.node
+    world, node = moment.world, moment.node
+    node.listing_failed = False
     if node.relisted_t is None and moment.request(ListContainersRequest).everything:
         node.relisted_t = moment.t
     if moment.reply.same:
@@ -49,6 +50,7 @@ def containers_listed(moment: Moment) -> None:
 
 def sandboxes_listed(moment: Moment) -> None:
     """All sandboxes, or some, are listed; one that is missing in a whole list has vanished."""
+    moment.node.listing_failed = False
     if moment.reply.same:
         return
     world = moment.world

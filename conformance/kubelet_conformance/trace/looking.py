@@ -10,6 +10,8 @@ from kubelet_conformance.trace.bodies import (
     CreateContainerReply,
     CreateContainerRequest,
     ExecSyncRequest,
+    ListContainersReply,
+    ListPodSandboxReply,
     PodSandboxStatusReply,
     PullImageRequest,
     RunPodSandboxReply,
@@ -29,6 +31,7 @@ from kubelet_conformance.trace.records import (
     Reply,
     RuntimeEvent,
     Status,
+    Unknown,
 )
 from kubelet_conformance.trace.views import Exit
 
@@ -57,7 +60,10 @@ _RPC_KEYS_MAX = 1000
 
 
 def keys_of(record: Record) -> tuple[str, ...]:
-    """The words a record answers to, without what looking at its body may add."""
+    """The words a record answers to, without what looking at its body may add.
+
+    A record of an unknown kind answers to none.
+    """
     if type(record) is Call:
         return (_RPC_KEYS.get(record.rpc) or _rpc_keys(record.rpc))[0]
     if type(record) is Reply:
@@ -68,7 +74,7 @@ def keys_of(record: Record) -> tuple[str, ...]:
         return (f"event:{record.reason}",)
     if type(record) is PodChange or type(record) is Kubelet or type(record) is RuntimeEvent:
         return (f"{record.kind}:{record.op}",)
-    return (record.kind,)
+    return ("",) if type(record) is Unknown else (record.kind,)
 
 
 def _rpc_keys(rpc: str) -> tuple[tuple[str], tuple[str], tuple[str]]:
@@ -80,15 +86,16 @@ def _rpc_keys(rpc: str) -> tuple[tuple[str], tuple[str], tuple[str]]:
 
 def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
     """The record in its context."""
-    moment = Moment(world, record, keys)
     if type(record) is Reply:
-        moment.reply, moment.call = record, record.call
+        moment = Moment(world, world.node, record, record.seq, record.t, keys, record.call, record)
     elif type(record) is Call:
-        moment.call = record
+        moment = Moment(world, world.node, record, record.seq, record.t, keys, record)
     else:
+        moment = Moment(world, world.node, record, record.seq, record.t, keys)
         _look_at_other(moment, record)
         return moment
-    for see in _SIGHTS.get(keys[0], ()):
+    see = _SIGHTS.get(keys[0])
+    if see is not None:
         see(moment)
     return moment
 
@@ -138,15 +145,22 @@ def _about_image(moment: Moment) -> None:
 
 
 def _made_sandbox(moment: Moment) -> None:
+    _about_new_sandbox(moment)
     moment.sandbox = moment.world.sandboxes.get(moment.response(RunPodSandboxReply).pod_sandbox_id)
 
 
 def _made_container(moment: Moment) -> None:
+    _about_new_container(moment)
     moment.container = moment.world.containers.get(moment.response(CreateContainerReply).container_id)
 
 
 def _read_sandbox(moment: Moment) -> None:
-    record, sandbox = moment.response(PodSandboxStatusReply).status, moment.sandbox
+    _about_sandbox(moment)
+    record, sandbox, readings = (
+        moment.response(PodSandboxStatusReply).status,
+        moment.sandbox,
+        moment.world.readings,
+    )
     if (
         record is not None
         and sandbox is not None
@@ -155,16 +169,40 @@ def _read_sandbox(moment: Moment) -> None:
         and not sandbox.stops
     ):
         moment.keys = (*moment.keys, "fact:sandbox-died")
-    _read(moment)
+    if not readings.knows(moment):
+        readings.take_sandboxes(moment, (record,) if record is not None else (), whole=True)
 
 
 def _read_container(moment: Moment) -> None:
-    _look_at_container_status(moment)
-    _read(moment)
+    _about_container(moment)
+    record, container, readings = (
+        moment.response(ContainerStatusReply).status,
+        moment.container,
+        moment.world.readings,
+    )
+    if (
+        record is not None
+        and container is not None
+        and record.state == "CONTAINER_EXITED"
+        and container.state == "running"
+    ):
+        by_stop, code, reason = commanded(container, moment.t), record.exit_code, record.reason
+        moment.exit = Exit(moment.t, moment.seq, code=code, reason=reason, commanded=by_stop)
+        moment.keys = (*moment.keys, "fact:exited")
+    if not readings.knows(moment):
+        readings.take_containers(moment, (record,) if record is not None else (), whole=True)
 
 
-def _read(moment: Moment) -> None:
-    moment.world.readings.take(moment)
+def _list_containers(moment: Moment) -> None:
+    readings = moment.world.readings
+    if not readings.knows(moment):
+        readings.take_containers(moment, moment.response(ListContainersReply).containers, whole=False)
+
+
+def _list_sandboxes(moment: Moment) -> None:
+    readings = moment.world.readings
+    if not readings.knows(moment):
+        readings.take_sandboxes(moment, moment.response(ListPodSandboxReply).items, whole=False)
 
 
 _ABOUT: dict[str, Sight] = {
@@ -187,43 +225,16 @@ _ABOUT: dict[str, Sight] = {
     "PullImage": _about_image,
 }
 """Finds what a call is about, from its request."""
-_ANSWERED: dict[str, Sight] = {
-    "RunPodSandbox": _made_sandbox,
-    "CreateContainer": _made_container,
-    "ContainerStatus": _read_container,
-    "PodSandboxStatus": _read_sandbox,
-    "ListContainers": _read,
-    "ListPodSandbox": _read,
+_SIGHTS: dict[str, Sight] = {
+    **{f"{how}:{rpc}": about for how in ("call", "done", "failed") for rpc, about in _ABOUT.items()},
+    "done:RunPodSandbox": _made_sandbox,
+    "done:CreateContainer": _made_container,
+    "done:ContainerStatus": _read_container,
+    "done:PodSandboxStatus": _read_sandbox,
+    "done:ListContainers": _list_containers,
+    "done:ListPodSandbox": _list_sandboxes,
 }
-"""Finds what a good reply adds."""
-_SIGHTS: dict[str, tuple[Sight, ...]] = {
-    **{f"{begins}:{rpc}": (about,) for begins in ("call", "failed") for rpc, about in _ABOUT.items()},
-    **{
-        f"done:{rpc}": tuple(see for see in (_ABOUT.get(rpc), _ANSWERED.get(rpc)) if see is not None)
-        for rpc in (*_ABOUT, *_ANSWERED)
-    },
-}
-"""What is looked at, by the key of a call or of its end."""
-
-
-def _look_at_container_status(moment: Moment) -> None:
-    record = moment.response(ContainerStatusReply).status
-    container = moment.container
-    if (
-        record is None
-        or container is None
-        or record.state != "CONTAINER_EXITED"
-        or container.state != "running"
-    ):
-        return
-    moment.exit = Exit(
-        moment.t,
-        moment.seq,
-        code=record.exit_code,
-        reason=record.reason,
-        commanded=commanded(container, moment.t),
-    )
-    moment.keys = (*moment.keys, "fact:exited")
+"""Finds what a call or its end is about, and what a good reply adds, by its key."""
 
 
 def commanded(container: Container, t: float) -> bool:

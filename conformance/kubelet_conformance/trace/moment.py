@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.manifests import Manifest, PodStatus
     from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
     from kubelet_conformance.trace.records import Call, Record, Reply
-    from kubelet_conformance.trace.views import Container, Exit, Pod, Sandbox
+    from kubelet_conformance.trace.views import Container, Exit, Node, Pod, Sandbox
     from kubelet_conformance.trace.world import World
 
 __all__ = ("Moment",)
@@ -19,15 +21,21 @@ __all__ = ("Moment",)
 T = TypeVar("T")
 
 
-class Moment:
+class Moment(msgspec.Struct, eq=False):
     """A record in its context. The views hold the past; what is new stands in the record.
 
     `keys` are the words under which judges wait for it, such as `call:StopContainer` or `fact:exited`.
     """
 
-    call: Call
+    world: World
+    node: Node
+    record: Record
+    seq: int
+    t: float
+    keys: tuple[str, ...]
+    call: Call = cast("Call", None)
     """The call that begins or ends here; only calls and replies have one."""
-    reply: Reply
+    reply: Reply = cast("Reply", None)
     """The reply that this record is; only replies have one."""
     pod: Pod | None = None
     sandbox: Sandbox | None = None
@@ -47,14 +55,6 @@ class Moment:
 
     memo: Any = None
     """What judges have found out together about this moment."""
-
-    def __init__(self, world: World, record: Record, keys: tuple[str, ...]) -> None:
-        self.world = world
-        self.node = world.node
-        self.record = record
-        self.seq = record.seq
-        self.t = record.t
-        self.keys = keys
 
     @property
     def header(self) -> Header:

@@ -25,7 +25,7 @@ from kubelet_conformance.trace.records import (
 from kubelet_conformance.trace.replies import LatestReplies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from io import BufferedIOBase
 
 __all__ = ("LINE_BYTES_MAX", "OPEN_CALLS_MAX", "OPEN_CALL_BYTES_MAX", "REMEMBERED_IDS", "Reader")
@@ -43,8 +43,6 @@ _BLOCK_BYTES = 64 * 1024
 _SHARED_REQUESTS = 10_000
 _SHARED_REQUEST_BYTES = 256
 """Requests up to this size come again and again. Equal ones share one body, so that it is parsed once."""
-_SPARE_BYTES = 4096
-"""A body is copied out of a line that is longer by more than this, so that the rest is not kept alive."""
 
 _KNOWN_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Line))
 _UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
@@ -74,14 +72,12 @@ class Reader:
         except BaseException:
             self._file.close()
             raise
-        self._open: dict[str, tuple[Call, int]] = {}
+        self._open: dict[str, Call] = {}
         self._open_bytes = 0
         self._recent: set[str] = set()
         self._older: set[str] = set()
         self._requests: dict[tuple[str, bytes], Body] = {}
         self._replies = LatestReplies()
-        self._seq = 0
-        self._t = 0.0
 
     def _opened(self) -> BufferedIOBase:
         try:
@@ -101,7 +97,18 @@ class Reader:
 
     def _lines(self) -> Iterator[bytes]:
         """The lines that are left, cut out of blocks: asking the file for each takes longer."""
-        return chain.from_iterable(map(BytesIO, iter(self._block, b"")))
+        return chain.from_iterable(map(self._cut, iter(self._block, b"")))
+
+    def _cut(self, block: bytes) -> Iterable[bytes]:
+        lines = BytesIO(block)
+        return lines if len(block) <= LINE_BYTES_MAX else map(self._measured, lines)
+
+    def _measured(self, raw: bytes) -> bytes:
+        """A line that may be too long."""
+        if len(raw) > LINE_BYTES_MAX:
+            self.line += 1
+            raise self._too_long()
+        return raw
 
     def _block(self) -> bytes:
         """Some whole lines; the last may be cut where the file ends, or where it is too long."""
@@ -150,27 +157,24 @@ class Reader:
             raise self.bad(f"the trace header is wrong ({_short(error)})", "mend that field") from None
 
     def __iter__(self) -> Iterator[Record]:
-        decode = msgspec.json.Decoder(Line).decode
+        decode, last_seq, last_t = msgspec.json.Decoder(Line).decode, 0, 0.0
         lines = self._lines()
         for raw in lines:
             self.line += 1
-            size = len(raw)
-            if size > LINE_BYTES_MAX:
-                raise self._too_long()
             try:
                 line = decode(raw)
             except _UNREADABLE as error:
-                if not raw.isspace():
-                    yield self._unknown(raw, error)
-                continue
+                if raw.isspace():
+                    continue
+                line = self._unknown(raw, error)
             seq, t = line.seq, line.t
-            if seq <= self._seq or t < self._t:
-                raise self._out_of_order(seq, t)
-            self._seq, self._t = seq, t
+            if seq <= last_seq or t < last_t:
+                raise self._out_of_order(last_seq, last_t, seq, t)
+            last_seq, last_t = seq, t
             if type(line) is CallLine:
-                yield self._begin(line, size)
+                yield self._begin(line)
             elif type(line) is ReplyLine:
-                yield self._end(line, size)
+                yield self._end(line)
             else:
                 yield line
                 if type(line) is End:
@@ -188,21 +192,22 @@ class Reader:
             if not raw.isspace():
                 raise self.bad("there is a record after `end`", "cut the file behind `end`, one trace a file")
 
-    def _out_of_order(self, seq: int, t: float) -> TraceError:
-        if seq <= self._seq:
-            word = "repeats" if seq == self._seq else "falls"
+    def _out_of_order(self, last_seq: int, last_t: float, seq: int, t: float) -> TraceError:
+        if seq <= last_seq:
+            word = "repeats" if seq == last_seq else "falls"
             return self.bad(
-                f"seq {word}: {seq} after {self._seq}", "seq counts up from 1; renumber, or record again"
+                f"seq {word}: {seq} after {last_seq}", "seq counts up from 1; renumber, or record again"
             )
         return self.bad(
-            f"time falls from {self._t:g} to {t:g} s", "t is seconds since the start and never falls"
+            f"time falls from {last_t:g} to {t:g} s", "t is seconds since the start and never falls"
         )
 
-    def _begin(self, line: CallLine, size: int) -> Call:
+    def _begin(self, line: CallLine) -> Call:
         call_id, rpc, recent, calls = line.id, line.rpc, self._recent, self._open
         if call_id in recent or call_id in self._older or call_id in calls:
             raise self.bad(f"call id {call_id!r} is used twice", "give each call an id of its own")
-        self._open_bytes += size
+        raw = bytes(line.request)
+        self._open_bytes += len(raw)
         if len(calls) >= OPEN_CALLS_MAX or self._open_bytes > OPEN_CALL_BYTES_MAX:
             raise self.bad(
                 f"more than {OPEN_CALLS_MAX} calls, or {OPEN_CALL_BYTES_MAX // 1024 // 1024} MiB of them, "
@@ -212,10 +217,8 @@ class Reader:
         recent.add(call_id)
         if len(recent) >= REMEMBERED_IDS:
             self._recent, self._older = set(), recent
-        raw = bytes(line.request)
         request = self._requests.get((rpc, raw)) or self._request(rpc, raw)
-        call = Call(line.seq, line.t, rpc, call_id, request)
-        calls[call_id] = call, size
+        call = calls[call_id] = Call(line.seq, line.t, rpc, call_id, request)
         return call
 
     def _request(self, rpc: str, raw: bytes) -> Body:
@@ -227,26 +230,25 @@ class Reader:
             self._requests[rpc, raw] = body
         return body
 
-    def _end(self, line: ReplyLine, size: int) -> Reply:
-        found = self._open.pop(line.id, None)
-        if found is None:
+    def _end(self, line: ReplyLine) -> Reply:
+        call = self._open.pop(line.id, None)
+        if call is None:
             raise self.bad(f"reply to call {line.id!r}, which is not open", "a reply follows its call, once")
-        call, call_size = found
-        self._open_bytes -= call_size
+        self._open_bytes -= len(call.request.raw)
         if call.rpc != line.rpc:
             raise self.bad(
                 f"reply of {line.rpc} to call {line.id!r} of {call.rpc}", "name the call's own rpc"
             )
         response, same, error, body = line.response, line.same, line.error, None
-        if (not response) + (same is None) + (error is None) != 2:
-            raise self.bad("the reply has not exactly one of response, `same` and error", "write one of them")
-        if same is not None:
+        if same is not None and error is None and not response:
             body = self._replies.find(call, same)
             if body is None:
                 raise self._not_the_latest(call, same)
-        elif error is None:
-            body = Body(response.copy() if size - len(response) > _SPARE_BYTES else response)
+        elif response and error is None and same is None:
+            body = Body(response.copy())  # It is kept for long, and the rest of the line is not.
             self._replies.remember(call, body)
+        elif error is None or response or same is not None:
+            raise self.bad("the reply has not exactly one of response, `same` and error", "write one of them")
         return Reply(line.seq, line.t, call, body, error, line.effect, same is not None)
 
     def _not_the_latest(self, call: Call, same: str) -> TraceError:
@@ -265,9 +267,6 @@ class Reader:
         except _UNREADABLE:
             pass  # The first error says more.
         if envelope is not None and envelope.kind not in _KNOWN_KINDS:
-            if envelope.seq <= self._seq or envelope.t < self._t:
-                raise self._out_of_order(envelope.seq, envelope.t)
-            self._seq, self._t = envelope.seq, envelope.t
             return envelope
         if not raw.endswith(b"\n"):
             raise self.bad(

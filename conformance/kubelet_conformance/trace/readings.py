@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubelet_conformance.trace.bodies import (
-    ContainerRecord,
-    ContainerStatusReply,
-    ListContainersReply,
-    ListPodSandboxReply,
-    PodSandboxStatusReply,
-    SandboxRecord,
-)
 from kubelet_conformance.trace.replies import key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
     from kubelet_conformance.trace.views import Container, Sandbox
@@ -81,46 +76,25 @@ class Readings:
     def __init__(self) -> None:
         self._listed: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
         self._whole: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
-        self._asked: dict[tuple[str, bytes], int] = {}
-        """When the answer to each request was last looked through: the seq."""
+        self._read: dict[tuple[str, bytes], int] = {}
+        """When the answer to each request was last read through: the seq."""
         self._news_seq = 0
 
-    def take(self, moment: Moment) -> None:
-        """Put the news of a reading into its moment, with the keys `told:...` that judges wait for."""
+    def knows(self, moment: Moment) -> bool:
+        """The reply is like the last one to its request, and nothing has changed since that was read."""
         key = moment.call.request.key or key_of(moment.call)
         if moment.reply.same:
-            looked = self._asked.get(key, -1)
-            if looked >= self._news_seq and looked >= moment.world.changed_seq:
-                return
-        if len(self._asked) >= _REQUESTS_REMEMBERED:
-            self._asked.clear()
-        self._asked[key] = moment.seq
-        keys = self._read(moment)
-        if keys:
-            moment.keys = (*moment.keys, *keys)
-        if moment.containers_told or moment.sandboxes_told:
-            self._news_seq = moment.seq
-            self._forget(moment)
+            read = self._read.get(key, -1)
+            if read >= self._news_seq and read >= moment.world.changed_seq:
+                return True
+        if len(self._read) >= _REQUESTS_REMEMBERED:
+            self._read.clear()
+        self._read[key] = moment.seq
+        return False
 
-    def _read(self, moment: Moment) -> tuple[str, ...]:
-        rpc = moment.call.rpc
-        if rpc == "ListContainers":
-            self._containers(moment, moment.response(ListContainersReply).containers, whole=False)
-        elif rpc == "ListPodSandbox":
-            self._sandboxes(moment, moment.response(ListPodSandboxReply).items, whole=False)
-        elif rpc == "ContainerStatus":
-            status = moment.response(ContainerStatusReply).status
-            self._containers(moment, [status] if status else [], whole=True)
-        else:
-            sandbox = moment.response(PodSandboxStatusReply).status
-            self._sandboxes(moment, [sandbox] if sandbox else [], whole=True)
-        news: tuple[str, ...] = ("told:container",) if moment.containers_told else ()
-        news += ("told:sandbox",) if moment.sandboxes_told else ()
-        return (*news, "told:list") if rpc.startswith("List") else news
-
-    def _containers(self, moment: Moment, records: list[ContainerRecord], *, whole: bool) -> None:
-        views, call = moment.world.containers, moment.call
-        memory = self._whole if whole else self._listed
+    def take_containers(self, moment: Moment, records: Sequence[ContainerRecord], *, whole: bool) -> None:
+        """Put the news of containers into the moment, with the keys `told:...` that judges wait for."""
+        views, call, memory = moment.world.containers, moment.call, self._whole if whole else self._listed
         news: list[ToldContainer] = []
         for record in records:
             known = views.get(record.id)
@@ -129,11 +103,15 @@ class Readings:
             if last is None or last[1] != state or last[0] != record:
                 memory[record.id] = record, state
                 news.append(ToldContainer(record, known, state, whole))
-        moment.containers_told = news
+        if news:
+            moment.containers_told = news
+            self._note_news(moment, "told:container")
+        if not whole:
+            moment.keys = (*moment.keys, "told:list")
 
-    def _sandboxes(self, moment: Moment, records: list[SandboxRecord], *, whole: bool) -> None:
-        views, call = moment.world.sandboxes, moment.call
-        memory = self._whole if whole else self._listed
+    def take_sandboxes(self, moment: Moment, records: Sequence[SandboxRecord], *, whole: bool) -> None:
+        """The same for sandboxes."""
+        views, call, memory = moment.world.sandboxes, moment.call, self._whole if whole else self._listed
         news: list[ToldSandbox] = []
         for record in records:
             known = views.get(record.id)
@@ -142,7 +120,16 @@ class Readings:
             if last is None or last[1] != state or last[0] != record:
                 memory[record.id] = record, state
                 news.append(ToldSandbox(record, known, state, whole))
-        moment.sandboxes_told = news
+        if news:
+            moment.sandboxes_told = news
+            self._note_news(moment, "told:sandbox")
+        if not whole:
+            moment.keys = (*moment.keys, "told:list")
+
+    def _note_news(self, moment: Moment, key: str) -> None:
+        moment.keys = (*moment.keys, key)
+        self._news_seq = moment.seq
+        self._forget(moment)
 
     def _forget(self, moment: Moment) -> None:
         """Memory follows what lives."""

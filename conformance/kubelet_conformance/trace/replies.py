@@ -12,14 +12,14 @@ import msgspec
 if TYPE_CHECKING:
     from kubelet_conformance.trace.records import Body, Call
 
-__all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "SHORT_REQUEST_BYTES", "LatestReplies", "key_of")
+__all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "LatestReplies", "key_of")
 
 REMEMBERED_REPLIES = 4_096
 """How many (rpc, request) pairs keep their latest full reply for a later `same`."""
 REMEMBERED_REPLY_BYTES = 64 * 1024 * 1024
 """How many bytes of replies are kept for a later `same`."""
 
-SHORT_REQUEST_BYTES = 80
+_SHORT_REQUEST_BYTES = 80
 """A shorter request has no map whose keys could stand in another order."""
 
 _Key: TypeAlias = tuple[str, bytes]
@@ -63,7 +63,7 @@ class LatestReplies:
 def key_of(call: Call) -> _Key:
     """The rpc, and what all requests that are equal to this one have in common."""
     raw = bytes(call.request.raw)
-    if len(raw) > SHORT_REQUEST_BYTES:
+    if len(raw) > _SHORT_REQUEST_BYTES:
         # Real recorders do not sort the keys of maps, so equal requests may differ in their bytes.
         # What does not parse equals only itself.
         with suppress(msgspec.MsgspecError, RecursionError, ValueError):

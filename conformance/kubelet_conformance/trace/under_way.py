@@ -23,7 +23,7 @@ __all__ = (
     "call_ends",
     "execution_begins",
     "execution_ends",
-    "listing_ends",
+    "listing_failed",
     "nothing_is_under_way",
     "status_is_told",
 )
@@ -66,9 +66,9 @@ def call_ends(moment: Moment) -> None:
             moment.pod.create_failed[name] = moment.call
 
 
-def listing_ends(moment: Moment) -> None:
-    """A listing was answered, well or by an error."""
-    moment.world.node.listing_failed = moment.reply.error is not None
+def listing_failed(moment: Moment) -> None:
+    """A listing was answered by an error."""
+    moment.node.listing_failed = True
 
 
 def status_is_told(moment: Moment) -> None:

@@ -18,7 +18,6 @@ from kubelet_reference.process.event_log import LoggedEvents
 from kubelet_reference.process.gates import with_gates
 from kubelet_reference.process.lock import locked
 from kubelet_reference.process.log import LOG
-from kubelet_reference.process.log_rotation import LogRotation
 from kubelet_reference.process.manifest_url import FetchedManifests
 from kubelet_reference.process.server import served
 from kubelet_reference.process.wall import WallClock, wall_chance
@@ -73,6 +72,8 @@ def settings_of(wanted: Wanted) -> Settings:
         serialize_image_pulls=given.serialize_image_pulls,
         registry_pull_qps=given.registry_pull_qps,
         registry_burst=given.registry_burst,
+        container_log_max_size=given.container_log_max_size,
+        container_log_max_files=given.container_log_max_files,
         feature_gates=dict(given.feature_gates),
     )
 
@@ -88,12 +89,12 @@ async def live(wanted: Wanted) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(locked(wanted.root_dir))
             try:
-                kubelet, rotation = await _ready(wanted, stack)
+                kubelet = await _ready(wanted, stack)
             except asyncio.CancelledError:
                 if asked.is_set():
                     return
                 raise
-            await _run(kubelet, rotation, asked)
+            await _run(kubelet, asked)
 
 
 @contextmanager
@@ -119,8 +120,8 @@ def _until_signal() -> Generator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
-async def _ready(wanted: Wanted, stack: AsyncExitStack) -> tuple[Kubelet, LogRotation]:
-    """A kubelet that has seen its runtime and is served over HTTP, and what rotates its logs."""
+async def _ready(wanted: Wanted, stack: AsyncExitStack) -> Kubelet:
+    """A kubelet that has seen its runtime and is served over HTTP."""
     given = wanted.configuration
     channel = await stack.enter_async_context(Channel(given.runtime_socket))
     images_channel = channel
@@ -134,7 +135,7 @@ async def _ready(wanted: Wanted, stack: AsyncExitStack) -> tuple[Kubelet, LogRot
     kubelet = _kubelet(wanted, runtime, images)
     await stack.enter_async_context(served(kubelet, given))
     _tell(wanted, version)
-    return kubelet, LogRotation(runtime, WallClock(), given)
+    return kubelet
 
 
 def _kubelet(wanted: Wanted, runtime: RuntimeService, images: ImageService) -> Kubelet:
@@ -171,21 +172,15 @@ def _tell(wanted: Wanted, version: cri.VersionResponse) -> None:
     )
 
 
-async def _run(kubelet: Kubelet, rotation: LogRotation, asked: asyncio.Event) -> None:
+async def _run(kubelet: Kubelet, asked: asyncio.Event) -> None:
     """Run the kubelet until the signal, or until something fails."""
     running = asyncio.create_task(kubelet.run(), name="kubelet")
-    rotating = asyncio.create_task(rotation.run(), name="log rotation")
     try:
-        await asyncio.wait({running, rotating}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({running})
     except asyncio.CancelledError:
         if not asked.is_set():
             running.cancel()
             raise
-    finally:
-        rotating.cancel()
-    if rotating.done() and not rotating.cancelled():
-        running.cancel()
-        rotating.result()
     await kubelet.stop()
     await running
     LOG.info("Ended")

@@ -11,6 +11,7 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.live.namespaces import is_ours
 from kubelet_conformance.targets.stage import TargetError
+from kubelet_reference.clocks import LoopClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +22,9 @@ __all__ = ("check_images", "check_neighbours", "remove_ours")
 
 _SHOWN = 3
 _CALL_SECONDS = 30.0
-_ROUNDS = 3
+_SWEEP_SECONDS = 30.0
+_PAUSE_SECONDS = 0.2
+_LOOKS = 2
 
 
 async def check_neighbours(endpoint: Endpoint) -> None:
@@ -56,16 +59,22 @@ async def check_images(endpoint: Endpoint, images: Iterable[str]) -> None:
 
 
 async def remove_ours(services: Services) -> list[str]:
-    """Stop and remove the sandboxes that scenarios made; what could not be removed, in words."""
-    failures: list[str] = []
-    for _ in range(_ROUNDS):
+    """Stop and remove the sandboxes that scenarios made; what could not be removed, in words.
+
+    A runtime may still be busy with a call whose caller has gone: so what fails is tried again for a while,
+    and it is looked twice whether nothing is there.
+    """
+    clock, failures, empty = LoopClock(0), list[str](), 0
+    deadline = clock.monotonic() + _SWEEP_SECONDS
+    while empty < _LOOKS and clock.monotonic() < deadline:
         found = await services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
         ours = [each.id for each in found.items if is_ours(each.metadata.namespace)]
-        if not ours:
-            return []
+        empty = 0 if ours else empty + 1
         failures = [
             said for said in await asyncio.gather(*(_removed(services, each) for each in ours)) if said
         ]
+        if failures or not ours:
+            await clock.sleep(_PAUSE_SECONDS)
     return failures
 
 

@@ -7,16 +7,18 @@ import shutil
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc.aio
 
 from kubelet_conformance.targets.in_process import parts_of
-from kubelet_conformance.targets.live import own_containerd, own_fake
+from kubelet_conformance.targets.live import baselines, own_containerd, own_fake
 from kubelet_conformance.targets.live.endpoint import connected, path_of
 from kubelet_conformance.targets.live.life import Life, Surroundings
 from kubelet_conformance.targets.live.residents import check_images, check_neighbours, remove_ours
+from kubelet_conformance.targets.process.clearing import clear
 from kubelet_conformance.targets.stage import TargetError, UnknownTargetError, kubelet_process
 from kubelet_reference.parts import Parts
 from kubelet_reference.versions import Behaviour
@@ -32,6 +34,8 @@ __all__ = ("WallStage",)
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: own_fake.CONTROLS, _CONTAINERD: own_containerd.CONTROLS}
 
+_CHARS_MAX = 64
+_SHORT = "/tmp"  # noqa: S108 - the folder there has a name that nobody knows, and is private
 _LANES = {_FAKE: 8, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
 
@@ -59,6 +63,15 @@ class WallStage:
     def runtime(self) -> str:
         """The runtime's own name and version, once it is open."""
         return self._runtime
+
+    @property
+    def baselines(self) -> list[str]:
+        """The target file's baseline, and the one that comes along for this version of the runtime."""
+        kubelet = None if self._process is None else self._process.baseline
+        name, _, version = self._runtime.partition(" ")
+        minor = ".".join(version.split(".")[:2])
+        runtime = Path(str(resources.files(baselines).joinpath(f"{name}-{minor}.toml")))
+        return [str(each) for each in (kubelet, runtime if runtime.is_file() else None) if each is not None]
 
     @property
     def controls(self) -> frozenset[str]:
@@ -157,11 +170,18 @@ async def _removed(around: Surroundings) -> None:
 
 @asynccontextmanager
 async def _private_folder() -> AsyncGenerator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
+    """A folder for one life, which has gone in the end with all that is mounted in it."""
+    usual = tempfile.gettempdir()
+    # There are sockets in it, whose paths may not be long.
+    place = usual if len(usual) <= _CHARS_MAX else _SHORT
+    folder = Path(tempfile.mkdtemp(prefix="kubelet-conformance-", dir=place))
     try:
         yield folder
     finally:
+        left = clear(folder)
         shutil.rmtree(folder, ignore_errors=True)
+    if left:
+        raise TargetError("; ".join(left))
 
 
 def _nobody(_: Act) -> None:
