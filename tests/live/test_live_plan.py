@@ -33,6 +33,10 @@ def place(name: str, controls: frozenset[str] = frozenset(), budget: float = 120
         ("probes.failing_liveness_kills_once", ("not applicable", "needs a scripted runtime: set_file")),
         ("backoff.delays_double_up_to_the_cap", ("not applicable", "needs 11 min of wall time")),
         ("images.image_is_looked_for_before_it_is_pulled", ("not applicable", "needs a registry")),
+        (
+            "sandbox.sysctls_are_given_with_dots",
+            ("not applicable", "needs an interface eth0.100 in its pods"),
+        ),
         ("kubelet_restart.ended_pods_stay_ended", ("alone", "starts and ends the kubelet")),
         ("admission.memory_counts", ("alone", "sets memory_bytes")),
         ("events.events_need_no_listener", ("alone", "touches the whole node: api.outage")),
@@ -53,6 +57,9 @@ def test_runtime_of_our_own_can_do_more() -> None:
     assert place("images.image_is_looked_for_before_it_is_pulled", OWN) == (
         "alone",
         "changes the images of the node",
+    )
+    assert place("images.latest_goes_without_saying", OWN)[1].startswith(
+        "needs a registry with registry/app@"
     )
     assert place("sync.new_sandbox_has_to_be_read", OWN | {"inject"}) == (
         "alone",

@@ -273,7 +273,10 @@ class Judge:
         if pod is not None and pod.owed:
             ledger.look(moment, pod)
         self._judge(moment)
+        cut_off_until = node.cut_off_until
         learn(moment)
+        if node.cut_off_until != cut_off_until:
+            ledger.hold(node.cut_off_until)
         if key in _KUBELET_GONE:
             world = self.world
             ledger.drop_all([world.node, *world.pods.values(), *world.names.values()])

@@ -75,6 +75,7 @@ class Ledger:
         """When the next deadline passes."""
         self.awaited = set(awaited)
         """Every key that anybody listens to, or some obligation has ever listened to."""
+        self._held_until = -math.inf
         self._deadlines: list[tuple[float, int, Obligation]] = []
         self._count = 0
 
@@ -90,8 +91,20 @@ class Ledger:
             self.awaited |= obligation.keys
         if obligation.deadline is not None:
             self._count += 1
-            heapq.heappush(self._deadlines, (obligation.deadline, self._count, obligation))
+            heapq.heappush(self._deadlines, (self._due(obligation), self._count, obligation))
             self.next_due = self._deadlines[0][0]
+
+    def _due(self, obligation: Obligation) -> float:
+        """When it is due; what no call can meet, but only its `unless`, is not put off."""
+        deadline = obligation.deadline or 0.0
+        return max(deadline, self._held_until) if obligation.due.by.keys else deadline
+
+    def hold(self, until: float) -> None:
+        """Nothing is due before `until`; afterwards every deadline is again what it was."""
+        self._held_until = until
+        self._deadlines = [(self._due(one), count, one) for _, count, one in self._deadlines if one.open]
+        heapq.heapify(self._deadlines)
+        self.next_due = self._deadlines[0][0] if self._deadlines else math.inf
 
     def look(self, moment: Moment, entity: Entity) -> None:
         """Let the entity's obligations see the moment."""
@@ -114,7 +127,8 @@ class Ledger:
                 continue
             if self._waits(obligation.entity):
                 self._count += 1
-                heapq.heappush(deadlines, (t + (obligation.due.within or 0), self._count, obligation))
+                obligation.deadline = t + (obligation.due.within or 0)
+                heapq.heappush(deadlines, (self._due(obligation), self._count, obligation))
             else:
                 obligation.overdue(seq)
         self.next_due = deadlines[0][0] if deadlines else math.inf

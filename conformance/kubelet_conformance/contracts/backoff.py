@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import exited, failed, kubelet, pod_set
+from kubelet_conformance.contract.words import failed, kubelet
 from kubelet_conformance.contracts.backoffs import (
     ATTEMPTS,
     BASE,
@@ -21,7 +21,9 @@ from kubelet_conformance.contracts.backoffs import (
     take_attempt,
 )
 from kubelet_conformance.contracts.instances import (
+    FREE_CHANGE,
     HELD_UP,
+    OWN_END,
     asked,
     awake,
     failed_run,
@@ -96,7 +98,7 @@ def doubles_from_ten_seconds(m: Moment) -> Findings:
     return _not_early(m, "app")
 
 
-@doubles_from_ten_seconds.clause("first-at-once", on=exited())
+@doubles_from_ten_seconds.clause("first-at-once", on=OWN_END)
 def _(m: Moment) -> Findings:
     container = _crashed(m, "app")
     if container is None or most_delay(m, container.name):
@@ -112,7 +114,7 @@ def _(m: Moment) -> Findings:
 doubles_from_ten_seconds.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("BACKOFF-02", on=exited(), needs=(CRI, PODS))
+@contract("BACKOFF-02", on=OWN_END, needs=(CRI, PODS))
 def counts_from_the_end(m: Moment) -> Findings:
     """The delay is measured from the end of the newest exited instance, not from a refused attempt.
 
@@ -132,7 +134,7 @@ def counts_from_the_end(m: Moment) -> Findings:
 counts_from_the_end.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("BACKOFF-03", on=exited().either(ATTEMPTS), needs=(CRI, PODS))
+@contract("BACKOFF-03", on=OWN_END.either(ATTEMPTS), needs=(CRI, PODS))
 def long_run_begins_anew(m: Moment) -> Findings:
     """A run that ends over 600 s after the last attempt begins the series anew; a shorter one does not."""
     restart = restart_at(m)
@@ -161,7 +163,7 @@ def success_is_held_up_too(m: Moment) -> Findings:
     return _not_early(m, "app", "sidecar")
 
 
-@contract("BACKOFF-05", on=pod_set(), needs=(CRI, PODS))
+@contract("BACKOFF-05", on=FREE_CHANGE, needs=(CRI, PODS))
 def change_begins_anew(m: Moment) -> Iterator[Finding]:
     """The back-off belongs to one pod, container and definition: a changed image is started at once."""
     for newest in newly_imaged(m, "exited"):
@@ -210,7 +212,7 @@ def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
     return ""
 
 
-@contract("BACKOFF-07", on=exited(), needs=(CRI, PODS))
+@contract("BACKOFF-07", on=OWN_END, needs=(CRI, PODS))
 def siblings_are_not_held_up(m: Moment) -> Findings:
     """The back-off of one container does not delay another: its first crash is answered at once."""
     container = _crashed(m, "app", "sidecar")

@@ -18,7 +18,15 @@ from kubelet_conformance.contract.words import (
     pod_set,
     pod_unset,
 )
-from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, is_mirror, starts
+from kubelet_conformance.contracts.fresh import (
+    FRESH_STATIC,
+    Fresh,
+    can_start,
+    fresh_pod,
+    host_ports,
+    is_mirror,
+    starts,
+)
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
@@ -95,7 +103,7 @@ class _Ports:
         self.seq = 0
 
 
-@contract("CONFIG-03", on=pod_set(), needs=(CRI, PODS))
+@contract("CONFIG-03", on=FRESH_STATIC, needs=(CRI, PODS))
 def removals_come_before_additions(m: Moment) -> Findings:
     """Of one snapshot removals are taken first: a new pod gets the host port of the one that it drops."""
     pod, record, left = fresh_pod(m), _record(m), m.node.note(_Ports)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, exited, happened, pod_set, status
+from kubelet_conformance.contract.words import call, done, exited, happened, status
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
+    FREE_CHANGE,
     HELD_UP,
+    OWN_END,
     asked,
     creation_of,
     exit_of,
@@ -67,7 +69,7 @@ def started_once(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("EPH-02", on=exited(), needs=(CRI, PODS), versions=_ON)
+@contract("EPH-02", on=OWN_END, needs=(CRI, PODS), versions=_ON)
 def ended_one_is_left_alone(m: Moment) -> Findings:
     """An ephemeral container that exited or is in an unknown state is neither stopped nor made again."""
     pod, container = m.pod, m.container
@@ -95,7 +97,7 @@ def _(m: Moment) -> Findings:
     return broken(f"ephemeral container {container.name} is stopped for its unknown state", _seq(container))
 
 
-@contract("EPH-03", on=pod_set(), needs=(CRI, PODS), versions=_ON)
+@contract("EPH-03", on=FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
 def does_not_wait_for_init(m: Moment) -> Iterator[Finding]:
     """An ephemeral container that is added while an init container runs is started all the same."""
     pod = m.pod
@@ -174,7 +176,7 @@ def joins_its_target(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("EPH-08", on=pod_set(), needs=(CRI, PODS), versions=_ON)
+@contract("EPH-08", on=FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
 def added_one_is_started(m: Moment) -> Iterator[Finding]:
     """Adding an ephemeral container starts a sync at once."""
     for name in _added(m):
@@ -198,7 +200,7 @@ def stopped_with_the_pod(m: Moment) -> Iterator[Finding]:
             )
 
 
-@contract("EPH-10", on=pod_set(), needs=(CRI, PODS), versions=_ON)
+@contract("EPH-10", on=FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
 def change_restarts_nothing(m: Moment) -> Iterator[Finding]:
     """An ephemeral container is not made again when its definition changes."""
     pod, manifest = m.pod, m.manifest

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Pod
 
 __all__ = (
+    "FRESH_STATIC",
     "MIRROR",
     "REJECTIONS",
     "Fresh",
@@ -103,6 +104,21 @@ def is_mirror(m: Moment) -> bool:
 
 def fresh_pod(m: Moment) -> Fresh | None:
     """The pod that this `pod` record makes wanted for the first time; None for any other record."""
+    if type(m.record) is not PodChange:
+        return None
+    if m.memo is None:
+        m.memo = _Looked(_fresh_pod(m))
+    looked: _Looked = m.memo
+    return looked.found
+
+
+class _Looked(msgspec.Struct, frozen=True):
+    """What a `pod` record brings, so that it is looked at once for all contracts."""
+
+    found: Fresh | None
+
+
+def _fresh_pod(m: Moment) -> Fresh | None:
     record, manifest, pod = m.record, m.manifest, m.pod
     if not isinstance(record, PodChange) or manifest is None or is_mirror(m):
         return None
@@ -115,6 +131,15 @@ def fresh_pod(m: Moment) -> Fresh | None:
     namespace = manifest.metadata.namespace or "default"
     name = full_name(m.world, record.source, manifest.metadata.name)
     return Fresh(manifest.metadata.uid, namespace, name, record.source)
+
+
+def _comes_from_a_manifest(m: Moment) -> bool:
+    pod = fresh_pod(m)
+    return pod is not None and pod.source != "api"
+
+
+FRESH_STATIC: Pattern = pod_set().where(_comes_from_a_manifest, "it is new and static")
+"""A static pod is wanted for the first time."""
 
 
 def host_ports(m: Moment) -> frozenset[tuple[str, int]]:

@@ -149,7 +149,9 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
     if sandbox.containers:
         left = ", ".join(sorted(c.name for c in sandbox.containers.values()))
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
-    if sandbox is pod.sandbox and pod.wanted:
+    # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
+    over = pod.termination is not None and len(sandbox.stops) > 1
+    if sandbox is pod.sandbox and pod.wanted and not over:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT
 

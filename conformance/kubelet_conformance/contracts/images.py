@@ -241,6 +241,8 @@ def failed_inspection_is_no_absence(m: Moment) -> Findings:
 @failed_inspection_is_no_absence.clause("told", on=REFUSED)
 def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
     """ImageInspectError needs a failed ImageStatus."""
+    if m.t <= m.node.cut_off_until:
+        return  # It may have found nobody at the socket, which leaves no trace.
     for spec, known in _waiting(m, "ImageInspectError"):
         failed = any(answer.present is None for answer in known.answers)
         yield (

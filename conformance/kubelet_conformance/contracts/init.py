@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, exited, pod_set
+from kubelet_conformance.contract.words import call, exited
 from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
+    FREE_CHANGE,
     HELD_UP,
+    OWN_END,
     asked,
     completed,
     creation_of_kind,
@@ -83,7 +85,7 @@ def one_at_a_time_in_order(m: Moment) -> Findings:
     return KEPT
 
 
-@one_at_a_time_in_order.clause("next-follows", on=exited())
+@one_at_a_time_in_order.clause("next-follows", on=OWN_END)
 def _(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or m.exit is None or not to_watch(m):
@@ -222,11 +224,19 @@ def success_is_not_rerun(m: Moment) -> Findings:
     if pod is None or sandbox is None or sandbox.state != "ready" or sandbox.stops:
         return None
     name = asked(m).metadata.name
-    finished = [one for one in _inits_in(pod, sandbox) if one.state == "exited" and completed(one)]
+    finished = [one for one in _inits_in(pod, sandbox) if one.state == "exited" and _succeeded(one)]
     for one in finished:
         if one.name == name:
             return broken(f"{name} is made again though it exited with 0", one.exit.seq if one.exit else None)
     return KEPT if finished else None
+
+
+def _succeeded(init: Container) -> bool:
+    """It exited with 0, by the latest that the runtime says: of one that it lost it says 255."""
+    told, ended = init.record, init.exit
+    if told is not None and told.state == "CONTAINER_EXITED":
+        return completed(init) and told.exit_code == 0
+    return completed(init) and ended is not None and ended.code == 0
 
 
 @contract("INIT-12", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -248,7 +258,7 @@ def new_sandbox_runs_init_again(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("INIT-13", on=pod_set(), needs=(CRI, PODS))
+@contract("INIT-13", on=FREE_CHANGE, needs=(CRI, PODS))
 def changed_init_image_restarts_nothing(m: Moment) -> Iterator[Finding]:
     """A changed image of a regular init container restarts nothing in a pod whose app containers run."""
     pod, manifest = m.pod, m.manifest

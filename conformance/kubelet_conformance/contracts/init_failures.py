@@ -10,6 +10,7 @@ from kubelet_conformance.contract.words import call, done, exited, failed
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
+    OWN_END,
     REMAKING,
     asked,
     creation_of_kind,
@@ -39,7 +40,7 @@ def _seq(container: Container) -> int | None:
     return container.create.seq if container.create else None
 
 
-@contract("INIT-07", on=exited(), needs=(CRI, PODS))
+@contract("INIT-07", on=OWN_END, needs=(CRI, PODS))
 def failed_one_is_retried(m: Moment) -> Findings:
     """Unless the policy is Never, a failed init container is run again after its back-off.
 
@@ -70,7 +71,7 @@ def _(m: Moment) -> Findings:
     return broken(f"{one.name} is made again though the kubelet has not read its end", _seq(one))
 
 
-@contract("INIT-08", on=exited(), needs=(CRI, PODS))
+@contract("INIT-08", on=OWN_END, needs=(CRI, PODS))
 def failure_under_never_ends_the_pod(m: Moment) -> Findings:
     """Under policy Never a failed init container is not retried: the pod is killed and ends as Failed."""
     pod, container = m.pod, m.container

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import call, done, exited, failed, sandbox_died, status
+from kubelet_conformance.contract.words import call, done, exited, failed, pod_set, sandbox_died, status
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import (
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = (
     "CALLED_OFF",
+    "FREE_CHANGE",
     "HELD_UP",
+    "OWN_END",
     "REMAKING",
     "asked",
     "awake",
@@ -101,6 +103,16 @@ def awake(m: Moment) -> bool:
 def to_watch(m: Moment) -> bool:
     """A pod to run, on a node whose kubelet is there to notice and has its hands free."""
     return to_run(m) and awake(m) and m.pod is not None and _worker_free(m, m.pod)
+
+
+def _ends_by_itself(m: Moment) -> bool:
+    return m.exit is not None and not m.exit.commanded and to_watch(m)
+
+
+OWN_END: Pattern = exited().where(_ends_by_itself, "by itself, in a pod that is looked after")
+"""A container ended that nobody stopped, and the kubelet has its hands free to react."""
+FREE_CHANGE: Pattern = pod_set().where(to_watch, "its kubelet has its hands free")
+"""A pod that runs was sent again, and the kubelet can take a change up at once."""
 
 
 def put_off(m: Moment) -> bool:

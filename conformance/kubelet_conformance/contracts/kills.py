@@ -136,16 +136,16 @@ def _may_have_changed(pod: Pod, container: Container, spec: ContainerSpec) -> bo
 
 def failing_probe(pod: Pod, container: Container) -> list[Reason]:
     """The kills that a failing exec probe may lead to."""
-    probed, spec = container.probed, container.spec
-    if probed is None or not probed.failed or spec is None or pod.spec is None:
-        return []
-    found = list[Reason]()
+    spec, found = container.spec, list[Reason]()
+    if not container.probes_failed or spec is None or pod.spec is None:
+        return found
     for probe in (spec.liveness_probe, spec.startup_probe):
-        if probe is None or probe.exec is None or probe.exec.command != probed.cmd:
+        failed = probe and probe.exec and container.probes_failed.get(tuple(probe.exec.command))
+        if probe is None or not failed:
             continue
         own = probe.termination_grace_period_seconds
         grace = pod.spec.grace_seconds if own is None else own
-        found.append(Reason("its probe fails", grace, seq=probed.call.seq))
+        found.append(Reason("its probe fails", grace, seq=failed.call.seq))
         if pod.restart_policy == "Never":
             found.append(Reason("its probe fails and the pod ends", pod.spec.grace_seconds))
     return found

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import call, exited
+from kubelet_conformance.contract.words import call
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, take_attempt
-from kubelet_conformance.contracts.instances import HELD_UP, asked, in_place, start_of, to_watch
+from kubelet_conformance.contracts.instances import HELD_UP, OWN_END, asked, in_place, start_of, to_watch
 from kubelet_conformance.contracts.situations import will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import Annotation, Label
@@ -68,7 +68,7 @@ _LATE = ByVersion({"<=1.34": RETRY + RETRY_SLACK, ">=1.35": REACTION})
 """How long after the end of its back-off a container is made again at the latest."""
 
 
-@contract("WORK-16", on=exited(), needs=(CRI, PODS), versions=_LATE)
+@contract("WORK-16", on=OWN_END, needs=(CRI, PODS), versions=_LATE)
 def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     """A pod whose container sits out its restart back-off is looked at again every 10 to 15 s, so that the
     container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over.

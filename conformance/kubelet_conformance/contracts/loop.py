@@ -19,6 +19,8 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.bodies import StatusReply
+from kubelet_conformance.trace.records import Fault
+from kubelet_conformance.trace.under_way import RUNTIME_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +40,7 @@ _STATUS_PERIOD = 5.0
 """How often the runtime is asked for its Status (kubelet.go)."""
 _STATUS_SLACK = 2.0
 """What a loaded machine may add to it."""
+_RUNTIME_BACK = "healed: the runtime is "
 
 
 def _says_ready(m: Moment) -> bool:
@@ -166,18 +169,28 @@ def status_is_polled(m: Moment) -> Findings:
 
 
 @nothing_happens_before_the_first_status.remember(
-    on=call("Status").either(done("Status"), failed("Status"), kubelet("started", "stopped", "killed"))
+    on=call("Status").either(done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT)
 )
 def _poll(m: Moment) -> None:
     """Take the polls in."""
     polls, key = m.node.note(_Polls), m.keys[0]
-    if key == "call:Status":
+    if isinstance(m.record, Fault):
+        _contact_changes(polls, m, m.record.what)
+    elif key == "call:Status":
         polls.call = m.call
     elif key.startswith("kubelet:"):
         polls.call, polls.answered_t, polls.good = None, None, False
     elif polls.call is m.call:
         polls.call, polls.answered_t = None, m.t
         polls.good = polls.good or (key == "done:Status" and _says_ready(m))
+
+
+def _contact_changes(polls: _Polls, m: Moment, what: str) -> None:
+    """A poll that finds nobody leaves no trace; the first that does is due as long after contact as any."""
+    if what == RUNTIME_AWAY:
+        polls.call, polls.answered_t = None, None
+    elif what.startswith(_RUNTIME_BACK):
+        polls.answered_t = m.t
 
 
 @contract("LOOP-07", on=kubelet("started"), needs=(CRI, PODS))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import call, done, exited, failed, kubelet, pod_set, status
-from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, starts
+from kubelet_conformance.contracts.fresh import FRESH_STATIC, can_start, fresh_pod, host_ports, starts
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import (
@@ -160,7 +160,7 @@ def _stops_under_way(m: Moment) -> None:
         stops.clear()
 
 
-@contract("LOOP-01", on=pod_set(), needs=(CRI, PODS), clause="file")
+@contract("LOOP-01", on=FRESH_STATIC, needs=(CRI, PODS), clause="file")
 def silent_source_holds_up_no_other(m: Moment) -> Findings:
     """While the API server cannot be reached, pods of other sources are started, and containers that end are
     run again.

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, kubelet, pod_set
-from kubelet_conformance.contracts.fresh import can_start_once_heard_of, fresh_pod, host_ports, starts
+from kubelet_conformance.contracts.fresh import (
+    FRESH_STATIC,
+    can_start_once_heard_of,
+    fresh_pod,
+    host_ports,
+    starts,
+)
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION
@@ -43,7 +49,7 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
 missing_folder_counts_as_seen.remember(on=OUTSIDE)(take_in)
 
 
-@missing_folder_counts_as_seen.clause("picked-up", on=pod_set())
+@missing_folder_counts_as_seen.clause("picked-up", on=FRESH_STATIC)
 def folder_that_appears_is_read(m: Moment) -> Findings:
     """Once the folder appears its manifests are run, within the time in which it is listed."""
     pod, made_t = fresh_pod(m), outside(m).made_t

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _BEGINS = call("ExecSync")
 _GRID_SLACK = 0.5
 """How much too early an execution may look: the ticker is exact, what it starts is not."""
+_WALL_GRID_SLACK = 1.0
+"""The same where the machine may be busy: a tick that comes late does not move those after it."""
 _LATE_SLACK = 3.0
 """What a loaded machine may add to a probe period."""
 _AT_ONCE = RELIST + REACTION
@@ -132,7 +134,8 @@ def probes_keep_their_period(m: Moment) -> Findings:
     gap, took = m.t - before.begun_t, before.ended_t - before.begun_t
     if took >= period or took < 0 or _began_late(m, probed.container, before.begun_t, period):
         return None
-    if gap < period - _GRID_SLACK and probed.name != "readiness":
+    slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK
+    if gap < period - slack and probed.name != "readiness":
         return broken(f"the {probed.name} probe runs after {gap:.1f} s, its period is {period} s")
     return KEPT if gap <= period + _LATE_SLACK else None
 

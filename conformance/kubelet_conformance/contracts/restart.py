@@ -10,7 +10,9 @@ from kubelet_conformance.contract.words import call, done, exited, failed, happe
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
+    FREE_CHANGE,
     HELD_UP,
+    OWN_END,
     REMAKING,
     asked,
     creation_of,
@@ -179,7 +181,7 @@ def _replaced(container: Container) -> Pattern:
     return creation_of(container.name).where(lambda _: container.state == "exited", "its record is there")
 
 
-@contract("RESTART-05", on=exited(), needs=(CRI, PODS))
+@contract("RESTART-05", on=OWN_END, needs=(CRI, PODS))
 def policy_and_code_decide(m: Moment) -> Findings:
     """An app container that exited is run again under Always, and under OnFailure after a failure."""
     container = _app_exit(m)
@@ -242,7 +244,7 @@ def nothing_restarts_in_termination(m: Moment) -> Findings:
     )
 
 
-@contract("RESTART-07", on=pod_set(), needs=(CRI, PODS))
+@contract("RESTART-07", on=FREE_CHANGE, needs=(CRI, PODS))
 def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
     """A running app container whose definition changed is stopped and made again, under every policy."""
     for newest in newly_imaged(m, "running"):
@@ -351,7 +353,7 @@ def first_probe_kill_has_no_delay(m: Moment) -> Findings:
     return _made_again(container, REACTION, "at once")
 
 
-@contract("RESTART-17", on=exited(), needs=(CRI, PODS))
+@contract("RESTART-17", on=OWN_END, needs=(CRI, PODS))
 def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
     """The restart of one app container does not touch the others."""
     container = _app_exit(m)
@@ -371,7 +373,7 @@ def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
             )
 
 
-@contract("RESTART-18", on=exited(), needs=(CRI, PODS))
+@contract("RESTART-18", on=OWN_END, needs=(CRI, PODS))
 def pod_without_work_is_killed(m: Moment) -> Findings:
     """When every app container has ended for good, the pod is killed: its sandbox is stopped."""
     pod, container = m.pod, _app_exit(m)

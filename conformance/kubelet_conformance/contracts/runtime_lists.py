@@ -298,7 +298,9 @@ def nothing_is_listed_that_nobody_made(m: Moment) -> Iterator[Finding]:
     for news in _news(m):
         record = news.record
         pod = m.world.pods.get(record.labels.get(Label.POD_UID, ""))
-        if news.known is not None or (pod is not None and _may_have_been_made(pod)):
+        if news.known is not None or m.world.went_since(record.id, m.call.t):
+            continue
+        if pod is not None and _may_have_been_made(pod):
             continue
         yield broken(f"{record.id[:12]} ({record.metadata.name}) is reported, and no call has made it")
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
+from kubelet_conformance.contract.words import call, done, exited, failed, happened
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
+    FREE_CHANGE,
     HELD_UP,
+    OWN_END,
     REMAKING,
     asked,
     creation_of,
@@ -189,7 +191,7 @@ def killed_one_comes_back_alone(m: Moment) -> Findings:
 killed_one_comes_back_alone.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("SIDECAR-07", on=exited(), needs=(CRI, PODS), versions=_ON)
+@contract("SIDECAR-07", on=OWN_END, needs=(CRI, PODS), versions=_ON)
 def exited_one_is_restarted(m: Moment) -> Findings:
     """A sidecar that exits is run again while the pod is, whatever its code and the pod's policy."""
     container = _ended(m)
@@ -234,7 +236,7 @@ def lost_one_is_started(m: Moment) -> Findings:
     )
 
 
-@contract("SIDECAR-10", on=exited(), needs=(CRI, PODS), versions=_ON)
+@contract("SIDECAR-10", on=OWN_END, needs=(CRI, PODS), versions=_ON)
 def kept_up_during_init(m: Moment) -> Findings:
     """A sidecar that exits while a later init container runs is run again meanwhile."""
     container = _ended(m)
@@ -250,7 +252,7 @@ def kept_up_during_init(m: Moment) -> Findings:
 kept_up_during_init.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("SIDECAR-20", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))
+@contract("SIDECAR-20", on=FREE_CHANGE, needs=(CRI, PODS), versions=since("1.32"))
 def changed_image_restarts(m: Moment) -> Iterator[Finding]:
     """A running sidecar whose image changed is stopped and made again, under every policy."""
     pod, manifest = m.pod, m.manifest

@@ -8,7 +8,14 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, done, kubelet, pod_set, pod_unset
-from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, is_mirror, starts
+from kubelet_conformance.contracts.fresh import (
+    FRESH_STATIC,
+    can_start,
+    fresh_pod,
+    host_ports,
+    is_mirror,
+    starts,
+)
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
@@ -80,7 +87,7 @@ def _answer_is_about_pods(m: Moment) -> None:
         m.node.note(_Url).t = None
 
 
-@contract("CONFIG-14", on=pod_set(), needs=(CRI, PODS))
+@contract("CONFIG-14", on=FRESH_STATIC, needs=(CRI, PODS))
 def every_pod_of_a_list_runs(m: Moment) -> Findings:
     """A manifest URL may answer with one pod or a list of pods: every one of them is started."""
     pod = fresh_pod(m)

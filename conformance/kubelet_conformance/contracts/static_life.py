@@ -8,7 +8,14 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, kubelet, pod_set, pod_unset, status
-from kubelet_conformance.contracts.fresh import can_start, fresh_pod, host_ports, is_mirror, starts
+from kubelet_conformance.contracts.fresh import (
+    FRESH_STATIC,
+    can_start,
+    fresh_pod,
+    host_ports,
+    is_mirror,
+    starts,
+)
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
@@ -111,7 +118,7 @@ def _is_of(pod: Pod) -> Predicate:
 bad_manifest_disturbs_no_other.remember(on=OUTSIDE)(take_in)
 
 
-@contract("STATIC-09", on=pod_set(), needs=(CRI, PODS))
+@contract("STATIC-09", on=FRESH_STATIC, needs=(CRI, PODS))
 def manifest_is_noticed_at_once(m: Moment) -> Findings:
     """A manifest that appears in the folder is noticed at once, not at the next listing of the folder."""
     pod = fresh_pod(m)
@@ -123,7 +130,7 @@ def manifest_is_noticed_at_once(m: Moment) -> Findings:
 manifest_is_noticed_at_once.remember(on=OUTSIDE)(take_in)
 
 
-@contract("STATIC-10", on=pod_set(), needs=(CRI, PODS))
+@contract("STATIC-10", on=FRESH_STATIC, needs=(CRI, PODS))
 def static_pod_needs_no_api_server(m: Moment) -> Findings:
     """A static pod runs though the API server cannot be reached: its containers are created."""
     pod = fresh_pod(m)

@@ -15,10 +15,12 @@ from kubelet_conformance.contracts.instances import (
     made_in,
     recorded,
     regular_inits,
+    told_otherwise,
     wants_restart,
 )
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE, standing
 from kubelet_conformance.contracts.situations import (
+    NOBODY,
     at_its_end,
     runs_post_start,
     starts_or_creates,
@@ -253,10 +255,12 @@ def failed_init_start_ends_the_sync(m: Moment) -> Findings:
     name = _name_at(m, pod)
     if name not in [spec.name for spec in regular_inits(pod)]:
         return None
+    # A start whose answer was lost may have taken place.
+    started = told_otherwise(m.container) if m.container and m.reply.effect else NOBODY
     return answered(
         by=creation_of(name),
         not_before=creation_of_kind("app"),
-        unless=GONE.either(sandbox_died()),
+        unless=GONE.either(sandbox_died(), started),
         text=f"init container {name}, which could not be started, is tried again",
     )
 

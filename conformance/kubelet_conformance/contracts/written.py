@@ -155,7 +155,7 @@ def kubelets_entries(m: Moment) -> tuple[Entry, ...]:
 
 
 def take_names(m: Moment) -> None:
-    """Keep in mind which containers statuses name: for `remember(on=status())`, done once a moment for all."""
+    """Keep in mind which containers statuses name; done once a moment for all."""
     kubelets_entries(m)
 
 

@@ -24,12 +24,14 @@ class Scenario:
         witnesses: the ids of the contracts that it provokes; judged it is by all.
         kubernetes: the oldest version it is meant for, as (1, 29); None is any.
         lies: contracts of the runtime that the scenario makes it break, and that its trace is not judged by.
+        needs: what a real runtime does not have, and the scenario cannot do without.
         settings: fields of the kubelet's configuration that it needs set.
     """
 
     witnesses: tuple[str, ...] = ()
     kubernetes: tuple[int, int] | None = None
     lies: tuple[str, ...] = ()
+    needs: str = ""
     settings: tuple[tuple[str, object], ...] = ()
 
     def is_meant_for(self, kubernetes: str) -> bool:
@@ -38,12 +40,16 @@ class Scenario:
 
 
 def witness(
-    *ids: str, kubernetes: tuple[int, int] | None = None, lies: tuple[str, ...] = (), **settings: object
+    *ids: str,
+    kubernetes: tuple[int, int] | None = None,
+    lies: tuple[str, ...] = (),
+    needs: str = "",
+    **settings: object,
 ) -> Callable[[F], F]:
     """Declare the contracts that a scenario provokes; see `Scenario` for the rest."""
 
     def declared(function: F) -> F:
-        setattr(function, _ATTRIBUTE, Scenario(ids, kubernetes, lies, tuple(sorted(settings.items()))))
+        setattr(function, _ATTRIBUTE, Scenario(ids, kubernetes, lies, needs, tuple(sorted(settings.items()))))
         return function
 
     return declared

@@ -8,10 +8,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kubelet_conformance.node import Scenario
     from kubelet_conformance.plugin.rehearsal import Rehearsal
 
-__all__ = ("Place", "Plan", "plan")
+__all__ = ("Place", "Plan", "plan", "wall_time")
 
 _SCRIPTED = (
     *("inject", "oom", "lose_track", "restart", "reboot"),
@@ -69,18 +71,29 @@ def plan(declared: Scenario, found: Rehearsal, budget: float, controls: frozense
 
 def _missing(declared: Scenario, found: Rehearsal, budget: float, controls: frozenset[str]) -> str:
     """What a real runtime does not have, or the wall time; "" if nothing is missing."""
+    return next(_all_missing(declared, found, budget, controls), "")
+
+
+def _all_missing(
+    declared: Scenario, found: Rehearsal, budget: float, controls: frozenset[str]
+) -> Iterator[str]:
+    is_real = "inject" not in controls
+    if is_real and declared.needs:
+        yield declared.needs
     scripted = [name for name in _SCRIPTED if f"runtime.{name}" in found.uses and name not in controls]
-    if scripted or (declared.lies and "inject" not in controls):
-        return f"a scripted runtime: {', '.join(scripted) or 'one that lies'}"
+    if scripted or (is_real and declared.lies):
+        yield f"a scripted runtime: {', '.join(scripted) or 'one that lies'}"
     if found.servers or any(f"runtime.{name}" in found.uses for name in _SERVERS):
-        return "servers in its pods"
+        yield "servers in its pods"
+    by_digest = sorted(each for each in found.pulled if "@" in each)
+    if is_real and by_digest:
+        yield f"a registry with {', '.join(by_digest)}"
     if _REGISTRY not in controls and (found.pulled or f"runtime.{_REGISTRY}" in found.uses):
-        return f"a registry{' with ' * bool(found.pulled)}{', '.join(sorted(found.pulled))}"
+        yield f"a registry{' with ' * bool(found.pulled)}{', '.join(sorted(found.pulled))}"
     if found.handlers:
-        return f"runtime handlers: {', '.join(sorted(found.handlers))}"
+        yield f"runtime handlers: {', '.join(sorted(found.handlers))}"
     if found.seconds > budget:
-        return f"{wall_time(found.seconds)} of wall time"
-    return ""
+        yield f"{wall_time(found.seconds)} of wall time"
 
 
 def wall_time(seconds: float) -> str:

@@ -58,7 +58,7 @@ async def test_ports_of_app_containers_are_mapped(node: Node) -> None:
     await node.run(container("c1", ports=ports[:2]), container("c2", ports=ports[2:]), init=(init,))
 
 
-@witness("SANDBOX-24")
+@witness("SANDBOX-24", needs="an interface eth0.100 in its pods")
 async def test_sysctls_are_given_with_dots(node: Node) -> None:
     """A sysctl written with slashes reaches the runtime with dots, a dot within a segment as a slash."""
     sysctls = [

@@ -22,6 +22,7 @@ from kubelet_conformance.trace.under_way import (
     WORK,
     call_begins,
     call_ends,
+    contact_is_lost,
     execution_begins,
     execution_ends,
     listing_failed,
@@ -169,7 +170,7 @@ def _sandbox_removed(moment: Moment) -> None:
 
 def _sandbox_status(moment: Moment) -> None:
     record = moment.response(PodSandboxStatusReply).status
-    if record is None:
+    if record is None or moment.world.went_since(record.id, moment.call.t):
         return
     sandbox = moment.world.found_sandbox(record)
     sandbox.record = record
@@ -187,7 +188,7 @@ def _sandbox_status(moment: Moment) -> None:
 
 def _container_status(moment: Moment) -> None:
     record = moment.response(ContainerStatusReply).status
-    if record is None:
+    if record is None or moment.world.went_since(record.id, moment.call.t):
         return
     container = moment.world.found_container(record)
     container.record = record
@@ -357,6 +358,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "pod:remove": (_pod_removed,),
     "status": (_status,),
     "deleted": (_deleted,),
+    "fault": (contact_is_lost,),
     "kubelet:started": (_kubelet_starts,),
     "kubelet:stopped": (_kubelet_goes,),
     "kubelet:killed": (_kubelet_goes,),

@@ -35,6 +35,8 @@ def containers_listed(moment: Moment) -> None:
         return  # A listing that is like the last one teaches nothing else.
     records = moment.response(ListContainersReply).containers
     for record in records:
+        if world.went_since(record.id, moment.call.t):
+            continue
         container = world.found_container(record)
         if container.state == "unseen":
             container.state = CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
@@ -56,6 +58,8 @@ def sandboxes_listed(moment: Moment) -> None:
     world = moment.world
     records = moment.response(ListPodSandboxReply).items
     for record in records:
+        if world.went_since(record.id, moment.call.t):
+            continue
         sandbox = world.found_sandbox(record)
         if sandbox.state == "unseen":
             sandbox.state = "notready" if record.state == "SANDBOX_NOTREADY" else "ready"

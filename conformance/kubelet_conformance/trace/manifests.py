@@ -270,12 +270,14 @@ class PodStatus(_Object, frozen=True, dict=True, gc=True):
     container_statuses: list[ContainerStatus] | None = None
     ephemeral_container_statuses: list[ContainerStatus] | None = None
 
+    @cached_property
+    def _conditions(self) -> dict[str, Condition]:
+        # Of several that have one type the first counts.
+        return {one.type: one for one in reversed(self.conditions or ())}
+
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if it is there."""
-        for condition in self.conditions or ():
-            if condition.type == kind:
-                return condition
-        return None
+        return self._conditions.get(kind)
 
     @cached_property
     def lasting_containers(self) -> tuple[ContainerStatus, ...]:

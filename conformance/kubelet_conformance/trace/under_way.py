@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.trace.bodies import (
@@ -10,17 +11,22 @@ from kubelet_conformance.trace.bodies import (
     ExecSyncRequest,
     StatusReply,
 )
+from kubelet_conformance.trace.records import Fault
 from kubelet_conformance.trace.views import Execution
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container
     from kubelet_conformance.trace.world import World
 
 __all__ = (
+    "CATCH_UP",
     "LISTS",
+    "RUNTIME_AWAY",
     "WORK",
     "call_begins",
     "call_ends",
+    "contact_is_lost",
     "execution_begins",
     "execution_ends",
     "listing_failed",
@@ -28,6 +34,12 @@ __all__ = (
     "status_is_told",
 )
 
+RUNTIME_AWAY = "the runtime is away"
+"""How a fault says that no call reaches the runtime, and leaves no trace."""
+CATCH_UP = 25.0
+"""What a kubelet needs after the first good Status: its loop sleeps up to 5 s between two looks (kubelet.go),
+and a sync that failed meanwhile comes again within 16 s (pod_workers.go); the rest is for a loaded machine.
+"""
 LISTS = frozenset({"ListContainers", "ListPodSandbox"})
 """Listings. One that is like the last one teaches nothing but that the runtime answers."""
 WORK = frozenset(
@@ -73,9 +85,17 @@ def listing_failed(moment: Moment) -> None:
 
 def status_is_told(moment: Moment) -> None:
     """The runtime says how it is."""
-    told = moment.response(StatusReply).status
+    node, told = moment.node, moment.response(StatusReply).status
     conditions = told.conditions if told is not None else ()
-    moment.world.node.runtime_ready = any(one.type == "RuntimeReady" and one.status for one in conditions)
+    node.runtime_ready = any(one.type == "RuntimeReady" and one.status for one in conditions)
+    if node.runtime_ready and node.cut_off_until == math.inf:
+        node.cut_off_until = moment.t + CATCH_UP
+
+
+def contact_is_lost(moment: Moment) -> None:
+    """The runtime is away; the kubelet does nothing for its pods until it has told that it is ready."""
+    if isinstance(moment.record, Fault) and moment.record.what == RUNTIME_AWAY:
+        moment.node.cut_off_until = math.inf
 
 
 def execution_begins(moment: Moment) -> None:
@@ -104,6 +124,18 @@ def execution_ends(moment: Moment) -> None:
             if moment.reply.error is None:
                 execution.exit_code = moment.response(ExecSyncReply).exit_code
             execution.failed = execution.exit_code != 0
+    if container.probed is not None and container.probed.call is moment.call:
+        _note_failure(container, container.probed)
+
+
+def _note_failure(container: Container, probed: Execution) -> None:
+    """Keep the failure of a probe that may lead to a kill: the worker may wake only after another probe."""
+    spec, cmd = container.spec, tuple(probed.cmd)
+    probes = (spec.liveness_probe, spec.startup_probe) if spec is not None else ()
+    if not probed.failed:
+        container.probes_failed.pop(cmd, None)
+    elif any(probe and probe.exec and probe.exec.command == probed.cmd for probe in probes):
+        container.probes_failed[cmd] = probed
 
 
 def nothing_is_under_way(world: World) -> None:

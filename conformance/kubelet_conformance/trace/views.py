@@ -6,6 +6,7 @@ An entity that was not `born` in the trace has an unknown past; no obligation fo
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Literal
 
@@ -108,6 +109,7 @@ class Container(Entity):
         "name",
         "pod",
         "probed",
+        "probes_failed",
         "record",
         "removed_t",
         "sandbox",
@@ -151,6 +153,8 @@ class Container(Entity):
         """The latest ExecSync calls without a timeout: lifecycle hooks, oldest first."""
         self.probed: Execution | None = None
         """The latest ExecSync with a timeout: an exec probe."""
+        self.probes_failed: dict[tuple[str, ...], Execution] = {}
+        """The latest execution of the liveness and of the startup probe, by command, where it failed."""
 
     @property
     def kind(self) -> Kind:
@@ -360,8 +364,8 @@ class Node(Entity):
     """The node as a whole: the kubelet's lives and what belongs to no pod."""
 
     __slots__ = (
-        *("down_t", "kubelet_up", "listed", "listing_failed", "lives", "relisted_t", "runtime_ready"),
-        "started_t",
+        *("cut_off_until", "down_t", "kubelet_up", "listed", "listing_failed", "lives", "relisted_t"),
+        *("runtime_ready", "started_t"),
     )
 
     def __init__(self, *, born: bool) -> None:
@@ -373,6 +377,8 @@ class Node(Entity):
         self.down_t: float | None = None
         self.listed = False
         """A full listing of containers was seen, so what was there before is known."""
+        self.cut_off_until = -math.inf
+        """Until when what is due may wait because the runtime was away; infinity while it is."""
         self.listing_failed = False
         """The last listing of pods or containers was answered by an error: the kubelet sees nothing new."""
         self.relisted_t: float | None = None

@@ -6,6 +6,7 @@ length of the trace.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,9 @@ RECORDS_OF_POD_MAX = 5_000
 FINISHED_REMEMBERED = 10_000
 """How many of the latest finished and forgotten pods are still known by UID."""
 
+REMOVED_REMEMBERED = 10_000
+"""How many of the latest sandboxes and containers that went are still known by id."""
+
 
 class World:
     """The node as seen from outside; `kubernetes` is the version it is judged for, such as (1, 32)."""
@@ -59,6 +63,8 @@ class World:
         self.images: dict[str, ImageKnown] = {}
         """By the name the kubelet asks for."""
         self._gone = OrderedDict[str, str]()
+        self._removed = OrderedDict[str, float]()
+        """When the latest sandboxes and containers that are gone at the runtime went, by id."""
 
     @property
     def past_known(self) -> bool:
@@ -181,6 +187,15 @@ class World:
             pod.born = False
         return self.add_sandbox(sandbox_id, pod, born=False)
 
+    def went_since(self, record_id: str, t: float) -> bool:
+        """This sandbox or container was removed at `t` or later: a reading begun then may still hold it."""
+        return self._removed.get(record_id, -math.inf) >= t
+
+    def _remember_removal(self, record_id: str, t: float) -> None:
+        self._removed[record_id] = t
+        if len(self._removed) > REMOVED_REMEMBERED:
+            self._removed.popitem(last=False)
+
     def drop_container(self, container: Container, t: float, *, vanished: bool = False) -> None:
         """Its record is gone at the runtime."""
         container.state = "removed"
@@ -188,6 +203,7 @@ class World:
         container.vanished = vanished
         container.hooks_open.clear()
         self.containers.pop(container.id, None)
+        self._remember_removal(container.id, t)
         if container.sandbox is not None:
             container.sandbox.containers.pop(container.id, None)
         pod = container.pod
@@ -203,6 +219,7 @@ class World:
         sandbox.removed_t = t
         sandbox.vanished = vanished
         self.sandboxes.pop(sandbox.id, None)
+        self._remember_removal(sandbox.id, t)
         for container in list(sandbox.containers.values()):
             self.drop_container(container, t, vanished=vanished)
         pod = sandbox.pod

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-__all__ = ("Channel", "Service")
+__all__ = ("OPTIONS", "Channel", "Service")
 
-_OPTIONS = (
+OPTIONS = (
     ("grpc.max_receive_message_length", 16 << 20),
     # A runtime that went away is looked for after 100 ms, then ever later, every 3 s at most; one that
     # takes the connection and says nothing is given up after 5 s. These are the kubelet's own numbers.
@@ -31,6 +31,7 @@ _OPTIONS = (
     # Two channels of one process, such as in tests, do not share a connection and its fate.
     ("grpc.use_local_subchannel_pool", 1),
 )
+"""How a kubelet's channel to a runtime behaves."""
 
 
 class Channel:
@@ -42,7 +43,7 @@ class Channel:
     def __init__(self, path: str) -> None:
         self.path = path
         # Any: the type of a call depends on coders that are given as plain functions.
-        self.channel: Any = grpc.aio.insecure_channel(f"unix:{path}", options=_OPTIONS)
+        self.channel: Any = grpc.aio.insecure_channel(f"unix:{path}", options=OPTIONS)
         self._away = False
 
     async def __aenter__(self) -> Self:

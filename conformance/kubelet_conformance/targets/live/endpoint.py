@@ -16,6 +16,7 @@ from cri_api.v1 import api_pb2 as cri
 from cri_api.v1 import api_pb2_grpc as services
 
 from kubelet_conformance.targets.stage import TargetError, UnknownTargetError
+from kubelet_reference.process.channel import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = ("Endpoint", "Services", "channel_to", "connected", "path_of", "services_at")
 
 _ANSWER_SECONDS = 5.0
-_MESSAGE_BYTES_MAX = 16 << 20
-"""What a kubelet allows for one message."""
 _PATH_BYTES_MAX = 107
 """What fits into the address of a unix socket."""
 _OLD_VERSION = "/runtime.v1alpha2.RuntimeService/Version"
@@ -63,9 +62,7 @@ def path_of(address: str) -> Path:
 
 def channel_to(path: Path) -> grpc.aio.Channel:
     """A channel of its own to a socket; to be made and closed within the running loop."""
-    size = ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX)
-    # Channels to one address would share a connection otherwise.
-    return grpc.aio.insecure_channel(f"unix:{path}", options=[size, ("grpc.use_local_subchannel_pool", 1)])
+    return grpc.aio.insecure_channel(f"unix:{path}", options=OPTIONS)
 
 
 def services_at(channel: grpc.aio.Channel) -> Services:

@@ -178,10 +178,17 @@ async def _private_folder() -> AsyncGenerator[Path]:
     try:
         yield folder
     finally:
-        left = clear(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        left = _cleared(folder)
     if left:
         raise TargetError("; ".join(left))
+
+
+def _cleared(folder: Path) -> list[str]:
+    """Remove the folder and everything in it; what resists, in words."""
+    left = clear(folder, [each.name for each in folder.iterdir()])
+    if not left:
+        shutil.rmtree(folder, ignore_errors=True)
+    return left
 
 
 def _nobody(_: Act) -> None:
