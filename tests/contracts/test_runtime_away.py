@@ -1,4 +1,4 @@
-"""What contracts ask while the runtime is away, and of what was under way: each case, and what still bites."""
+"""What contracts ask while the runtime is away, and of what was under way: the case, and what still bites."""
 
 from __future__ import annotations
 

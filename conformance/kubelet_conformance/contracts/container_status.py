@@ -13,6 +13,7 @@ from kubelet_conformance.contracts.written import (
     END_TOLD,
     START_ERRORS,
     UNKNOWN_END,
+    is_lost,
     kubelets_entries,
     record_with,
     seconds,
@@ -281,6 +282,8 @@ def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
             continue
         if container.record is not None and container.record.state != "CONTAINER_CREATED":
             continue  # The start failed for the kubelet only: the runtime has done it.
+        if _ends(m) and is_lost(said):
+            continue
         if said.state.waiting is not None:
             yield KEPT
         else:

@@ -144,11 +144,19 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     new = _every(now)
     for name, old in _every(before).items():
         kept = new.get(name)
+        if kept is not None and _is_left_over(m, kept, old):
+            continue
         if kept is None or kept.restart_count < old.restart_count - is_lost(old):
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
         if old.last_state.terminated and not (kept.last_state.terminated or kept.state.terminated):
             return broken(f"the last state of {name} is lost", pod.status_seq)
     return KEPT
+
+
+def _is_left_over(m: Moment, kept: ContainerStatus, old: ContainerStatus) -> bool:
+    """The newest record has been removed, and an older one is left, since only what has run is collected."""
+    left = m.world.containers.get(kept.runtime_id)
+    return left is not None and left.start_failed and old.runtime_id not in m.world.containers
 
 
 @contract("TERM-31", on=FINISHED, needs=(CRI, STATUS), versions=since("1.23"))

@@ -315,7 +315,7 @@ def container_is_not_made_twice(m: Moment) -> Findings:
         start = newest.start.seq if newest.start else newest.create.seq
         return broken(f"container {newest.name} is created while another one runs, for all it knows", start)
     life = m.node.started_t or 0.0
-    if newest.state == "created" and newest.start is None and newest.create.t >= life:
+    if newest.state == "created" and newest.start is None and newest.create.t >= max(life, m.node.away_t):
         if newest.created_t is not None and m.t - newest.created_t < REACTION:
             return broken(f"container {newest.name} was just created and not started", newest.create.seq)
         return None

@@ -95,7 +95,7 @@ def status_is_told(moment: Moment) -> None:
 def contact_is_lost(moment: Moment) -> None:
     """The runtime is away; the kubelet does nothing for its pods until it has told that it is ready."""
     if isinstance(moment.record, Fault) and moment.record.what == RUNTIME_AWAY:
-        moment.node.cut_off_until = math.inf
+        moment.node.away_t, moment.node.cut_off_until = moment.t, math.inf
 
 
 def execution_begins(moment: Moment) -> None:

@@ -364,7 +364,7 @@ class Node(Entity):
     """The node as a whole: the kubelet's lives and what belongs to no pod."""
 
     __slots__ = (
-        *("cut_off_until", "down_t", "kubelet_up", "listed", "listing_failed", "lives", "relisted_t"),
+        *("away_t", "cut_off_until", "down_t", "kubelet_up", "listed", "listing_failed", "lives", "relisted_t"),
         *("runtime_ready", "started_t"),
     )
 
@@ -377,6 +377,8 @@ class Node(Entity):
         self.down_t: float | None = None
         self.listed = False
         """A full listing of containers was seen, so what was there before is known."""
+        self.away_t = -math.inf
+        """When the runtime was last found to be away."""
         self.cut_off_until = -math.inf
         """Until when what is due may wait because the runtime was away; infinity while it is."""
         self.listing_failed = False
