@@ -238,3 +238,64 @@ def test_another_probe_hides_no_failure(alive: int, verdict: int) -> None:
     s.wait(1).stop(c1)
 
     assert s.judge("CONFIG-02").breaks == verdict
+
+
+@pytest.mark.parametrize("contract", ["START-01", "WORK-17"])
+@pytest.mark.parametrize(("gone", "breaks"), [(True, 0), (False, 1)])
+def test_start_may_have_found_nobody(contract: str, *, gone: bool, breaks: int) -> None:
+    """START-01, WORK-17: a container whose start may have found nobody is made again."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    s.create(web, sandbox)
+    if gone:
+        absence(s, 0.5)
+    s.run_container(web, sandbox, "c1", 1)
+
+    assert s.judge(contract).breaks == breaks
+
+
+@pytest.mark.parametrize(("after", "breaks"), [(0, 0), (60, 1)])
+def test_step_may_have_found_nobody(after: float, breaks: int) -> None:
+    """START-02: until the kubelet has caught up, RunContainerError needs no failure on record."""
+    s = Story()
+    web = s.pod()
+    s.create(web, s.run_sandbox(web))
+    absence(s)
+    waiting = {"reason": "RunContainerError"}
+    s.wait(after).status(web, "Pending", containerStatuses=[{"name": "c1", "state": {"waiting": waiting}}])
+
+    assert s.judge("START-02").breaks == breaks
+
+
+@pytest.mark.parametrize(
+    ("contract", "removed", "reason", "breaks"),
+    [
+        ("TERM-30", True, "ContainerStatusUnknown", 0),
+        ("TERM-30", False, "ContainerStatusUnknown", 1),
+        ("CSTAT-15", True, "ContainerStatusUnknown", 0),
+        ("CSTAT-15", True, "Completed", 1),
+    ],
+)
+def test_older_record_may_be_left_over(contract: str, *, removed: bool, reason: str, breaks: int) -> None:
+    """TERM-30, CSTAT-15: an ended pod may be left with the record of a start that failed, told as lost."""
+    s = Story()
+    web = s.pod(initContainers=INITS, restartPolicy="Never")
+    sandbox = s.run_sandbox(web)
+    first = s.create(web, sandbox, "i1")
+    s.start(first, error="UNAVAILABLE")
+    s.container_status(first, state="CONTAINER_CREATED")
+    second = s.run_container(web, sandbox, "i1", 1)
+    s.wait(1).exited(second)
+    ended: dict[str, Any] = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    told = {"name": "i1", "containerID": f"containerd://{second.id}", "restartCount": 1, "state": ended}
+    s.status(web, "Succeeded", initContainerStatuses=[told])
+    s.delete(web)
+    if removed:
+        s.remove(second)
+    lost: dict[str, Any] = {"terminated": {"exitCode": 137, "reason": reason}}
+    told = {"name": "i1", "containerID": f"containerd://{first.id}", "restartCount": 0, "state": lost}
+    ready = {"type": "Ready", "status": "False"}
+    s.wait(1).status(web, "Succeeded", conditions=[ready], initContainerStatuses=[told])
+
+    assert s.judge(contract).breaks == breaks

@@ -99,16 +99,15 @@ def judge_file(
         header = reader.header
         told = _told_version(reader)
         judge = Judge(path, header, contracts, kubernetes or told)
-        count, waits = 0, list[Wait]()
-        for record in reader:
+        feed, count, waits = judge.feed, 0, list[Wait]()
+        for count, record in enumerate(reader, start=1):
             try:
-                judge.feed(record)
+                feed(record)
             except BodyError as error:
                 raise reader.bad(f"{_named(record)}: {error.problem}", error.remedy) from None
             except Exception as error:
                 error.add_note(f"while judging {path}, line {reader.line}")
                 raise
-            count += 1
             if type(record) is Expect and not record.met and len(waits) < _WAITS_MAX:
                 waits.append(Wait(path, record.seq, record.contract, record.awaited))
             if progress is not None and not count % PROGRESS_RECORDS:

@@ -14,7 +14,7 @@ from kubelet_conformance.contract.owed import Ledger, Obligation
 from kubelet_conformance.contract.verdicts import UNTESTED, Evidence, Outcome, Verdict
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import TEACHING, learn
-from kubelet_conformance.trace.looking import keys_of, look
+from kubelet_conformance.trace.looking import key_of, look
 from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.world import World
 
@@ -262,11 +262,10 @@ class Judge:
         ledger = self.ledger
         if ledger.next_due < record.t:
             ledger.pass_time(record.t, record.seq)
-        keys = keys_of(record)
-        key = keys[0]
+        key = key_of(record)
         if key not in ledger.awaited:
             return
-        moment = look(self.world, record, keys)
+        moment = look(self.world, record, key)
         node, pod = moment.node, moment.pod
         if node.owed:
             ledger.look(moment, node)

@@ -89,9 +89,10 @@ _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContai
 def _worker_free(m: Moment, pod: Pod) -> bool:
     """Nothing of the pod is under way but what is answered here."""
     own = m.call if isinstance(m.record, Reply) else None
-    open_calls = (c for c in pod.calls_open.values() if c is not own)
-    hooks = (h for one in pod.every_container() for h in one.hooks if h.call.id in one.hooks_open)
-    return not any(c.rpc in _WORK for c in open_calls) and not any(h.call is not own for h in hooks)
+    if any(c.rpc in _WORK and c is not own for c in pod.calls_open.values()):
+        return False
+    hooked = [one for one in pod.every_container() if one.hooks_open]
+    return not any(h.call is not own and h.call.id in one.hooks_open for one in hooked for h in one.hooks)
 
 
 def awake(m: Moment) -> bool:

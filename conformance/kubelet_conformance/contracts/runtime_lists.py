@@ -10,6 +10,7 @@ from kubelet_conformance.contract.words import Pattern, done, failed, told
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.trace.bodies import (
+    ContainerFilter,
     ContainerRecord,
     ContainerRequest,
     Label,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.bodies import ContainerFilter, SandboxFilter, SandboxRecord
+    from kubelet_conformance.trace.bodies import SandboxFilter, SandboxRecord
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
     from kubelet_conformance.trace.views import Container, Pod, Sandbox
@@ -64,9 +65,10 @@ def _misfit(record: ContainerRecord | SandboxRecord, asked: ContainerFilter | Sa
     for key, value in asked.label_selector.items():
         if record.labels.get(key) != value:
             return f"label {key}={value}"
-    sandbox = getattr(asked, "pod_sandbox_id", "")
-    if sandbox and getattr(record, "pod_sandbox_id", sandbox) != sandbox:
-        return f"sandbox {sandbox[:12]}"
+    if isinstance(asked, ContainerFilter) and isinstance(record, ContainerRecord):
+        sandbox = asked.pod_sandbox_id
+        if sandbox and record.pod_sandbox_id != sandbox:
+            return f"sandbox {sandbox[:12]}"
     return None
 
 
@@ -125,7 +127,8 @@ def filters_are_obeyed(m: Moment) -> Findings:
 
 
 def _narrowed(asked: ContainerFilter | SandboxFilter) -> bool:
-    return bool(asked.id or asked.state is not None or getattr(asked, "pod_sandbox_id", ""))
+    in_sandbox = asked.pod_sandbox_id if isinstance(asked, ContainerFilter) else ""
+    return bool(asked.id or asked.state is not None or in_sandbox)
 
 
 class _Outside:

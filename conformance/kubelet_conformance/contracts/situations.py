@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, happened, pod_set, pod_unset
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncRequest
-from kubelet_conformance.trace.records import ApiWrite, Fault
-from kubelet_conformance.trace.under_way import RUNTIME_AWAY
+from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Predicate
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = (
     "API_DELETE",
-    "AWAY",
     "END",
     "FAULT",
     "NOBODY",
@@ -51,10 +49,6 @@ END = Pattern(frozenset({"end"}), words="end of observation")
 """The trace ends."""
 FAULT = Pattern(frozenset({"fault"}), words="fault")
 """Something was broken or healed from outside."""
-AWAY = FAULT.where(
-    lambda m: isinstance(m.record, Fault) and m.record.what == RUNTIME_AWAY, "the runtime is away"
-)
-"""From here on calls may find nobody, which leaves no trace."""
 NOBODY = Pattern(frozenset(), words="nothing")
 """No record: for what must be explained by an `unless`, or break."""
 

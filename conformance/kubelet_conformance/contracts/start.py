@@ -12,7 +12,6 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, failed, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.situations import AWAY
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import (
@@ -61,11 +60,14 @@ def start_follows_creation(m: Moment) -> Findings:
     if pod is None:
         return None
     this = call("StartContainer").where(lambda n: n.request(ContainerRequest).container_id == made)
+    others, made_t = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox"), m.t
+    # The start may have found nobody, which leaves no trace.
+    unseen = others.where(lambda n: n.node.away_t >= made_t, "the runtime was away")
     return answered(
         by=this,
-        not_before=call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox"),
+        not_before=others,
         within=REACTION,
-        unless=event("FailedPreStartHook").either(AWAY),
+        unless=event("FailedPreStartHook").either(unseen),
         text=f"{asked(m).metadata.name} is started",
     )
 

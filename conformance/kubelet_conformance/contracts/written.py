@@ -166,18 +166,17 @@ def _looked(m: Moment) -> _Looked:
 
 def _entries(m: Moment, pod: Pod, status: PodStatus) -> tuple[Entry, ...]:
     before = pod.status.by_name if pod.status else {}
-    specs = pod.manifest.spec.entries if pod.manifest else {}
     found: list[Entry] = []
     for one in status.every_container:
         last = one.last_state.terminated
         if last is not None:
             record_with(m, last.runtime_id)
-        kind, spec = specs.get(one.name, _NO_SPEC)
+        kind, spec = pod.entries.get(one.name, _NO_SPEC)
         found.append(Entry(one, spec, kind, record_with(m, one.runtime_id), before.get(one.name)))
     return tuple(found)
 
 
-class Written(msgspec.Struct, frozen=True):
+class Written(msgspec.Struct, frozen=True, gc=False):
     """A status of a kubelet's, and what its containers amount to."""
 
     pod: Pod
@@ -189,8 +188,11 @@ class Written(msgspec.Struct, frozen=True):
     """The phases that its containers amount to: several where it may or may not be the last status."""
     allowed: frozenset[str]
     """These, and the phase that was held back from the end."""
-    statuses: dict[str, ContainerStatus]
-    """What the status says of each init and app container."""
+
+    @property
+    def statuses(self) -> dict[str, ContainerStatus]:
+        """What the status says of each init and app container."""
+        return self.status.lasting_by_name
 
 
 def written(m: Moment) -> Written | None:
@@ -219,8 +221,7 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     allowed = generated
     if "Succeeded" in generated or "Failed" in generated:
         allowed |= _held(pod, m)
-    statuses = {one.name: one for one in status.lasting_containers}
-    return Written(pod, status, pod.status, counts, row, generated, allowed, statuses)
+    return Written(pod, status, pod.status, counts, row, generated, allowed)
 
 
 def _may_be_final(m: Moment, pod: Pod) -> bool:

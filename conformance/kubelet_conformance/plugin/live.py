@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.plugin.options import OptionsError
 from kubelet_conformance.plugin.plan import Place, Plan, plan
@@ -18,9 +20,8 @@ from kubelet_conformance.targets.protocols import NotPossibleError
 from kubelet_conformance.targets.stage import Act, Ended, TargetError, UnknownTargetError, open_live_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from kubelet_conformance.contract.checking import Judged
     from kubelet_conformance.contract.frame import Contract
     from kubelet_conformance.plugin.naming import Named
     from kubelet_conformance.plugin.options import Options
@@ -130,20 +131,27 @@ class LiveRun:
 
     async def _live(self, lives: list[_Life], ended: Callable[[str], None]) -> None:
         """Play lives of nodes, as many at a time as the stage has runtimes for."""
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for life in lives:
-                    tasks.create_task(self._live_one(life, ended))
-        except* TargetError as group:
-            raise next(_leaves(group)) from None
+        async with asyncio.TaskGroup() as tasks:
+            for life in lives:
+                tasks.create_task(self._live_one(life, ended))
+        errors = [life.error for life in lives if isinstance(life.error, TargetError)]
+        if errors and not any(life.error is None for life in lives):
+            raise errors[0]
 
     async def _live_one(self, life: _Life, ended: Callable[[str], None]) -> None:
-        played = await self._stage.play(
-            life.acts,
-            shared=life.shared,
-            concurrency=self._options.concurrency,
-            ended=lambda act: ended(act.name),
-        )
+        try:
+            played = await self._stage.play(
+                life.acts,
+                shared=life.shared,
+                concurrency=self._options.concurrency,
+                ended=lambda act: ended(act.name),
+            )
+        except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
+            life.error = error
+            life.ended = {
+                act.number: Ended(error, "".join(traceback.format_exception(error))) for act in life.acts
+            }
+            return
         life.path = self._folder / f"{_SHARED if life.shared else life.acts[0].name}.jsonl"
         life.path.write_bytes(played.trace)
         by_number = {act.number: act.name for act in life.acts}
@@ -152,6 +160,11 @@ class LiveRun:
 
     def _judge(self, life: _Life) -> None:
         first = life.acts[0].name
+        if life.error is not None:
+            for act in life.acts:
+                nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
+                self._take(act, life.ended[act.number], nothing, "")
+            return
         lies = () if life.shared else scenario_of(self._stories[first].function).lies
         contracts = [each for each in self._contracts if each.id not in lies]
         whole, wrong = judge(life.path, contracts, None if life.shared else first)
@@ -214,12 +227,5 @@ class _Life:
     path: Path = field(default_factory=Path)
     owners: list[str | None] = field(default_factory=list[str | None])
     ended: Mapping[int, Ended] = field(default_factory=dict[int, Ended])
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """The errors of a group and of the groups in it."""
-    if isinstance(error, BaseExceptionGroup):
-        for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _leaves(each)
-    else:
-        yield error
+    error: Exception | None = None
+    """What ended it before there was a trace."""

@@ -37,7 +37,7 @@ from kubelet_conformance.trace.bodies import (
     ImageStatusRequest,
 )
 from kubelet_conformance.trace.learning import learn
-from kubelet_conformance.trace.looking import keys_of, look
+from kubelet_conformance.trace.looking import key_of, look
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Deleted, Fault, Kubelet, PodChange, Reply, RuntimeEvent, Unknown
 from kubelet_conformance.trace.world import World
@@ -82,7 +82,7 @@ def read_stimulus(path: str) -> Stimulus:
             last = record
             if isinstance(record, Unknown):
                 continue
-            moment = look(world, record, keys_of(record))
+            moment = look(world, record, key_of(record))
             reading.take(moment)
             learn(moment)
     return reading.stimulus(reader.header.kubernetes or "", last.t if last is not None else 0.0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.reports.lines import asked, replied, told
 from kubelet_conformance.trace.errors import BodyError, TraceError
 from kubelet_conformance.trace.learning import learn
-from kubelet_conformance.trace.looking import keys_of, look
+from kubelet_conformance.trace.looking import key_of, look
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Call, Reply, Unknown
 from kubelet_conformance.trace.world import World
@@ -64,7 +64,7 @@ class _Slicer:
             if isinstance(record, Unknown):
                 self._missing.discard(record.seq)
                 continue
-            moment = look(world, record, keys_of(record))
+            moment = look(world, record, key_of(record))
             self._see(moment, record)
             if not self._missing and not self._begun:
                 return

@@ -21,7 +21,7 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import learn
-from kubelet_conformance.trace.looking import keys_of, look
+from kubelet_conformance.trace.looking import key_of, look
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Call, Reply, Unknown
 from kubelet_conformance.trace.world import World
@@ -87,7 +87,7 @@ def steps(path: str) -> list[Step]:
             if isinstance(record, Unknown):
                 continue
             try:
-                moment = look(world, record, keys_of(record))
+                moment = look(world, record, key_of(record))
                 reading.take(moment)
                 learn(moment)
             except BodyError as error:

@@ -248,7 +248,7 @@ def _pod_set(moment: Moment) -> None:
     pod.source = record.source
     if pod.manifest is not None and pod.manifest.spec != manifest.spec:
         pod.spec_changed_t, pod.spec_changed_seq = moment.t, moment.seq
-    pod.manifest, pod.traits = manifest, manifest.spec.traits
+    pod.manifest, pod.traits, pod.entries = manifest, manifest.spec.traits, manifest.spec.entries
     pod.wanted, pod.changed_t = True, moment.t
     if pod.set_t is None:
         pod.set_t, pod.set_seq = moment.t, moment.seq

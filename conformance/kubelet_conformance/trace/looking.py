@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     Sight = Callable[[Moment], None]
 
-__all__ = ("EXIT_AFTER_STOP_SECONDS", "STATIC_SOURCES", "full_name", "keys_of", "look")
+__all__ = ("EXIT_AFTER_STOP_SECONDS", "STATIC_SOURCES", "full_name", "key_of", "look")
 
 EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""
@@ -55,46 +55,51 @@ _REQUESTS: dict[str, type[ContainerRequest | StopContainerRequest | ExecSyncRequ
     "StopContainer": StopContainerRequest,
     "ExecSync": ExecSyncRequest,
 }
-_RPC_KEYS: dict[str, tuple[tuple[str], tuple[str], tuple[str]]] = {}
 _RPC_KEYS_MAX = 1000
 
 
-def keys_of(record: Record) -> tuple[str, ...]:
-    """The words a record answers to, without what looking at its body may add.
+class _RpcKeys(dict[str, str]):
+    """The key of each rpc, put together once."""
 
-    A record of an unknown kind answers to none.
-    """
-    if type(record) is Call:
-        return (_RPC_KEYS.get(record.rpc) or _rpc_keys(record.rpc))[0]
-    if type(record) is Reply:
-        rpc = record.call.rpc
-        return (_RPC_KEYS.get(rpc) or _rpc_keys(rpc))[1 if record.error is None else 2]
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self._how = how
+
+    def __missing__(self, rpc: str) -> str:
+        key = f"{self._how}:{rpc}"
+        if len(self) < _RPC_KEYS_MAX:
+            self[rpc] = key
+        return key
+
+
+_CALLED, _DONE, _FAILED = _RpcKeys("call"), _RpcKeys("done"), _RpcKeys("failed")
+
+
+def key_of(record: Record) -> str:
+    """The word that judges wait for it under; empty for a kind that nobody knows. Its body may add others."""
     # isinstance() is slow where it says no: these are msgspec's structs.
-    if type(record) is Event:
-        return (f"event:{record.reason}",)
-    if type(record) is PodChange or type(record) is Kubelet or type(record) is RuntimeEvent:
-        return (f"{record.kind}:{record.op}",)
-    return ("",) if type(record) is Unknown else (record.kind,)
-
-
-def _rpc_keys(rpc: str) -> tuple[tuple[str], tuple[str], tuple[str]]:
-    keys = (f"call:{rpc}",), (f"done:{rpc}",), (f"failed:{rpc}",)
-    if len(_RPC_KEYS) < _RPC_KEYS_MAX:
-        _RPC_KEYS[rpc] = keys
-    return keys
-
-
-def look(world: World, record: Record, keys: tuple[str, ...]) -> Moment:
-    """The record in its context."""
+    if type(record) is Call:
+        return _CALLED[record.rpc]
     if type(record) is Reply:
-        moment = Moment(world, world.node, record, record.seq, record.t, keys, record.call, record)
+        return _DONE[record.call.rpc] if record.error is None else _FAILED[record.call.rpc]
+    if type(record) is Event:
+        return f"event:{record.reason}"
+    if type(record) is PodChange or type(record) is Kubelet or type(record) is RuntimeEvent:
+        return f"{record.kind}:{record.op}"
+    return "" if type(record) is Unknown else record.kind
+
+
+def look(world: World, record: Record, key: str) -> Moment:
+    """The record in its context; `key` is its `key_of`."""
+    if type(record) is Reply:
+        moment = Moment(world, world.node, record, record.seq, record.t, (key,), record.call, record)
     elif type(record) is Call:
-        moment = Moment(world, world.node, record, record.seq, record.t, keys, record)
+        moment = Moment(world, world.node, record, record.seq, record.t, (key,), record)
     else:
-        moment = Moment(world, world.node, record, record.seq, record.t, keys)
+        moment = Moment(world, world.node, record, record.seq, record.t, (key,))
         _look_at_other(moment, record)
         return moment
-    see = _SIGHTS.get(keys[0])
+    see = _SIGHTS.get(key)
     if see is not None:
         see(moment)
     return moment

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+
+from kubelet_conformance.trace.once import once
 
 __all__ = (
     "Condition",
@@ -161,7 +162,7 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
         given = self.termination_grace_period_seconds
         return DEFAULT_GRACE_SECONDS if given is None else given
 
-    @cached_property
+    @once
     def entries(self) -> dict[str, tuple[Kind, ContainerSpec]]:
         """Every container by name, with the kind that its list gives it."""
         found: dict[str, tuple[Kind, ContainerSpec]] = {one.name: ("app", one) for one in self.containers}
@@ -171,17 +172,17 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
             found.setdefault(one.name, ("ephemeral", one))
         return found
 
-    @cached_property
+    @once
     def regular_inits(self) -> tuple[ContainerSpec, ...]:
         """The init containers that run to their end, in order."""
         return tuple([one for one in self.init_containers or () if not one.is_sidecar])
 
-    @cached_property
+    @once
     def sidecars(self) -> tuple[ContainerSpec, ...]:
         """The restartable init containers, in order."""
         return tuple([one for one in self.init_containers or () if one.is_sidecar])
 
-    @cached_property
+    @once
     def traits(self) -> frozenset[Trait]:
         """What rules about some pods only may ask for: its kinds of container, hooks, probes, a deadline."""
         found: set[Trait] = {kind for kind, _ in self.entries.values()}
@@ -270,7 +271,7 @@ class PodStatus(_Object, frozen=True, dict=True, gc=True):
     container_statuses: list[ContainerStatus] | None = None
     ephemeral_container_statuses: list[ContainerStatus] | None = None
 
-    @cached_property
+    @once
     def _conditions(self) -> dict[str, Condition]:
         # Of several that have one type the first counts.
         return {one.type: one for one in reversed(self.conditions or ())}
@@ -279,17 +280,22 @@ class PodStatus(_Object, frozen=True, dict=True, gc=True):
         """The condition of that type, if it is there."""
         return self._conditions.get(kind)
 
-    @cached_property
+    @once
     def lasting_containers(self) -> tuple[ContainerStatus, ...]:
         """The statuses of the containers the pod was made with: init, app."""
         return *(self.init_container_statuses or ()), *(self.container_statuses or ())
 
-    @cached_property
+    @once
     def every_container(self) -> tuple[ContainerStatus, ...]:
         """The statuses of all containers: init, app, ephemeral."""
         return *self.lasting_containers, *(self.ephemeral_container_statuses or ())
 
-    @cached_property
+    @once
+    def lasting_by_name(self) -> dict[str, ContainerStatus]:
+        """The statuses of the containers the pod was made with, by name."""
+        return {one.name: one for one in self.lasting_containers}
+
+    @once
     def by_name(self) -> dict[str, ContainerStatus]:
         """The statuses of all containers, by name."""
         return {one.name: one for one in self.every_container}

@@ -250,6 +250,7 @@ class Pod(Entity):
         "create",
         "create_failed",
         "deleted_t",
+        "entries",
         "finished",
         "finished_before",
         "manifest",
@@ -283,6 +284,8 @@ class Pod(Entity):
         self.manifest: Manifest | None = None
         self.traits: frozenset[Trait] | None = None
         """What the manifest has, as `PodSpec.traits` tells; None while there is no manifest."""
+        self.entries: dict[str, tuple[Kind, ContainerSpec]] = {}
+        """The manifest's containers of any kind, by name."""
         self.set_t: float | None = None
         self.set_seq = 0
         self.wanted = False
@@ -335,12 +338,12 @@ class Pod(Entity):
 
     def kind_of(self, name: str) -> Kind:
         """Which list of the manifest names this container."""
-        entry = self.manifest.spec.entries.get(name) if self.manifest else None
+        entry = self.entries.get(name)
         return entry[0] if entry else "unknown"
 
     def container_spec(self, name: str) -> ContainerSpec | None:
         """The manifest's entry for a container of any kind."""
-        entry = self.manifest.spec.entries.get(name) if self.manifest else None
+        entry = self.entries.get(name)
         return entry[1] if entry else None
 
     def newest(self, name: str) -> Container | None:
@@ -364,8 +367,8 @@ class Node(Entity):
     """The node as a whole: the kubelet's lives and what belongs to no pod."""
 
     __slots__ = (
-        *("away_t", "cut_off_until", "down_t", "kubelet_up", "listed", "listing_failed", "lives", "relisted_t"),
-        *("runtime_ready", "started_t"),
+        *("away_t", "cut_off_until", "down_t", "kubelet_up", "listed", "listing_failed", "lives"),
+        *("relisted_t", "runtime_ready", "started_t"),
     )
 
     def __init__(self, *, born: bool) -> None:

@@ -1,0 +1,38 @@
+"""A property that is found out on first use and then kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ("once",)
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):  # noqa: N801 - it is written as a decorator
+    """A property that is kept in the object's `__dict__` from its first use on.
+
+    So does functools.cached_property, which takes a lock for it up to Python 3.11.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self._find = find
+        self.__doc__ = find.__doc__
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, owner: None, _: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, owner: object, _: type | None = None) -> T: ...
+
+    def __get__(self, owner: object | None, _: type | None = None) -> Self | T:
+        if owner is None:
+            return self
+        found = owner.__dict__[self._name] = self._find(owner)
+        return found
