@@ -62,7 +62,8 @@ class Network:
 
 def http(network: Network, pod_ip: str = IP, **fields: Any) -> Answer:
     """What comes of one HTTP probe."""
-    action = HTTPGetAction(**{"port": 80, "path": "/ready", **fields})
+    wanted: dict[str, Any] = {"port": 80, "path": "/ready"} | fields
+    action = HTTPGetAction(**wanted)
     return run(NetworkProbes(network, 32).http(WEB, action, pod_ip, 1))
 
 

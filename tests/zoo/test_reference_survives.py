@@ -161,7 +161,9 @@ def never_uses_a_stopped_sandbox(seen: Seen) -> bool:
 
 def runs_each_container_once(seen: Seen) -> bool:
     """No two instances of a container run at one time."""
-    lists = [each.response or {} for each in seen.of("ListContainers") if not each.request.get("filter")]
+    lists: list[Any] = [
+        each.response or {} for each in seen.of("ListContainers") if not each.request.get("filter")
+    ]
     for answer in lists:
         running = [
             (one["metadata"]["name"], one["pod_sandbox_id"])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 __all__ = ("Entity",)
 
 N = TypeVar("N")
 
 
+class _Note(Protocol):
+    def __call__(self, kind: type[N], /) -> N: ...
+
+
 class _Notes(dict[type, Any]):
-    """One value of each kind, made on first use. Judges look here all the time, so nobody asks twice."""
+    """One value of each kind, made on first use."""
 
     def __missing__(self, kind: type[N]) -> N:
         made = self[kind] = kind()
@@ -20,16 +24,12 @@ class _Notes(dict[type, Any]):
 class Entity:
     """Anything whose life a judge follows; it carries the judges' own notes about it."""
 
-    __slots__ = ("_notes", "born", "monitors", "owed")
+    __slots__ = ("born", "monitors", "note", "owed")
 
     def __init__(self, *, born: bool) -> None:
         self.born = born
         self.monitors: dict[int, list[bool]] = {}
         self.owed: list[Any] = []
         """What the judges still wait for."""
-        self._notes = _Notes()
-
-    def note(self, kind: type[N]) -> N:
-        """The judge's own memory about this entity: one value of `kind`, made on first use."""
-        value: N = self._notes[kind]
-        return value
+        self.note: _Note = _Notes().__getitem__
+        """The judge's own memory about this entity: one value of each kind, made on first use."""

@@ -245,10 +245,9 @@ def _pod_set(moment: Moment) -> None:
     pod = moment.pod or _new_pod(moment, record.source, manifest)
     if pod.static and not pod.wanted:
         pod.termination, pod.born = None, False
-    pod.source = record.source
     if pod.manifest is not None and pod.manifest.spec != manifest.spec:
         pod.spec_changed_t, pod.spec_changed_seq = moment.t, moment.seq
-    pod.manifest, pod.traits, pod.entries = manifest, manifest.spec.traits, manifest.spec.entries
+    pod.take(record.source, manifest)
     pod.wanted, pod.changed_t = True, moment.t
     if pod.set_t is None:
         pod.set_t, pod.set_seq = moment.t, moment.seq

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-from itertools import chain
+from functools import partial
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, get_args
 
@@ -25,7 +25,7 @@ from kubelet_conformance.trace.records import (
 from kubelet_conformance.trace.replies import LatestReplies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from io import BufferedIOBase
 
 __all__ = ("LINE_BYTES_MAX", "OPEN_CALLS_MAX", "OPEN_CALL_BYTES_MAX", "REMEMBERED_IDS", "Reader")
@@ -39,7 +39,7 @@ OPEN_CALL_BYTES_MAX = 64 * 1024 * 1024
 REMEMBERED_IDS = 16_384
 """How many of the latest call ids are remembered at least to notice a duplicate."""
 
-_BLOCK_BYTES = 64 * 1024
+_BUFFER_BYTES = 64 * 1024
 _SHARED_REQUESTS = 10_000
 _SHARED_REQUEST_BYTES = 256
 """Requests up to this size come again and again. Equal ones share one body, so that it is parsed once."""
@@ -81,7 +81,7 @@ class Reader:
 
     def _opened(self) -> BufferedIOBase:
         try:
-            return self.path.open("rb")
+            return BufferedReader(self.path.open("rb", buffering=0), _BUFFER_BYTES)
         except OSError as error:
             raise TraceError(self.path, None, _unreadable(error), "name a trace file") from None
 
@@ -96,29 +96,8 @@ class Reader:
         return TraceError(self.path, self.line, problem, remedy)
 
     def _lines(self) -> Iterator[bytes]:
-        """The lines that are left, cut out of blocks: asking the file for each takes longer."""
-        return chain.from_iterable(map(self._cut, iter(self._block, b"")))
-
-    def _cut(self, block: bytes) -> Iterable[bytes]:
-        lines = BytesIO(block)
-        return lines if len(block) <= LINE_BYTES_MAX else map(self._measured, lines)
-
-    def _measured(self, raw: bytes) -> bytes:
-        """A line that may be too long."""
-        if len(raw) > LINE_BYTES_MAX:
-            self.line += 1
-            raise self._too_long()
-        return raw
-
-    def _block(self) -> bytes:
-        """Some whole lines; the last may be cut where the file ends, or where it is too long."""
-        try:
-            block = self._file.read1(_BLOCK_BYTES)
-            cut = block and not block.endswith(b"\n")
-            return block + self._file.readline(LINE_BYTES_MAX + 1) if cut else block
-        except OSError as error:
-            self.line += 1
-            raise self.bad(_unreadable(error), "name a trace file") from None
+        """The lines that are left; one that is too long is cut."""
+        return iter(partial(self._file.readline, LINE_BYTES_MAX + 1), b"")
 
     def _too_long(self) -> TraceError:
         return self.bad(
@@ -157,29 +136,32 @@ class Reader:
             raise self.bad(f"the trace header is wrong ({_short(error)})", "mend that field") from None
 
     def __iter__(self) -> Iterator[Record]:
-        decode, last_seq, last_t = msgspec.json.Decoder(Line).decode, 0, 0.0
-        lines = self._lines()
-        for raw in lines:
+        decode, lines, last_seq, last_t = msgspec.json.Decoder(Line).decode, self._lines(), 0, 0.0
+        try:
+            for raw in lines:
+                self.line += 1
+                try:
+                    line = decode(raw)
+                except _UNREADABLE as error:
+                    if raw.isspace():
+                        continue
+                    line = self._unknown(raw, error)
+                seq, t = line.seq, line.t
+                if seq <= last_seq or t < last_t:
+                    raise self._out_of_order(last_seq, last_t, seq, t)
+                last_seq, last_t = seq, t
+                if type(line) is CallLine:
+                    yield self._begin(line)
+                elif type(line) is ReplyLine:
+                    yield self._end(line)
+                else:
+                    yield line
+                    if type(line) is End:
+                        self._expect_nothing_more(lines)
+                        return
+        except OSError as error:
             self.line += 1
-            try:
-                line = decode(raw)
-            except _UNREADABLE as error:
-                if raw.isspace():
-                    continue
-                line = self._unknown(raw, error)
-            seq, t = line.seq, line.t
-            if seq <= last_seq or t < last_t:
-                raise self._out_of_order(last_seq, last_t, seq, t)
-            last_seq, last_t = seq, t
-            if type(line) is CallLine:
-                yield self._begin(line)
-            elif type(line) is ReplyLine:
-                yield self._end(line)
-            else:
-                yield line
-                if type(line) is End:
-                    self._expect_nothing_more(lines)
-                    return
+            raise self.bad(_unreadable(error), "name a trace file") from None
         self.line += 1
         raise self.bad(
             "the trace is truncated: it has no `end` record",
@@ -259,6 +241,8 @@ class Reader:
 
     def _unknown(self, raw: bytes, error: Exception) -> Unknown:
         """A record of a kind of a later version; anything else that does not decode is bad input."""
+        if len(raw) > LINE_BYTES_MAX:
+            raise self._too_long()
         envelope: Unknown | None = None
         try:
             envelope = msgspec.json.decode(raw, type=Unknown)

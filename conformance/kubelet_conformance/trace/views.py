@@ -262,8 +262,10 @@ class Pod(Entity):
         "set_seq",
         "set_t",
         "source",
+        "spec",
         "spec_changed_seq",
         "spec_changed_t",
+        "static",
         "status",
         "status_seq",
         "status_t",
@@ -279,9 +281,13 @@ class Pod(Entity):
         self.namespace = namespace
         self.name = name
         self.source = ""
+        self.static = False
+        """It came from a manifest folder or URL."""
         self.mirror_uid = ""
         """The UID that statuses and deletions of a static pod carry."""
         self.manifest: Manifest | None = None
+        self.spec: PodSpec | None = None
+        """The newest wanted spec, if the trace told it."""
         self.traits: frozenset[Trait] | None = None
         """What the manifest has, as `PodSpec.traits` tells; None while there is no manifest."""
         self.entries: dict[str, tuple[Kind, ContainerSpec]] = {}
@@ -316,15 +322,11 @@ class Pod(Entity):
         self.pulls: dict[str, Pulls] = {}
         """By image, how the pulls of it went."""
 
-    @property
-    def spec(self) -> PodSpec | None:
-        """The newest wanted spec, if the trace told it."""
-        return self.manifest.spec if self.manifest else None
-
-    @property
-    def static(self) -> bool:
-        """It came from a manifest folder or URL."""
-        return self.source in {"file", "http"}
+    def take(self, source: str, manifest: Manifest) -> None:
+        """It was sent with this manifest."""
+        self.source, self.static = source, source in {"file", "http"}
+        self.manifest, self.spec = manifest, manifest.spec
+        self.traits, self.entries = manifest.spec.traits, manifest.spec.entries
 
     @property
     def sandbox(self) -> Sandbox | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubelet_conformance.targets.pod_servers import PodServers
@@ -13,7 +14,6 @@ from kubelet_reference.process.wall import WallClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
-    from pathlib import Path
 
     from kubelet_conformance.targets.live.namespaces import Scope
     from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
@@ -65,11 +65,24 @@ class ScopedFakeControl:
         return getattr(self._control, name)
 
 
+class _NodeFiles:
+    """Files of this machine, as containers write them."""
+
+    def append(self, path: str, content: bytes) -> None:
+        """Add to a file, which is made if it is not there, as is its folder."""
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("ab") as opened:
+            opened.write(content)
+
+
 @asynccontextmanager
 async def own_fake(socket: Path) -> AsyncGenerator[OwnFake]:
     """One that listens for as long as the context is open."""
     clock = WallClock()
     core = RuntimeCore(epoch_ns=clock.wall_ns() - round(clock.monotonic() * 1e9))
     runtime = FakeRuntime(core, clock)
+    # A kubelet counts restarts by the logs that it finds, and reads last words from files.
+    core.store.logs.files = _NodeFiles()
     async with RuntimeServer(runtime, socket):
         yield OwnFake(runtime, socket, clock)

@@ -90,9 +90,12 @@ class FolderApi:
         raise NotPossibleError(f"an API server: pod {namespace}/{name} was not created here")
 
     def _write(self, key: tuple[str, str], pod: Json) -> None:
+        try:
+            self._manifests.write(_file(key), json.dumps(pod))
+        except FileNotFoundError:
+            raise NotPossibleError("an API server: there is no manifest folder") from None
         self._wanted[key] = pod
         self._deleted.pop(key, None)
-        self._manifests.write(_file(key), json.dumps(pod))
 
     def _stored(self, pod: Json) -> Json:
         metadata: Json = pod["metadata"]
