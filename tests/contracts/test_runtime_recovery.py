@@ -108,3 +108,14 @@ def test_failed_start_is_an_end(state: str, words: str) -> None:
     s.container_status(c2, state=state, exit_code=128 if state == "CONTAINER_EXITED" else 0)
 
     assert s.judge("CRI-12").verdict.words == words
+
+
+def test_start_that_was_made_to_fail_is_not_the_runtimes() -> None:
+    """CRI-12: while somebody lets starts fail, what becomes of the container is no runtime's doing."""
+    s, pod, sandbox, _ = running()
+    c2 = s.create(pod, sandbox, "c2")
+    s.record("fault", what="StartContainer fails: UNKNOWN")
+    refuse(s, "StartContainer", {"container_id": c2.id}, "UNKNOWN")
+    s.container_status(c2, state="CONTAINER_CREATED")
+
+    assert s.judge("CRI-12").verdict.words == "kept"

@@ -50,8 +50,13 @@ _TRAITS_OF_AREA: dict[str, frozenset[Trait]] = {
     "DEADLINE": frozenset({"deadline"}),
 }
 """The areas whose rules are about some pods only, and what such a pod has."""
-_OF_EVERY_POD = frozenset({"PROBE-24"})
-"""Rules of these areas that speak of the other pods too."""
+_TRAITS_OF_RULE: dict[str, frozenset[Trait] | None] = {
+    "COND-04": frozenset({"gates"}),
+    "INIT-19": frozenset({"deadline"}),
+    "PHASE-09": frozenset({"init"}),
+    "PROBE-24": None,
+}
+"""The rules about other pods than their area, or about every pod (None)."""
 
 
 @final
@@ -153,8 +158,8 @@ class Contract:
 
     def concerns(self, traits: frozenset[Trait] | None) -> bool:
         """It may say something of a pod that has these; None where they are not known."""
-        about = _TRAITS_OF_AREA.get(self.id.partition("-")[0])
-        return about is None or traits is None or self.id in _OF_EVERY_POD or not about.isdisjoint(traits)
+        about = _TRAITS_OF_RULE.get(self.id, _TRAITS_OF_AREA.get(self.id.partition("-")[0]))
+        return about is None or traits is None or not about.isdisjoint(traits)
 
     def clause(self, name: str, *, on: Pattern) -> Callable[[JudgeFunction], Contract]:
         """Add a judge of another side of the same rule."""

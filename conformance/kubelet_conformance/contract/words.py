@@ -34,6 +34,7 @@ __all__ = (
     "once",
     "pod_set",
     "pod_unset",
+    "read_as",
     "sandbox_died",
     "status",
     "told",
@@ -334,6 +335,11 @@ def sandbox_died() -> Pattern:
 def told(*what: str) -> Pattern:
     """A reading of the runtime says something new: of a `container`, of a `sandbox`, or in a whole `list`."""
     return _named("told", what, "told")
+
+
+def read_as(*states: str) -> Pattern:
+    """ContainerStatus says that its container is `created`, `running`, `exited` or `unknown`."""
+    return _named("read", states, "read")
 
 
 def status() -> Pattern:

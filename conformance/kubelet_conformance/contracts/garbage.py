@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, deleted, done, exited, pod_unset
+from kubelet_conformance.contract.words import call, deleted, exited, pod_unset, read_as
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION
 from kubelet_conformance.trace.bodies import ContainerStatusReply
@@ -121,7 +121,7 @@ class _Told:
         self.unknown = False
 
 
-@unknown_container_is_stopped_before_it_goes.remember(on=done("ContainerStatus"))
+@unknown_container_is_stopped_before_it_goes.remember(on=read_as("unknown"))
 def _unknown_states_are_remembered(m: Moment) -> None:
     """Remember it: once stopped, the container is told as exited."""
     record = m.response(ContainerStatusReply).status

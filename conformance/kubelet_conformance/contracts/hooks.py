@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import call, done, event, exited, failed, status
+from kubelet_conformance.contract.words import call, done, event, exited, failed, read_as, status
 from kubelet_conformance.contracts.backoffs import retry_bound
 from kubelet_conformance.contracts.instances import HELD_UP, creation_of
 from kubelet_conformance.contracts.kills import failing_probe, reasons
@@ -293,7 +293,7 @@ def pre_stop_is_for_running_containers(m: Moment) -> Findings:
     return KEPT if container.state == "running" else None
 
 
-@pre_stop_is_for_running_containers.remember(on=done("ContainerStatus"))
+@pre_stop_is_for_running_containers.remember(on=read_as("exited"))
 def exits_are_remembered(m: Moment) -> None:
     """Remember when the kubelet reads that a container has exited."""
     record = m.response(ContainerStatusReply).status

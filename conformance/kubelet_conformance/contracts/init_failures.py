@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, exited, failed
+from kubelet_conformance.contract.words import call, exited, failed, read_as
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
@@ -120,7 +120,7 @@ def _(m: Moment) -> Findings:
     return None
 
 
-@contract("INIT-09", on=done("ContainerStatus"), needs=(CRI, PODS))
+@contract("INIT-09", on=read_as("exited"), needs=(CRI, PODS))
 def out_of_memory_is_a_failure(m: Moment) -> Findings:
     """An init container with reason OOMKilled failed, whatever its exit code.
 

@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.situations import (
     NOBODY,
     TERMINATION_ASKED,
     about,
+    has_ended,
     hook_command,
     known_to_kubelet,
     of,
@@ -216,7 +217,10 @@ def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@ended_pods_stay_ended.clause("nothing", on=call("RunPodSandbox", "CreateContainer", "StartContainer"))
+@ended_pods_stay_ended.clause(
+    "nothing",
+    on=call("RunPodSandbox", "CreateContainer", "StartContainer").where(has_ended, "the pod has ended"),
+)
 def ended_pod_is_not_started(m: Moment) -> Findings:
     """Nothing of it is made."""
     pod = m.pod

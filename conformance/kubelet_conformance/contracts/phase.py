@@ -26,6 +26,14 @@ HANDLED = frozenset({"Evicted", "DeadlineExceeded", "Preempting", "NodeShutdown"
 """Reasons that kubelet handlers give together with the phase Failed."""
 
 
+def _all_stopped(m: Moment) -> bool:
+    now = written(m)
+    return now is not None and now.counts.all_stopped
+
+
+STOPPED = status().where(_all_stopped, "every app container has stopped")
+
+
 def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
     """In the situation the written phase is the one its containers amount to."""
     now = written(m)
@@ -94,13 +102,13 @@ def missing_status_makes_pending(m: Moment) -> Findings:
     return _judged(m, lambda now: "missing" in now.counts.apps or "empty" in now.counts.apps)
 
 
-@contract("PHASE-05", on=status(), needs=NEEDS)
+@contract("PHASE-05", on=STOPPED, needs=NEEDS)
 def always_never_succeeds(m: Moment) -> Findings:
     """A pod with policy Always whose containers have all stopped is Running, unless it is being deleted."""
     return _judged(m, lambda now: now.row.row == "P8" and now.pod.termination is None)
 
 
-@contract("PHASE-06", on=status(), needs=NEEDS)
+@contract("PHASE-06", on=STOPPED, needs=NEEDS)
 def all_ended_well_is_succeeded(m: Moment) -> Findings:
     """A pod that is not restarted always and whose containers have all ended with 0 is Succeeded."""
     return _judged(m, lambda now: now.counts.policy != "Always" and now.counts.all_succeeded)
@@ -112,7 +120,7 @@ def success_is_written_in_the_end(m: Moment) -> Findings:
     return _owed(m, "Succeeded") if m.pod is not None and _ended(m.pod, badly=False) else None
 
 
-@contract("PHASE-07", on=status(), needs=NEEDS)
+@contract("PHASE-07", on=STOPPED, needs=NEEDS)
 def failure_is_final_only_under_never(m: Moment) -> Findings:
     """With all containers stopped and one failed, a pod is Failed under Never and Running under OnFailure."""
 
@@ -196,7 +204,7 @@ def handlers_decide_before_containers(m: Moment) -> Findings:
     return KEPT if now.phase == "Failed" else broken(f"phase is {now.phase} with reason {now.reason}")
 
 
-@contract("PHASE-14", on=status(), needs=NEEDS, versions=since("1.27"))
+@contract("PHASE-14", on=STOPPED, needs=NEEDS, versions=since("1.27"))
 def deleted_pod_ends_by_its_exit_codes(m: Moment) -> Findings:
     """A deleted pod whose containers have all stopped becomes Succeeded if all ended with 0, else Failed.
 

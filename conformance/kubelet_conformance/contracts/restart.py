@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
+from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set, read_as
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -155,7 +155,7 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
     return KEPT
 
 
-@unknown_one_is_stopped_first.clause("replaced", on=done("ContainerStatus"))
+@unknown_one_is_stopped_first.clause("replaced", on=read_as("unknown"))
 def _(m: Moment) -> Findings:
     container, told = m.container, m.response(ContainerStatusReply).status
     if container is None or told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":

@@ -14,9 +14,10 @@ from kubelet_conformance.trace.bodies import RunPodSandboxRequest, StatusReply
 from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.bodies import ContainerRecord
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
     from kubelet_conformance.trace.views import Container, Sandbox
@@ -26,9 +27,8 @@ LEAST_NANOSECONDS = 10**17
 """1973: a smaller number is a time in a coarser unit."""
 
 
-def _told(m: Moment) -> Iterator[ToldContainer | ToldSandbox]:
-    yield from m.containers_told
-    yield from m.sandboxes_told
+def _told(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
+    return m.containers_told or m.sandboxes_told
 
 
 class _Birth:
@@ -109,6 +109,14 @@ def _made(known: Container | Sandbox) -> int | None:
     return call.seq if call else None
 
 
+def _lacks(record: ContainerRecord) -> list[str]:
+    if record.id and record.created_at and record.image_ref and record.image.image and record.metadata.name:
+        return []
+    lacks = [name for name in ("id", "created_at", "image_ref") if not getattr(record, name)]
+    lacks += [] if record.image.image else ["image"]
+    return lacks if record.metadata.name else [*lacks, "metadata.name"]
+
+
 @contract("CRI-34", on=told("container"))
 def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
     """Every record has an id, the metadata it was made with and created_at, a container image and image_ref.
@@ -118,13 +126,9 @@ def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
     asked = m.container.id if m.container else None
     for one in m.containers_told:
         record, known = one.record, one.known
-        missing = [name for name in ("id", "created_at", "image_ref") if not getattr(record, name)]
-        if not record.image.image:
-            missing.append("image")
-        if not record.metadata.name:
-            missing.append("metadata.name")
-        if missing:
-            yield broken(f"container record {record.id[:12]} lacks {', '.join(missing)}")
+        lacks = _lacks(record)
+        if lacks:
+            yield broken(f"container record {record.id[:12]} lacks {', '.join(lacks)}")
         elif asked is not None and record.id != asked:
             yield broken(f"the status asked for is of {asked[:12]}, the answer of {record.id[:12]}")
         elif known is not None and known.config and known.config.metadata != record.metadata:

@@ -19,8 +19,10 @@ from kubelet_conformance.contracts.runtime_expected import (
 )
 from kubelet_conformance.contracts.runtime_lists import filters_are_obeyed
 from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and_true
+from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,10 +147,24 @@ class _FailedStart:
         self.seq = 0
 
 
+class _Faulty:
+    """Whether somebody lets StartContainer fail, which looks like the runtime at a socket."""
+
+    def __init__(self) -> None:
+        self.starts = False
+
+
+@start_is_for_created_containers_only.remember(on=FAULT)
+def _starts_are_made_to_fail(m: Moment) -> None:
+    what = m.record.what if isinstance(m.record, Fault) else ""
+    if "StartContainer" in what:
+        m.node.note(_Faulty).starts = not what.startswith("healed")
+
+
 @start_is_for_created_containers_only.remember(on=failed("StartContainer"))
 def _start_failed(m: Moment) -> None:
     container = m.container
-    if container is None or refusal(m) is None or not m.reply.effect:
+    if container is None or refusal(m) is None or not m.reply.effect or m.node.note(_Faulty).starts:
         return
     if container.born and m.call is container.start and container.exit is None:
         container.note(_FailedStart).seq = m.seq

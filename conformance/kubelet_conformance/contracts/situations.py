@@ -22,6 +22,7 @@ __all__ = (
     "about",
     "at_its_end",
     "believed_running",
+    "has_ended",
     "hook_command",
     "known_to_kubelet",
     "of",
@@ -67,6 +68,11 @@ def to_run(m: Moment) -> bool:
     """The moment's pod was born in the trace, is wanted, and nobody asked it to go."""
     pod = m.pod
     return pod is not None and pod.born and pod.wanted and pod.termination is None and not pod.finished
+
+
+def has_ended(m: Moment) -> bool:
+    """The moment's pod has had a terminal phase."""
+    return m.pod is not None and bool(m.pod.finished)
 
 
 def pod_of_write(m: Moment) -> Pod | None:

@@ -27,7 +27,7 @@ from kubelet_conformance.contracts.static_names import (
     sent_static,
 )
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
-from kubelet_conformance.trace.bodies import CreateContainerRequest
+from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +77,13 @@ class _Trouble:
 def _containers_are_told(m: Moment) -> None:
     """Take in that a container has ended."""
     if m.pod is not None and m.container is not None and m.exit is not None:
+        m.pod.note(_Trouble).seen = True
+
+
+@bad_manifest_disturbs_no_other.remember(on=done("ExecSync"))
+def _probes_fail(m: Moment) -> None:
+    """Take in that a probe failed: it may cost the container, and under some policies the pod."""
+    if m.pod is not None and m.response(ExecSyncReply).exit_code:
         m.pod.note(_Trouble).seen = True
 
 

@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.sandboxes import FINISHED, GONE, standing
 from kubelet_conformance.contracts.situations import (
     NOBODY,
     at_its_end,
+    has_ended,
     runs_post_start,
     starts_or_creates,
     to_run,
@@ -321,7 +322,9 @@ def nothing_is_started_for_a_finished_pod(m: Moment) -> Findings:
     return KEPT
 
 
-@nothing_is_started_for_a_finished_pod.clause("after", on=starts_or_creates())
+@nothing_is_started_for_a_finished_pod.clause(
+    "after", on=starts_or_creates().where(has_ended, "the pod has ended")
+)
 def nothing_follows_the_terminal_phase(m: Moment) -> Findings:
     """Nor after its terminal phase was written."""
     pod = m.pod

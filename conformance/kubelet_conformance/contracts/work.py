@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import Pattern, call, deleted, done, exited, failed, pod_set, status
+from kubelet_conformance.contract.words import (
+    Pattern,
+    call,
+    deleted,
+    done,
+    exited,
+    failed,
+    pod_set,
+    read_as,
+    status,
+)
 from kubelet_conformance.contracts.instances import REMAKING
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
@@ -16,6 +26,7 @@ from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     about,
     believed_running,
+    has_ended,
     known_to_kubelet,
     of,
     starts_or_creates,
@@ -201,7 +212,7 @@ def failed_termination_is_tried_again(m: Moment) -> Findings:
     )
 
 
-@contract("WORK-11", on=done("ContainerStatus"), needs=(CRI, PODS, STATUS), versions=since("1.22"))
+@contract("WORK-11", on=read_as("running"), needs=(CRI, PODS, STATUS), versions=since("1.22"))
 def stop_is_not_believed_blindly(m: Moment) -> Findings:
     """When a container of a terminating pod is read as running after its stop succeeded, it is stopped again
     before the pod ends.
@@ -283,7 +294,13 @@ def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@contract("WORK-14", on=_MAKING, needs=(CRI, PODS, STATUS), versions=since("1.22"), clause="nothing")
+@contract(
+    "WORK-14",
+    on=_MAKING.where(has_ended, "the pod has ended"),
+    needs=(CRI, PODS, STATUS),
+    versions=since("1.22"),
+    clause="nothing",
+)
 def finished_pod_is_left_alone(m: Moment) -> Findings:
     """Nothing of a pod with a terminal phase is made or started again, whatever is sent about it."""
     pod = m.pod

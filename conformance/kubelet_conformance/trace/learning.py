@@ -307,7 +307,7 @@ def _kubelet_starts(moment: Moment) -> None:
 def _forget_statuses(moment: Moment) -> None:
     """What a kubelet told nobody but those who asked it, the next one cannot know."""
     for pod in moment.world.pods.values():
-        pod.status, pod.status_t, pod.status_seq = None, None, 0
+        pod.status, pod.status_t, pod.status_seq, pod.finished = None, None, 0, ""
 
 
 def _kubelet_goes(moment: Moment) -> None:

@@ -194,8 +194,19 @@ def _read_container(moment: Moment) -> None:
         by_stop, code, reason = commanded(container, moment.t), record.exit_code, record.reason
         moment.exit = Exit(moment.t, moment.seq, code=code, reason=reason, commanded=by_stop)
         moment.keys = (*moment.keys, "fact:exited")
+    if record is not None:
+        moment.keys = (*moment.keys, _READ_AS.get(record.state, "read:unknown"))
     if not readings.knows(moment):
         readings.take_containers(moment, (record,) if record is not None else (), whole=True)
+
+
+_READ_AS = {
+    "CONTAINER_CREATED": "read:created",
+    "CONTAINER_RUNNING": "read:running",
+    "CONTAINER_EXITED": "read:exited",
+    "CONTAINER_UNKNOWN": "read:unknown",
+}
+"""The keys of what ContainerStatus says of a container."""
 
 
 def _list_containers(moment: Moment) -> None:

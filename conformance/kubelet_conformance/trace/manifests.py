@@ -25,7 +25,7 @@ __all__ = (
 )
 
 Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
-Trait: TypeAlias = Kind | Literal["hook", "probe", "deadline"]
+Trait: TypeAlias = Kind | Literal["hook", "probe", "deadline", "gates"]
 
 DEFAULT_GRACE_SECONDS = 30
 """terminationGracePeriodSeconds where the manifest gives none (API default)."""
@@ -184,7 +184,10 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
 
     @once
     def traits(self) -> frozenset[Trait]:
-        """What rules about some pods only may ask for: its kinds of container, hooks, probes, a deadline."""
+        """What rules about some pods only may ask for.
+
+        These are its kinds of container, hooks, probes, a deadline and readiness gates.
+        """
         found: set[Trait] = {kind for kind, _ in self.entries.values()}
         for _, one in self.entries.values():
             if one.lifecycle.post_start or one.lifecycle.pre_stop:
@@ -193,6 +196,8 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
                 found.add("probe")
         if self.active_deadline_seconds is not None:
             found.add("deadline")
+        if self.readiness_gates:
+            found.add("gates")
         return frozenset(found)
 
 
