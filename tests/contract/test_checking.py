@@ -170,6 +170,19 @@ def test_waits_in_vain_are_told_unless_explained(tmp_path: Path) -> None:
     assert [(wait.contract, wait.awaited) for wait in check.unexplained()] == [("SANDBOX-01", "a stop")]
 
 
+@pytest.mark.parametrize("breaks", [False, True])
+def test_break_in_a_trace_explains_its_nameless_waits(tmp_path: Path, *, breaks: bool) -> None:
+    """A wait for no contract by name is explained by whatever is broken in its trace, known or not."""
+    s = Story()
+    s.record("expect", awaited="a start", met=False, contract="")
+    if breaks:
+        s.call("ImageStatus", {}, {})
+    check = Check(CONTRACTS)
+    check.add(judge_file(written(tmp_path / "t.jsonl", s), check.contracts))
+
+    assert bool(check.unexplained()) is not breaks
+
+
 def test_progress_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of records so far is told at every so many of them."""
     monkeypatch.setattr("kubelet_conformance.contract.checking.PROGRESS_RECORDS", 2)

@@ -180,7 +180,11 @@ class Check:
         for contract, outcome in judged.outcomes.items():
             known = outcome if self.baseline is None else self.baseline.applied(contract, outcome)
             self.results[contract].add(known, version)
-        self._waits += [wait for wait in judged.waits if self._concerns(wait)]
+        # What was broken in a trace, known or not, explains a wait there that was for no contract by name.
+        bad = {Verdict.BROKEN, Verdict.ERROR}
+        broke = any(outcome.verdict in bad for outcome in judged.outcomes.values())
+        waits = (wait for wait in judged.waits if wait.contract or not broke)
+        self._waits += [wait for wait in waits if self._concerns(wait)]
 
     def _concerns(self, wait: Wait) -> bool:
         """The wait is for a contract that is judged here, or for none that is known."""

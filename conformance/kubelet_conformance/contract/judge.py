@@ -41,6 +41,8 @@ TEXT_CHARS_MAX = 2000
 
 _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
+_TURNS = _KUBELET_GONE | {"fault", "done:Status"}
+"""The records that may end what is owed, or put it off."""
 
 
 class _Listener:
@@ -272,12 +274,16 @@ class Judge:
         if pod is not None and pod.owed:
             ledger.look(moment, pod)
         self._judge(moment)
-        cut_off_until = node.cut_off_until
         learn(moment)
-        if node.cut_off_until != cut_off_until:
-            ledger.hold(node.cut_off_until)
+        if key in _TURNS:
+            self._turn(key)
+
+    def _turn(self, key: str) -> None:
+        """The kubelet may be gone, or cut off from its runtime."""
+        world, ledger = self.world, self.ledger
+        if world.node.cut_off_until != ledger.held_until:
+            ledger.hold(world.node.cut_off_until)
         if key in _KUBELET_GONE:
-            world = self.world
             ledger.drop_all([world.node, *world.pods.values(), *world.names.values()])
 
     def _judge(self, moment: Moment) -> None:

@@ -75,7 +75,8 @@ class Ledger:
         """When the next deadline passes."""
         self.awaited = set(awaited)
         """Every key that anybody listens to, or some obligation has ever listened to."""
-        self._held_until = -math.inf
+        self.held_until = -math.inf
+        """Nothing is due before."""
         self._deadlines: list[tuple[float, int, Obligation]] = []
         self._count = 0
 
@@ -97,11 +98,11 @@ class Ledger:
     def _due(self, obligation: Obligation) -> float:
         """When it is due; what no call can meet, but only its `unless`, is not put off."""
         deadline = obligation.deadline or 0.0
-        return max(deadline, self._held_until) if obligation.due.by.keys else deadline
+        return max(deadline, self.held_until) if obligation.due.by.keys else deadline
 
     def hold(self, until: float) -> None:
         """Nothing is due before `until`; afterwards every deadline is again what it was."""
-        self._held_until = until
+        self.held_until = until
         self._deadlines = [(self._due(one), count, one) for _, count, one in self._deadlines if one.open]
         heapq.heapify(self._deadlines)
         self.next_due = self._deadlines[0][0] if self._deadlines else math.inf

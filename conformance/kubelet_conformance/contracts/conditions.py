@@ -64,8 +64,9 @@ def pod_scheduled_is_always_true(m: Moment) -> Findings:
 def _initialized(now: Written, phase: str, *, app_suffices: bool) -> Expected:
     """The condition Initialized for a generated phase."""
     unknown, incomplete = list[str](), list[str]()
+    statuses = now.statuses
     for c in now.pod.spec.init_containers or () if now.pod.spec else ():
-        said = now.statuses.get(c.name)
+        said = statuses.get(c.name)
         if said is None:
             unknown.append(c.name)
         elif not (said.started if c.is_sidecar else said.ready):
@@ -98,17 +99,16 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     if now is None:
         return None
     app_suffices = APP_MEANS_INITIALIZED.at(m.kubernetes)
-    expected = [_initialized(now, phase, app_suffices=app_suffices) for phase in sorted(now.generated)]
+    expected = [_initialized(now, phase, app_suffices=app_suffices) for phase in now.phases]
     return _judged(now, "Initialized", expected)
 
 
 def _containers_ready(now: Written, phase: str) -> Expected:
     """The condition ContainersReady for a generated phase."""
     unknown, unready = list[str](), list[str]()
-    spec = now.pod.spec
-    sidecars = [c for c in spec.init_containers if c.is_sidecar] if spec and spec.init_containers else []
-    for c in (*sidecars, *(spec.containers if spec else ())):
-        said = now.statuses.get(c.name)
+    spec, statuses = now.pod.spec, now.statuses
+    for c in (*spec.sidecars, *spec.containers) if spec is not None else ():
+        said = statuses.get(c.name)
         if said is None:
             unknown.append(c.name)
         elif not said.ready:
@@ -133,7 +133,7 @@ def containers_ready_follows_the_containers(m: Moment) -> Findings:
     now = written(m)
     if now is None:
         return None
-    return _judged(now, "ContainersReady", [_containers_ready(now, phase) for phase in sorted(now.generated)])
+    return _judged(now, "ContainersReady", [_containers_ready(now, phase) for phase in now.phases])
 
 
 @contract("COND-04", on=status(), needs=NEEDS)

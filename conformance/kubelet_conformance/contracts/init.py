@@ -36,14 +36,12 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 
-def _earlier_inits(pod: Pod, name: str) -> list[ContainerSpec]:
+def _earlier_inits(pod: Pod, name: str) -> tuple[ContainerSpec, ...]:
     """The regular init containers that come before this regular init or app container."""
-    kind = pod.kind_of(name)
-    inits = list(regular_inits(pod))
+    kind, inits = pod.kind_of(name), regular_inits(pod)
     if kind == "app":
         return inits
-    names = [spec.name for spec in inits]
-    return inits[: names.index(name)] if kind == "init" else []
+    return inits[: [spec.name for spec in inits].index(name)] if kind == "init" else ()
 
 
 def _done_with(pod: Pod, name: str, sandbox: Sandbox | None) -> bool:
@@ -60,8 +58,8 @@ def _done_with(pod: Pod, name: str, sandbox: Sandbox | None) -> bool:
 
 def _inits_in(pod: Pod, sandbox: Sandbox | None) -> list[Container]:
     """The newest instances of the regular init containers that were made in this sandbox."""
-    found = (made_in(pod, spec.name, sandbox) for spec in regular_inits(pod))
-    return [one for one in found if one is not None]
+    newest = [pod.newest(spec.name) for spec in regular_inits(pod)]
+    return [one for one in newest if one is not None and one.sandbox is sandbox]
 
 
 @contract("INIT-01", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -146,14 +144,18 @@ def _(m: Moment) -> Findings:
         return None
     name = asked(m).metadata.name
     for init in _inits_in(pod, m.sandbox):
-        later = {spec.name for spec in following(pod, init.name)} | {spec.name for spec in regular_inits(pod)}
-        if init.state == "running" and name in later:
+        if init.state == "running" and name in _later(pod, init):
             return broken(f"{name} is made while {init.name} runs", _seq(init))
     return None
 
 
+def _later(pod: Pod, init: Container) -> set[str]:
+    """What may not be made while it runs, itself included."""
+    return {spec.name for spec in (*following(pod, init.name), *regular_inits(pod))}
+
+
 def _must_wait(pod: Pod, init: Container) -> Iterator[Container]:
-    later = {spec.name for spec in following(pod, init.name)} | {spec.name for spec in regular_inits(pod)}
+    later = _later(pod, init)
     return (other for other in pod.every_container() if other is not init and other.name in later)
 
 
@@ -183,7 +185,7 @@ def _recorded_after(pod: Pod, init: Container, sandbox: Sandbox) -> bool:
 def running_app_ends_initialization(m: Moment) -> Findings:
     """While any app container runs no regular init container is made, whatever init records are left."""
     pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or sandbox.state != "ready" or not any(regular_inits(pod)):
+    if pod is None or sandbox is None or sandbox.state != "ready" or not regular_inits(pod):
         return None
     apps = (one for one in pod.of_kind("app") if one.sandbox is sandbox and one.state == "running")
     running = next(apps, None)
@@ -202,15 +204,12 @@ def all_records_gone_begins_anew(m: Moment) -> Findings:
     if pod is None or sandbox is None or pod.spec is None or sandbox.state != "ready":
         return None
     inits = pod.spec.init_containers or []
+    if not inits:
+        return None
     newest = [made_in(pod, spec.name, sandbox) for spec in (*inits, *pod.spec.containers)]
     known = [one for one in newest if one is not None]
     name = asked(m).metadata.name
-    if (
-        not inits
-        or not known
-        or any(one.state != "removed" for one in known)
-        or pod.kind_of(name) == "ephemeral"
-    ):
+    if not known or any(one.state != "removed" for one in known) or pod.kind_of(name) == "ephemeral":
         return None
     if name != inits[0].name:
         return broken(f"{name} is made with every record gone, expected {inits[0].name}", pod.set_seq)

@@ -44,8 +44,7 @@ _RUNTIME_BACK = "healed: the runtime is "
 
 
 def _says_ready(m: Moment) -> bool:
-    reply = m.response(StatusReply).status
-    return reply is not None and any(one.type == "RuntimeReady" and one.status for one in reply.conditions)
+    return m.response(StatusReply).says.get("RuntimeReady", False)
 
 
 _READY: Pattern = done("Status").where(_says_ready, "the runtime is ready")

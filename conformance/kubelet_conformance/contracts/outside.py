@@ -97,8 +97,7 @@ def _seen_on_disk(known: Outside, record: Disk) -> None:
 
 
 def _told(known: Outside, m: Moment) -> None:
-    reply = m.response(StatusReply).status
-    conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}
+    conditions = m.response(StatusReply).says
     if conditions.get("RuntimeReady"):
         known.good_t, known.bad_t = m.t, None
     elif known.bad_t is None:

@@ -227,7 +227,9 @@ def sandbox_without_address_is_replaced(m: Moment) -> Findings:
         or m.node.listing_failed
     ):
         return None
-    if pod.restart_policy != "Always" or why_replaced(pod) != "it has no IP":
+    read = m.sandbox.record if m.sandbox is not None else None
+    has_no_ip = read is not None and read.network is not None and not read.network.ip
+    if not has_no_ip or pod.restart_policy != "Always" or why_replaced(pod) != "it has no IP":
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(

@@ -254,14 +254,17 @@ def _seconds(text: str | None) -> int | None:
         raise BodyError(f"{text[:40]!r} is no time") from None
 
 
-def _told_times(one: ContainerStatus) -> Iterator[tuple[str, str, str | None, str | None]]:
+def _told_times(one: ContainerStatus) -> list[tuple[str, str, str | None, str | None]]:
     """Container id, what of it, started and finished as the status shows them."""
-    if one.state.running is not None:
-        yield one.runtime_id, "running", one.state.running.started_at, None
-    for word, state in (("terminated", one.state), ("last terminated", one.last_state)):
-        ended = state.terminated
-        if ended is not None:
-            yield ended.runtime_id, word, ended.started_at, ended.finished_at
+    running, ended, last = one.state.running, one.state.terminated, one.last_state.terminated
+    told: list[tuple[str, str, str | None, str | None]] = []
+    if running is not None:
+        told.append((one.runtime_id, "running", running.started_at, None))
+    if ended is not None:
+        told.append((ended.runtime_id, "terminated", ended.started_at, ended.finished_at))
+    if last is not None:
+        told.append((last.runtime_id, "last terminated", last.started_at, last.finished_at))
+    return told
 
 
 def _wrong_time(record: ContainerRecord, started: str | None, finished: str | None) -> str | None:

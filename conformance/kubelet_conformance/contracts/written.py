@@ -186,6 +186,8 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     row: PhaseRow
     generated: frozenset[str]
     """The phases that its containers amount to: several where it may or may not be the last status."""
+    phases: tuple[str, ...]
+    """The same in order."""
     allowed: frozenset[str]
     """These, and the phase that was held back from the end."""
 
@@ -221,7 +223,8 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     allowed = generated
     if "Succeeded" in generated or "Failed" in generated:
         allowed |= _held(pod, m)
-    return Written(pod, status, pod.status, counts, row, generated, allowed)
+    phases = tuple(generated) if len(generated) == 1 else tuple(sorted(generated))
+    return Written(pod, status, pod.status, counts, row, generated, phases, allowed)
 
 
 def _may_be_final(m: Moment, pod: Pod) -> bool:

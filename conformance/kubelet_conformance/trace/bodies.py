@@ -5,9 +5,9 @@ Field names and defaults are protobuf's: an absent field has the default, an enu
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import msgspec
+
+from kubelet_conformance.trace.once import once
 
 __all__ = (
     "Annotation",
@@ -192,7 +192,7 @@ _ALL_SANDBOXES = SandboxFilter()
 class ListPodSandboxRequest(_Body, frozen=True, dict=True, gc=True):
     filter: SandboxFilter = SandboxFilter()
 
-    @cached_property
+    @once
     def everything(self) -> bool:
         """No filter and an empty filter both ask for everything."""
         return self.filter == _ALL_SANDBOXES
@@ -317,7 +317,7 @@ _ALL_CONTAINERS = ContainerFilter()
 class ListContainersRequest(_Body, frozen=True, dict=True, gc=True):
     filter: ContainerFilter = ContainerFilter()
 
-    @cached_property
+    @once
     def everything(self) -> bool:
         """No filter and an empty filter both ask for everything."""
         return self.filter == _ALL_CONTAINERS
@@ -383,8 +383,13 @@ class RuntimeHandler(_Body, frozen=True):
     name: str = ""
 
 
-class StatusReply(_Body, frozen=True):
+class StatusReply(_Body, frozen=True, dict=True, gc=True):
     """`runtime_handlers` came with Kubernetes 1.30: an older runtime lists none, not even the default one."""
 
     status: RuntimeStatus | None = None
     runtime_handlers: list[RuntimeHandler] = []
+
+    @once
+    def says(self) -> dict[str, bool]:
+        """Its conditions by type; none where the runtime gave no status."""
+        return {one.type: one.status for one in self.status.conditions} if self.status is not None else {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-from io import BufferedReader
+from io import BufferedReader, BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, get_args
 
@@ -25,7 +25,7 @@ from kubelet_conformance.trace.records import (
 from kubelet_conformance.trace.replies import LatestReplies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from io import BufferedIOBase
 
 __all__ = ("LINE_BYTES_MAX", "OPEN_CALLS_MAX", "OPEN_CALL_BYTES_MAX", "REMEMBERED_IDS", "Reader")
@@ -40,11 +40,13 @@ REMEMBERED_IDS = 16_384
 """How many of the latest call ids are remembered at least to notice a duplicate."""
 
 _BUFFER_BYTES = 64 * 1024
+_BLOCK_BYTES = 32 * 1024
 _SHARED_REQUESTS = 10_000
 _SHARED_REQUEST_BYTES = 256
 """Requests up to this size come again and again. Equal ones share one body, so that it is parsed once."""
 
 _KNOWN_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Line))
+_DECODER = msgspec.json.Decoder(Line)
 _UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 """What decoding a line may raise: UnicodeDecodeError is a ValueError."""
 _PACKERS = {
@@ -78,6 +80,7 @@ class Reader:
         self._older: set[str] = set()
         self._requests: dict[tuple[str, bytes], Body] = {}
         self._replies = LatestReplies()
+        self._ended = False
 
     def _opened(self) -> BufferedIOBase:
         try:
@@ -95,9 +98,45 @@ class Reader:
         """An error about the line last read."""
         return TraceError(self.path, self.line, problem, remedy)
 
-    def _lines(self) -> Iterator[bytes]:
-        """The lines that are left; one that is too long is cut."""
-        return iter(partial(self._file.readline, LINE_BYTES_MAX + 1), b"")
+    def _block(self) -> bytes:
+        """Some whole lines; the last may be cut where the file ends, or where it is too long."""
+        try:
+            block = self._file.read1(_BLOCK_BYTES)
+            cut = block and not block.endswith(b"\n")
+            return block + self._file.readline(LINE_BYTES_MAX + 1) if cut else block
+        except OSError as error:
+            self.line += 1
+            raise self.bad(_unreadable(error), "name a trace file") from None
+
+    def _decoded(self, block: bytes) -> Iterable[Line | Unknown]:
+        """Its lines, decoded at once unless one of them is blank, too long, unknown or wrong."""
+        try:
+            lines = _DECODER.decode_lines(block)
+        except _UNREADABLE:
+            return self._one_by_one(block)
+        every = len(lines) == block.count(b"\n") + (not block.endswith(b"\n"))
+        return lines if every and len(block) <= LINE_BYTES_MAX else self._one_by_one(block)
+
+    def _one_by_one(self, block: bytes) -> Iterator[Line | Unknown]:
+        """Its lines. Who takes one counts it: `line` is that of the one before."""
+        for raw in BytesIO(block):
+            if raw.isspace():
+                self.line += 1
+            elif self._ended:
+                yield End(0, 0.0)
+            else:
+                yield self._line(raw)
+
+    def _line(self, raw: bytes) -> Line | Unknown:
+        self.line += 1
+        try:
+            if len(raw) > LINE_BYTES_MAX:
+                raise self._too_long()
+            line: Line | Unknown = _DECODER.decode(raw)
+        except _UNREADABLE as error:
+            line = self._unknown(raw, error)
+        self.line -= 1
+        return line
 
     def _too_long(self) -> TraceError:
         return self.bad(
@@ -136,43 +175,34 @@ class Reader:
             raise self.bad(f"the trace header is wrong ({_short(error)})", "mend that field") from None
 
     def __iter__(self) -> Iterator[Record]:
-        decode, lines, last_seq, last_t = msgspec.json.Decoder(Line).decode, self._lines(), 0, 0.0
-        try:
-            for raw in lines:
-                self.line += 1
-                try:
-                    line = decode(raw)
-                except _UNREADABLE as error:
-                    if raw.isspace():
-                        continue
-                    line = self._unknown(raw, error)
-                seq, t = line.seq, line.t
-                if seq <= last_seq or t < last_t:
-                    raise self._out_of_order(last_seq, last_t, seq, t)
-                last_seq, last_t = seq, t
-                if type(line) is CallLine:
-                    yield self._begin(line)
-                elif type(line) is ReplyLine:
-                    yield self._end(line)
-                else:
-                    yield line
-                    if type(line) is End:
-                        self._expect_nothing_more(lines)
-                        return
-        except OSError as error:
+        last_seq, last_t = 0, 0.0
+        lines = chain.from_iterable(map(self._decoded, iter(self._block, b"")))
+        for line in lines:
             self.line += 1
-            raise self.bad(_unreadable(error), "name a trace file") from None
+            seq, t = line.seq, line.t
+            if seq <= last_seq or t < last_t:
+                raise self._out_of_order(last_seq, last_t, seq, t)
+            last_seq, last_t = seq, t
+            if type(line) is CallLine:
+                yield self._begin(line)
+            elif type(line) is ReplyLine:
+                yield self._end(line)
+            else:
+                yield line
+                if type(line) is End:
+                    self._expect_nothing_more(lines)
+                    return
         self.line += 1
         raise self.bad(
             "the trace is truncated: it has no `end` record",
             'record it again, or append {"kind":"end","seq":N,"t":T} for the moment observation stopped',
         )
 
-    def _expect_nothing_more(self, lines: Iterator[bytes]) -> None:
-        for raw in lines:
+    def _expect_nothing_more(self, lines: Iterator[Line | Unknown]) -> None:
+        self._ended = True
+        for _ in lines:
             self.line += 1
-            if not raw.isspace():
-                raise self.bad("there is a record after `end`", "cut the file behind `end`, one trace a file")
+            raise self.bad("there is a record after `end`", "cut the file behind `end`, one trace a file")
 
     def _out_of_order(self, last_seq: int, last_t: float, seq: int, t: float) -> TraceError:
         if seq <= last_seq:
@@ -241,8 +271,6 @@ class Reader:
 
     def _unknown(self, raw: bytes, error: Exception) -> Unknown:
         """A record of a kind of a later version; anything else that does not decode is bad input."""
-        if len(raw) > LINE_BYTES_MAX:
-            raise self._too_long()
         envelope: Unknown | None = None
         try:
             envelope = msgspec.json.decode(raw, type=Unknown)

@@ -6,7 +6,7 @@ decoded once. A reply written as `same` shares the body of the reply it refers t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -127,6 +127,7 @@ class _Line(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
     t: float
 
 
+@final
 class CallLine(_Line, frozen=True, gc=False, tag="call"):
     """A call as it stands in the file."""
 
@@ -135,6 +136,7 @@ class CallLine(_Line, frozen=True, gc=False, tag="call"):
     request: msgspec.Raw = msgspec.Raw(b"{}")
 
 
+@final
 class ReplyLine(_Line, frozen=True, gc=False, tag="reply"):
     """A reply as it stands in the file: one of `response`, `same`, `error`."""
 

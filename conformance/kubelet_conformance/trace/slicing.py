@@ -25,11 +25,11 @@ from kubelet_conformance.trace.subjects import Subjects
 from kubelet_conformance.trace.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.records import Record
+    from kubelet_conformance.trace.records import Line, Record, Unknown
     from kubelet_conformance.trace.redaction import Redactor
 
 __all__ = ("Cut", "UnknownPodsError", "slice_trace")
@@ -64,10 +64,12 @@ class _Lines(Reader):
 
     raw = b""
 
-    def _lines(self) -> Iterator[bytes]:
-        for raw in super()._lines():
-            self.raw = raw
-            yield raw
+    def _decoded(self, block: bytes) -> Iterable[Line | Unknown]:
+        return self._one_by_one(block)
+
+    def _line(self, raw: bytes) -> Line | Unknown:
+        self.raw = raw
+        return super()._line(raw)
 
     def fields(self) -> Json:
         """The fields of the record last read, without seq, t and kind."""
