@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import signal
 import sys
 from contextlib import asynccontextmanager
@@ -17,6 +16,12 @@ __all__ = ("RecorderCommand", "recording")
 
 #: Nothing here takes long; this only keeps a test that waits in vain from hanging.
 IN_VAIN_SECONDS = 40
+_LIMITED = """
+import os, resource, sys
+size = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
 class RecorderCommand:
@@ -65,17 +70,15 @@ async def recording(
     listen: Path, upstream: Path, *arguments: str | Path, file_bytes_max: int | None = None
 ) -> AsyncGenerator[RecorderCommand]:
     """Record with these arguments; killed in the end if it still runs. No file becomes larger than told."""
-
-    def limit() -> None:
-        if file_bytes_max is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max, file_bytes_max))
-
+    command_line = [sys.executable, "-P", "-m", "kubelet_conformance", "record"]
+    if file_bytes_max is not None:
+        # Set by a process in between: code between fork and exec would meet the threads of gRPC.
+        command_line = [sys.executable, "-c", _LIMITED, str(file_bytes_max), *command_line]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "kubelet_conformance", "record"),
+        *command_line,
         *("--listen", f"unix://{listen}", "--to", f"unix://{upstream}", *map(str, arguments)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        preexec_fn=limit,
     )
     command = RecorderCommand(process, is_json="json" in arguments)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import partial
 from types import GeneratorType
 from typing import TYPE_CHECKING, TypeAlias
@@ -90,30 +90,29 @@ def _several(findings: Finding | Iterable[Finding]) -> Iterable[Finding]:
 
 
 _Asked: TypeAlias = "tuple[JudgeFunction, _Listener]"
-"""A judge that looks at its own conditions first, ready to be called."""
+"""A judge, ready to be called."""
 
 
 class _Plan:
     """The judges to ask at moments of one sort, in order of writing.
 
-    Conditions that several of them have are asked once a moment, before all of them.
+    Their conditions are asked first, each once, and then the judges whose conditions hold.
     """
 
-    __slots__ = ("_waiting", "_where_held", "always", "shared")
+    __slots__ = ("_waiting", "_where_held", "always", "conditions")
 
     def __init__(self, waiting: list[tuple[tuple[Predicate, ...], _Listener]]) -> None:
         self._waiting = waiting
-        often = Counter(condition for conditions, _ in waiting for condition in conditions)
-        shared = [condition for condition, number in often.items() if number > 1]
-        self.shared = [(1 << place, condition) for place, condition in enumerate(shared)]
+        every = dict.fromkeys(condition for conditions, _ in waiting for condition in conditions)
+        self.conditions = [(1 << place, condition) for place, condition in enumerate(every)]
         self._where_held: dict[int, list[_Asked]] = {}
-        self.always = [] if shared else self._chosen(0)
-        """All of them, where no condition is shared."""
+        self.always = [] if every else self._chosen(0)
+        """All of them, where there are no conditions."""
 
     def asked(self, moment: Moment) -> list[_Asked]:
-        """Those whose shared conditions hold now."""
+        """Those whose conditions hold now."""
         held = 0
-        for bit, condition in self.shared:
+        for bit, condition in self.conditions:
             try:
                 if condition(moment):
                     held |= bit
@@ -129,22 +128,8 @@ class _Plan:
         return asked
 
     def _chosen(self, held: int) -> list[_Asked]:
-        shared = {condition: held & bit for bit, condition in self.shared}
-        return [
-            (_only_if([each for each in conditions if each not in shared], one.judge), one)
-            for conditions, one in self._waiting
-            if all(shared.get(each, True) for each in conditions)
-        ]
-
-
-def _only_if(conditions: list[Predicate], judge: JudgeFunction) -> JudgeFunction:
-    """The judge, asked where these hold."""
-    if not conditions:
-        return judge
-    if len(conditions) == 1:
-        condition = conditions[0]
-        return lambda moment: judge(moment) if condition(moment) else None
-    return lambda moment: judge(moment) if all(each(moment) for each in conditions) else None
+        holds = {condition for bit, condition in self.conditions if held & bit}
+        return [(one.judge, one) for conditions, one in self._waiting if holds.issuperset(conditions)]
 
 
 class _Tally:
@@ -293,7 +278,7 @@ class Judge:
         plan = self._plans.get((keys, traits))
         if plan is None:
             plan = self._plans[keys, traits] = _Plan(self._waiting_for(keys, traits))
-        for judge, listener in plan.asked(moment) if plan.shared else plan.always:
+        for judge, listener in plan.asked(moment) if plan.conditions else plan.always:
             try:
                 findings = judge(moment)
                 if findings is None:
