@@ -38,7 +38,8 @@ for name in names:
     async def on(target):
         await story(node=Node(target))
 
-    trace = open_stage(Choice(seed=7)).play(on, name, dict(scenario_of(story).settings))
+    declared = scenario_of(story)
+    trace = open_stage(Choice(seed=7)).play(on, name, dict(declared.settings), declared.nearest())
     Path(folder, name).write_bytes(trace)
 """
 

@@ -30,8 +30,9 @@ __all__ = ("BUGS",)
 class _AllAreNew(PodHandlers):
     """Takes each pod that it sees for the first time for a new one, whatever its phase."""
 
-    def add(self, added: Iterable[Pod]) -> None:
-        super().add([replace(pod, status=None) if self.forgets(pods.phase(pod)) else pod for pod in added])
+    async def add(self, added: Iterable[Pod]) -> None:
+        found = [replace(pod, status=None) if self.forgets(pods.phase(pod)) else pod for pod in added]
+        await super().add(found)
 
     def forgets(self, phase: str) -> bool:
         """Whether a pod of this phase is taken for a new one."""
@@ -71,13 +72,13 @@ BUGS: tuple[Bug, ...] = (
         "K8S-7250",
         "A pod that succeeded is run again by a kubelet that comes back and finds no records of it.",
         lambda: Parts(pod_handlers=_SucceededAreNew),
-        ("WORK-14",),
+        ("WORK-14", "RESTARTKUBELET-05"),
     ),
     Bug(
         "K8S-104531",
         "A pod that the API server shows as ended is started by a kubelet that comes back.",
         lambda: Parts(pod_handlers=_AllAreNew),
-        ("WORK-14",),
+        ("CLEANUP-07", "WORK-14"),
         ("K26", "K8S-104798"),
     ),
     Bug(
@@ -91,7 +92,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-68738",
         "A pod that its source no longer names, without a word of its removal, goes on running.",
         lambda: Parts(mux=_SourceMayForget),
-        ("WORK-05",),
+        ("WORK-05", "CONFIG-04"),
     ),
     Bug(
         "K8S-100467",

@@ -98,8 +98,8 @@ BUGS: tuple[Bug, ...] = (
         "K8S-120247",
         "The record of an app container, dead or in an old sandbox, passes for a finished initialization.",
         lambda: _deciding(_AnyAppWillDo()),
-        ("INIT-12",),
-        ("K05", "K8S-120269", "K8S-120281"),
+        ("INIT-01", "INIT-02", "INIT-03", "INIT-12"),
+        ("K05", "K8S-120281"),
     ),
     Bug(
         "K8S-140309",
@@ -112,14 +112,14 @@ BUGS: tuple[Bug, ...] = (
         "K8S-86531",
         "Init containers run again beside running app containers when their records are gone.",
         lambda: _deciding(_OnlyRecordsCount()),
-        ("INIT-05",),
+        ("INIT-04", "INIT-05"),
         ("K04", "K8S-62362", "K8S-67261", "K8S-90271", "K8S-96572", "K8S-104629"),
     ),
     Bug(
         "K8S-83622",
         "After an init container that failed for good the app containers are started.",
         lambda: _deciding(_GoesOnWithoutInit()),
-        ("INIT-09",),
+        ("INIT-08", "INIT-09"),
     ),
     Bug(
         "K8S-126543",

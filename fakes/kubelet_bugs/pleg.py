@@ -53,8 +53,8 @@ class _SilenceIsDeath(RuntimeReader):
 class _SpoilsTheCache(Pleg):
     """Loses a running container of a larger pod as it deals with the death of another one."""
 
-    def _deliver(self, event: PodLifecycleEvent) -> None:
-        super()._deliver(event)
+    def deliver(self, event: PodLifecycleEvent) -> None:
+        super().deliver(event)
         records = self._cache.get(event.uid)
         if event.kind is Happening.DIED and len(records.running) > 1:
             left = tuple(one for one in records.containers if one is not records.running[-1])
@@ -64,7 +64,7 @@ class _SpoilsTheCache(Pleg):
 class _OldAddress(Pleg):
     """Keeps the first IPs of a pod for as long as it lives."""
 
-    def _with_ips(self, records: PodRecords) -> PodRecords:
+    def with_ips(self, records: PodRecords) -> PodRecords:
         return replace(records, ips=self._cache.get(records.uid).ips or records.ips)
 
 
@@ -75,9 +75,9 @@ class _OnlyTheLiving(Pleg):
         super().__init__(*parts)
         self._began = self._clock.wall_ns()
 
-    def _with_ips(self, records: PodRecords) -> PodRecords:
+    def with_ips(self, records: PodRecords) -> PodRecords:
         seen = (one for one in records.containers if not one.has_exited or one.finished_at >= self._began)
-        return super()._with_ips(replace(records, containers=tuple(seen)))
+        return super().with_ips(replace(records, containers=tuple(seen)))
 
 
 BUGS: tuple[Bug, ...] = (

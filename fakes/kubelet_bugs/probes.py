@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kubelet_bugs.bug import Bug
+from kubelet_reference import pods
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules, Verdict
 from kubelet_reference.probe_runner import ProbeRunner
@@ -52,11 +53,13 @@ class _StartedByName(Prober):
         super().__init__(tools)
         self._once_started: dict[tuple[str, str], None] = {}
 
-    def _is_started(self, uid: str, shown: ContainerStatus) -> bool:
+    def _is_started(self, pod: Pod, shown: ContainerStatus) -> bool:
         runs = shown.state is not None and shown.state.running is not None
-        started = super()._is_started(uid, shown) or (runs and (uid, shown.name) in self._once_started)
+        started = super()._is_started(pod, shown) or (
+            runs and (pods.uid(pod), shown.name) in self._once_started
+        )
         if started:
-            self._once_started[uid, shown.name] = None
+            self._once_started[pods.uid(pod), shown.name] = None
         return started
 
 
@@ -105,7 +108,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-110309",
         "Readiness is not probed any more once a pod is to go.",
         lambda: Parts(prober=_StopsAll),
-        ("PROBE-13",),
+        ("PROBE-13", "TERM-14"),
         ("K38", "K8S-110191", "K8S-110418"),
     ),
     Bug(
@@ -146,7 +149,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-109537",
         "A container killed for its liveness probe is restarted under every policy.",
         lambda: Parts(runtime=RuntimeParts(compute_actions=_AlwaysAgain().compute)),
-        ("RESTART-10",),
+        ("RESTART-10", "PROBE-28"),
     ),
     Bug(
         "CTRD-9568",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.parts import Parts
@@ -56,6 +58,13 @@ def _content_without_address(pod: Pod, records: PodRecords) -> SandboxChange:
     """Does not ask whether the sandbox has an IP."""
     sandboxes = tuple(replace(sandbox, ips=None) for sandbox in records.sandboxes)
     return sandbox_changed(pod, replace(records, sandboxes=sandboxes))
+
+
+def _address_whatever_network(pod: Pod, records: PodRecords) -> SandboxChange:
+    """Asks every sandbox for an address of its own, whether it has a network of its own or not."""
+    sandboxes = tuple(replace(one, ips=one.ips or (), host_network=False) for one in records.sandboxes)
+    spec = structs.replace(pods.spec(pod), hostNetwork=None)
+    return sandbox_changed(structs.replace(pod, spec=spec), replace(records, sandboxes=sandboxes))
 
 
 class _LeavesSurvivors(RuntimeManager):
@@ -143,6 +152,12 @@ BUGS: tuple[Bug, ...] = (
         ("K13", "K8S-48510"),
     ),
     Bug(
+        "K8S-109042",
+        "A sandbox of which no network is told counts as one that has lost its address.",
+        lambda: Parts(runtime=RuntimeParts(sandbox_changed=_address_whatever_network)),
+        ("SYNC-13",),
+    ),
+    Bug(
         "CTRD-11029",
         "Containers that survived their sandbox go on beside those of the next one.",
         lambda: Parts(runtime=RuntimeParts(runtime_manager=_LeavesSurvivors)),
@@ -152,7 +167,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-107730",
         "A pod of which no container runs any more keeps its sandbox.",
         lambda: Parts(runtime=RuntimeParts(runtime_manager=_SandboxOfContainers)),
-        ("SANDBOX-08", "TERM-21"),
+        ("SANDBOX-04", "SANDBOX-08", "SANDBOX-19", "TERM-21", "RESTART-18"),
     ),
     Bug(
         "K8S-109596",

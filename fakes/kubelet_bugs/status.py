@@ -12,7 +12,7 @@ from kubelet_reference.container_statuses import ContainerStatusRules
 from kubelet_reference.deadline import Deadlines
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pod_status import StatusDecisions, lasting_phase
 from kubelet_reference.status_manager import StatusManager
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ __all__ = ("BUGS",)
 def _phase_of_the_day(phase: str, *_earlier: str | None) -> str:
     """A phase that follows the containers for ever."""
     return phase
+
+
+def _how_it_ended(phase: str, *earlier: str | None) -> str:
+    """A terminal phase that the containers amount to counts more than any other."""
+    return phase if pods.is_terminal_phase(phase) else lasting_phase(phase, *earlier)
 
 
 def _phase_while_deleted(
@@ -135,13 +140,13 @@ BUGS: tuple[Bug, ...] = (
         "K8S-58711",
         "A pod that is Failed becomes Succeeded when its containers end well.",
         lambda: Parts(status=StatusDecisions(lasting_phase=_phase_of_the_day)),
-        ("PHASE-05",),
+        ("PHASE-05", "PHASE-11"),
         ("K35",),
     ),
     Bug(
         "K8S-118310",
         "A pod that was ended at its deadline has the phase that its exit codes make.",
-        lambda: Parts(deadlines=_EndsOnce),
+        lambda: Parts(deadlines=_EndsOnce, status=StatusDecisions(lasting_phase=_how_it_ended)),
         ("EVENTS-08", "PHASE-05"),
         ("K50",),
     ),
@@ -195,14 +200,14 @@ BUGS: tuple[Bug, ...] = (
         "K8S-108882",
         "A deleted pod that never came to run has succeeded.",
         lambda: Parts(status=StatusDecisions(pod_phase=_waiting_is_success)),
-        ("PHASE-02",),
+        ("PHASE-02", "PHASE-15"),
         ("K34",),
     ),
     Bug(
         "K8S-82387",
         "The status of a pod is written to another one that has its name now.",
         lambda: Parts(status_manager=_NamesWillDo),
-        ("STATUS-08", "TERM-30"),
+        ("STATUS-04", "TERM-30"),
         ("K31", "K8S-86320"),
     ),
 )

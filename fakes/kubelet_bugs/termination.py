@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from kubelet_reference.pods import AnyContainer
     from kubelet_reference.sync_result import ActionResult
+    from kubelet_reference.termination_order import TerminationOrder
     from kubelet_reference.versions import Behaviour
 
 __all__ = ("BUGS",)
@@ -83,8 +84,10 @@ class _AllAtOnce(Terminator):
 class _OneByOne(Terminator):
     """Stops the containers of a pod one after another."""
 
-    async def kill_containers(self, kills: Sequence[ContainerKill]) -> Sequence[ActionResult]:
-        return [await self.kill_container(kill) for kill in kills]
+    async def kill_containers(
+        self, kills: Sequence[ContainerKill], order: TerminationOrder | None = None
+    ) -> Sequence[ActionResult]:
+        return [await self.kill_container(kill, order) for kill in kills]
 
 
 class _WaitsOutTheGrace(Terminator):
@@ -112,7 +115,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-83916",
         "A second deletion with a shorter grace changes nothing.",
         lambda: Parts(effective_grace=_first_grace_holds),
-        ("WORK-07",),
+        ("WORK-07", "WORK-09"),
         ("K22", "K8S-113717", "K8S-113882", "K8S-98507"),
     ),
     Bug(

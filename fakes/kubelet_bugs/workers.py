@@ -15,11 +15,11 @@ from kubelet_reference.worker_states import Action, Event, Row, State, worker_ta
 if TYPE_CHECKING:
     from lightkube.models.core_v1 import Pod
 
-    from kubelet_reference.pod_workers import RecordsCache, Rounds, WorkerRules, WorkerTools
     from kubelet_reference.records import PodRecords
     from kubelet_reference.updates import Update
     from kubelet_reference.versions import Behaviour
     from kubelet_reference.worker import Worker
+    from kubelet_reference.worker_rules import RecordsCache, Rounds, WorkerRules, WorkerTools
     from kubelet_reference.worker_states import WorkerTable
 
 __all__ = ("BUGS",)
@@ -148,7 +148,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-64224",
         "Two syncs of one pod run at the same time.",
         lambda: Parts(pod_workers=_TwoHands),
-        ("WORK-01",),
+        ("WORK-01", "CONFIG-07"),
     ),
     Bug(
         "K8S-112814",
@@ -174,7 +174,7 @@ BUGS: tuple[Bug, ...] = (
         "K8S-3355",
         "On a node where no pod is wanted the leftovers of former ones go on running.",
         lambda: Parts(housekeeping=_SkipsEmptyNode),
-        ("WORK-24",),
+        ("WORK-24", "LOOP-07", "RESTARTKUBELET-06", "RESTARTKUBELET-07"),
         ("K28", "K8S-2495"),
     ),
 )

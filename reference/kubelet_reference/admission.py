@@ -12,28 +12,64 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from kubelet_reference import pods
 from kubelet_reference.node_affinity import fits_node
+from kubelet_reference.priorities import is_critical
+from kubelet_reference.qos import qos_class
 from kubelet_reference.quantities import milli, whole
 from kubelet_reference.resources import requests
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lightkube.models.core_v1 import ContainerPort, Node, Pod, PodSpec
+    from lightkube.models.core_v1 import Container, ContainerPort, Node, Pod, PodSpec
 
     from kubelet_reference.settings import Settings
 
-__all__ = ("HANDLERS", "Admission", "Candidate", "Demand", "Handler", "Rejection", "demand_of")
+__all__ = (
+    "HANDLERS",
+    "Admission",
+    "Candidate",
+    "Demand",
+    "Distress",
+    "Handler",
+    "Lack",
+    "Rejection",
+    "demand_of",
+    "freed_by",
+)
 
 _ANY_ADDRESS = ("", "0.0.0.0")  # noqa: S104 - it is compared, nothing listens
 _SELF = "linux"
+MEMORY_TAINT = "node.kubernetes.io/memory-pressure"
+_USUAL = Behaviour()
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """How much of a resource is missing: pods, cpu in thousandths of a core, memory in bytes."""
+
+    resource: str
+    missing: int
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a pod cannot run here: the reason of its status and event, and the text (ADMIT-03)."""
+    """Why a pod cannot run here: the reason of its status and event, and the text (ADMIT-03).
+
+    `lack` is there where it is only room that is missing: a critical pod may make itself some (ADMIT-08).
+    """
 
     reason: str
     message: str
+    lack: Lack | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Distress:
+    """What the node suffers from: its pressures, such as MemoryPressure, and whether it goes down."""
+
+    pressures: frozenset[str] = frozenset()
+    goes_down: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +96,28 @@ class Demand:
 
 
 def demand_of(pod: Pod) -> Demand:
-    """What a pod takes: its app containers together, or its largest init container if that is more."""
-    app = [requests(one) for one in pods.containers(pod)]
-    init = [requests(one) for one in pods.init_containers(pod)]
+    """What a pod takes: what runs together in the end, or at its most demanding init container.
+
+    Sidecars run on beside the app containers, and beside every init container that comes after them.
+    """
     overhead = cast("Mapping[str, str]", pods.spec(pod).overhead or {})  # pyright: ignore[reportUnknownMemberType]
 
     def total(resource: str, amount: Callable[[str], int]) -> int:
-        together = sum(amount(one.get(resource, "0")) for one in app)
-        largest = max((amount(one.get(resource, "0")) for one in init), default=0)
+        def of(one: Container) -> int:
+            return amount(requests(one).get(resource, "0"))
+
+        beside = largest = 0
+        for one in pods.init_containers(pod):
+            largest = max(largest, beside + of(one))
+            beside += of(one) if pods.is_sidecar(one) else 0
+        together = beside + sum(of(one) for one in pods.containers(pod))
         return max(together, largest) + amount(overhead.get(resource, "0"))
 
-    return Demand(total("cpu", milli), total("memory", whole), tuple(_host_ports(pods.spec(pod))))
+    return Demand(total("cpu", milli), total("memory", whole), tuple(_host_ports(pod)))
 
 
-def _host_ports(spec: PodSpec) -> Iterable[HostPort]:
-    for one in spec.containers:
+def _host_ports(pod: Pod) -> Iterable[HostPort]:
+    for one in (*pods.containers(pod), *pods.sidecars(pod)):
         for port in one.ports or ():
             if port.hostPort:
                 yield _host_port(port, port.hostPort)
@@ -99,6 +142,8 @@ class Candidate:
     reckon: Callable[[], Sequence[Demand]]
     settings: Settings
     node: Node | None
+    behaviour: Behaviour
+    distress: Distress = Distress()
 
     @cached_property
     def taken(self) -> Sequence[Demand]:
@@ -114,8 +159,50 @@ class Candidate:
 Handler: TypeAlias = Callable[[Candidate], Rejection | None]
 
 
-def no_sidecars(candidate: Candidate) -> Rejection | None:
-    """Restartable init containers are refused, as with the gate SidecarContainers off."""
+def freed_by(pod: Pod, resource: str) -> int:
+    """What of a resource the end of a pod gives back, in the units of `Lack`."""
+    match resource:
+        case "cpu":
+            return demand_of(pod).cpu_millicores
+        case "memory":
+            return demand_of(pod).memory_bytes
+        case _:
+            return 1
+
+
+def no_pressure(candidate: Candidate) -> Rejection | None:
+    """A node under pressure takes critical pods only (ADMIT-09).
+
+    If it is short of nothing but memory, it takes what asks for memory too, and what tolerates that.
+    """
+    pressures = candidate.distress.pressures
+    if not pressures or is_critical(candidate.pod):
+        return None
+    is_modest = qos_class(candidate.pod) != "BestEffort" or _tolerates(candidate.pod, MEMORY_TAINT)
+    if pressures == frozenset({"MemoryPressure"}) and is_modest:
+        return None
+    return Rejection("Evicted", f"The node had condition: [{' '.join(sorted(pressures))}]. ")
+
+
+def _tolerates(pod: Pod, taint: str) -> bool:
+    """Whether the pod tolerates a taint that keeps pods from being scheduled."""
+    return any(
+        one.key in {None, "", taint} and one.effect in {None, "", "NoSchedule"}
+        for one in pods.spec(pod).tolerations or ()
+    )
+
+
+def no_shutdown(candidate: Candidate) -> Rejection | None:
+    """A node that goes down takes nothing any more (SHUT-01)."""
+    if not candidate.distress.goes_down:
+        return None
+    return Rejection("NodeShutdown", "Pod was rejected as the node is shutting down.")
+
+
+def sidecars_allowed(candidate: Candidate) -> Rejection | None:
+    """Without the gate SidecarContainers restartable init containers are refused (SIDECAR-01)."""
+    if candidate.behaviour.runs_sidecars:
+        return None
     for one in pods.init_containers(candidate.pod):
         if pods.is_sidecar(one):
             message = f'Init container "{one.name}" may not have a non-default restartPolicy'
@@ -186,7 +273,8 @@ def _out_of(resource: str, wanted: int, used: int, capacity: int) -> Rejection |
     if wanted == 0 or used + wanted <= capacity:
         return None
     account = f"{resource}, requested: {wanted}, used: {used}, capacity: {capacity}"
-    return Rejection(f"OutOf{resource}", f"Node didn't have enough resource: {account}")
+    lack = Lack(resource, used + wanted - capacity)
+    return Rejection(f"OutOf{resource}", f"Node didn't have enough resource: {account}", lack)
 
 
 def _predicate(name: str, message: str) -> Rejection:
@@ -194,8 +282,10 @@ def _predicate(name: str, message: str) -> Rejection:
 
 
 HANDLERS: tuple[Handler, ...] = (
+    no_pressure,
+    no_shutdown,
     right_os,
-    no_sidecars,
+    sidecars_allowed,
     room_for_a_pod,
     room_for_cpu,
     room_for_memory,
@@ -208,7 +298,7 @@ HANDLERS: tuple[Handler, ...] = (
 class Admission:
     """Asks the handlers about each new pod; a pod that is admitted is not asked about again (ADMIT-01).
 
-    `node` gives the node's object as last seen.
+    `node` gives the node's object as last seen, `distress` what the node suffers from now.
     """
 
     def __init__(
@@ -216,8 +306,12 @@ class Admission:
         settings: Settings,
         node: Callable[[], Node | None] = lambda: None,
         handlers: Sequence[Handler] = HANDLERS,
+        behaviour: Behaviour = _USUAL,
+        distress: Callable[[], Distress] = Distress,
     ) -> None:
         self._settings = settings
+        self._distress = distress
+        self._behaviour = behaviour
         self._node = node
         self._handlers = handlers
         self._demands: dict[str, tuple[PodSpec, Demand]] = {}
@@ -234,7 +328,9 @@ class Admission:
         def reckon() -> list[Demand]:
             return self._taken(filter(is_active, others), pods.uid(pod))
 
-        candidate = Candidate(pod, len(others), reckon, self._settings, self._node())
+        candidate = Candidate(
+            pod, len(others), reckon, self._settings, self._node(), self._behaviour, self._distress()
+        )
         return next(filter(None, (handler(candidate) for handler in self._handlers)), None)
 
     def _taken(self, others: Iterable[Pod], own_uid: str) -> list[Demand]:

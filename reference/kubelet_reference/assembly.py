@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kubelet_reference import pods
+from kubelet_reference.allocation import AllocationTools
 from kubelet_reference.config import Refusals, Source
 from kubelet_reference.housekeeping import HouseTools
 from kubelet_reference.keyring import pull_secrets
 from kubelet_reference.metrics import Metrics
+from kubelet_reference.node_side import NodeSide, NodeTools
 from kubelet_reference.node_view import NodeView
 from kubelet_reference.pod_handlers import HandlerTools
 from kubelet_reference.pod_status import StatusContext, generate_pod_status
-from kubelet_reference.pod_workers import WorkerRules, WorkerTools
 from kubelet_reference.probe_worker import ProbeTools
 from kubelet_reference.runtime_side import Neighbours, build_runtime_side
 from kubelet_reference.runtime_tools import RuntimeTools
@@ -21,6 +23,7 @@ from kubelet_reference.sync_loop import LoopTools
 from kubelet_reference.sync_pod import SyncTools
 from kubelet_reference.volumes import VolumeTools
 from kubelet_reference.work_queue import WorkQueue
+from kubelet_reference.worker_rules import WorkerRules, WorkerTools
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
     from lightkube.models.core_v1 import Node, Pod, PodStatus
 
     from kubelet_reference.config import ApiSource, FileSource, HttpSource
+    from kubelet_reference.dynamic_resources import DynamicResources
     from kubelet_reference.parts import Parts
+    from kubelet_reference.pod_activity import PodActivity
     from kubelet_reference.ports import Ports
     from kubelet_reference.records import PodRecords
     from kubelet_reference.settings import Settings
@@ -70,16 +75,18 @@ class Assembly:
     def services(self) -> Iterator[Coroutine[Any, Any, None]]:
         """What runs as long as the kubelet does."""
         yield self.state.run()
-        yield self.pleg.run()
+        yield self.evented_pleg.run() if self._behaviour.hears_container_events else self.pleg.run()
         yield self.prober.run()
         yield self.statuses.run()
         yield self.side.garbage_collector.run()
+        yield self.side.image_collector.run()
         yield self.side.container_deletor.run()
         yield self.log_rotation.run()
         if self.node_view is not None:
             yield self.node_view.run()
         for source in self.sources.values():
             yield source.run()
+        yield from self.node.services()
         yield self.loop.run()
 
     def _make_config(self) -> None:
@@ -90,10 +97,11 @@ class Assembly:
         self.manager = parts.pod_manager()
         refusals = Refusals(self.recorder, settings.node_name)
         clock, mux = ports.clock, self.mux
+        told = clock, mux, refusals, settings, self._behaviour
         if settings.static_pod_path:
-            self.sources[Source.FILE] = parts.file_source(ports.disk, clock, mux, refusals, settings)
+            self.sources[Source.FILE] = parts.file_source(ports.disk, *told)
         if ports.url is not None and settings.static_pod_url:
-            self.sources[Source.HTTP] = parts.http_source(ports.url, clock, mux, refusals, settings)
+            self.sources[Source.HTTP] = parts.http_source(ports.url, *told)
         if self._api is not None:
             source = parts.api_source(self._api, clock, ports.chance, mux, settings.node_name)
             self.sources[Source.API] = source
@@ -138,7 +146,10 @@ class Assembly:
     def _make_runtime(self) -> None:
         """The runtime side, and what is observed of it."""
         parts, ports = self._parts, self._ports
+        self.resources: DynamicResources | None = None
         files = parts.pod_files(ports.disk, ports.chance, self._settings, self._behaviour)
+        if self._behaviour.prepares_resources:
+            self.resources = parts.dynamic_resources(ports.resources, ports.disk, self._settings)
         tools = RuntimeTools(
             client=self.client,
             files=files,
@@ -148,6 +159,7 @@ class Assembly:
             settings=self._settings,
             behaviour=self._behaviour,
             spawn=self._spawn,
+            resources=self.resources,
         )
         neighbours = Neighbours(
             disk=ports.disk,
@@ -158,10 +170,17 @@ class Assembly:
             is_ending=self._is_ending,
             content_may_go=self._content_may_go,
             sources_ready=self.mux.all_seen,
+            watch_pod=self._watch_pod,
+            stats=ports.stats,
+            sandbox_ready=self._sandbox_ready,
+        )
+        self.allocations = parts.allocations(
+            AllocationTools(ports.disk, self._settings, self._behaviour, self._other_pods)
         )
         self.side = build_runtime_side(tools, neighbours, parts.runtime)
         self.cache = parts.pod_cache()
         self.pleg = parts.pleg(self.side.manager, self.cache, ports.clock, self.metrics)
+        self.evented_pleg = parts.evented_pleg(self.pleg, self.side.manager, self.cache, ports.clock)
         self.log_rotation = parts.log_rotation(
             self.client, ports.disk, ports.clock, self._settings, self.cache, self.manager.pods
         )
@@ -178,6 +197,7 @@ class Assembly:
             runtime=lambda: self.state.runtime_name,
             ending=self.deadlines.ending,
             decisions=parts.status,
+            resize_refused=self.allocations.pending,
         )
         rounds = parts.pod_syncer(
             SyncTools(
@@ -187,12 +207,15 @@ class Assembly:
                 prober=self.prober,
                 mirrors=self.mirrors,
                 volumes=self.volumes,
+                resources=self.resources,
+                cgroups=ports.cgroups,
                 disk=ports.disk,
                 recorder=self.recorder,
                 reasons=self.reasons,
                 root_dir=self._settings.root_dir,
                 network_error=self.state.network_error,
                 pull_secrets=partial(pull_secrets, self._api, self.recorder),
+                allocate=self.allocations.resized,
             )
         )
         self.queue = WorkQueue(ports.clock)
@@ -205,19 +228,29 @@ class Assembly:
     def _make_loop(self) -> None:
         """The sync loop, and the hands it has."""
         parts, ports = self._parts, self._ports
-        activity = parts.pod_activity(self.workers, self.statuses)
+        activity = self.activity = parts.pod_activity(self.workers, self.statuses)
+        self.node = NodeSide(self._node_tools(activity), parts.node)
         handlers = parts.pod_handlers(
             HandlerTools(
                 manager=self.manager,
                 workers=self.workers,
                 activity=activity,
-                admission=parts.admission(self._settings, self._node, parts.admission_handlers),
+                admission=parts.admission(
+                    self._settings,
+                    self._node,
+                    parts.admission_handlers,
+                    self._behaviour,
+                    self.node.distress,
+                ),
                 statuses=self.statuses,
                 deadlines=self.deadlines,
+                preemption=self.node.preemption,
                 recorder=self.recorder,
                 clock=ports.clock,
+                behaviour=self._behaviour,
                 all_sources_seen=self.mux.all_seen,
                 clear_away=self._clear_away,
+                allocated=self.allocations.applied,
             )
         )
         housekeeping = parts.housekeeping(
@@ -236,6 +269,7 @@ class Assembly:
                 root_dir=self._settings.root_dir,
                 list_running=self.side.manager.list_running_pods,
                 forget_old=self._forget_old,
+                cgroups=ports.cgroups,
             )
         )
         self.loop = parts.sync_loop(
@@ -256,6 +290,22 @@ class Assembly:
             )
         )
 
+    def _node_tools(self, activity: PodActivity) -> NodeTools:
+        """What evictions, preemptions and the node's shutdown work with."""
+        workers, collector = self.workers, self.side.garbage_collector
+        return NodeTools(
+            ports=self._ports,
+            settings=self._settings,
+            behaviour=self._behaviour,
+            workers=workers,
+            recorder=self.recorder,
+            active=lambda: activity.active(self.manager.pods()),
+            reclaim=lambda: collector.reclaim(workers.should_runtime_be_removed),
+            is_gone=self._is_gone,
+            is_told=lambda pod: self.statuses.is_written(pods.uid(pod)),
+            spawn=self._spawn,
+        )
+
     # Questions to the workers from those that are made before them
 
     def _could_run(self, uid: str) -> bool:
@@ -267,24 +317,44 @@ class Assembly:
     def _content_may_go(self, uid: str) -> bool:
         return self.workers.should_content_be_removed(uid)
 
+    def _other_pods(self, pod: Pod) -> Iterator[Pod]:
+        """The pods that take something of the node, but for this one."""
+        uid, is_active = pods.uid(pod), self.activity.is_active
+        return (one for one in self.manager.pods() if pods.uid(one) != uid and is_active(one))
+
+    def _watch_pod(self, uid: str, name: str, met: Callable[[PodRecords], bool]) -> None:
+        self.pleg.watch(uid, name, met)
+
     # Joints between components
+
+    def _is_gone(self, pod: Pod) -> bool:
+        uid = pods.uid(pod)
+        return not self._could_run(uid) and self._is_reclaimed(uid)
 
     def _is_reclaimed(self, uid: str) -> bool:
         return not self.volumes.is_mounted(uid)
 
     def _status_of(self, pod: Pod, records: PodRecords, *, terminal: bool = False) -> PodStatus:
+        pod = self.allocations.applied(pod)
         stored = self.statuses.get(pod.metadata.uid or "") if pod.metadata else None
         return generate_pod_status(self._status_context, pod, records, stored=stored, terminal=terminal)
 
     def _observe_round(self, operation: str, seconds: float) -> None:
         self.metrics.pod_worker_duration.labels(operation).observe(seconds)
 
+    def _sandbox_ready(self, pod: Pod) -> None:
+        if self._behaviour.network_ready_at_once:
+            self.statuses.set_sandbox_ready(pod)
+
     def _node(self) -> Node | None:
         return self.node_view.node() if self.node_view is not None else None
 
     def _container_died(self, uid: str, container_id: str) -> None:
-        """Older instances go; all of them if nothing of the pod need be kept (GC-10)."""
-        remove_all = self.workers.should_content_be_removed(uid)
+        """Older instances go; all of them if nothing of the pod need be kept (GC-10).
+
+        The last status tells how each container ended: till then an evicted pod keeps them (K8S-141857).
+        """
+        remove_all = self.workers.should_content_be_removed(uid) and not self._could_run(uid)
         self.side.container_deletor.container_died(self.cache.get(uid), container_id, remove_all=remove_all)
 
     def _clear_away(self, uid: str) -> None:
@@ -293,3 +363,4 @@ class Assembly:
     def _forget_old(self) -> None:
         self.side.manager.gc_backoff()
         self.side.images.gc()
+        self.allocations.keep_only({pods.uid(pod) for pod in self.manager.pods()})

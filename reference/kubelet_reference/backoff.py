@@ -48,6 +48,10 @@ class Backoff:
         entry = self._living(key, moment)
         return entry is not None and self._clock.wall_ns() - moment < entry.delay * _NS
 
+    def left(self, key: str, moment: int) -> float:
+        """How much of the delay is left, counted from `moment`, in seconds."""
+        return max(0.0, self.delay(key) - (self._clock.wall_ns() - moment) / _NS)
+
     def is_in_backoff_since_update(self, key: str) -> bool:
         """Whether the delay, counted from the time it was set, has not passed yet."""
         now = self._clock.wall_ns()

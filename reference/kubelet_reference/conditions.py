@@ -8,7 +8,7 @@ from lightkube.models.core_v1 import PodCondition
 from msgspec.structs import replace
 
 from kubelet_reference import pods
-from kubelet_reference.phase import was_up
+from kubelet_reference.phase import begins_anew, was_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from kubelet_reference.versions import Behaviour
 
 __all__ = (
+    "ALL_RESTARTING",
     "CONTAINERS_READY",
     "DISRUPTION_TARGET",
     "INITIALIZED",
     "POD_SCHEDULED",
     "READY",
     "READY_TO_START",
+    "RESIZE_IN_PROGRESS",
+    "RESIZE_PENDING",
     "condition",
     "containers_ready",
     "ended_conditions",
@@ -41,9 +44,17 @@ INITIALIZED = "Initialized"
 READY = "Ready"
 CONTAINERS_READY = "ContainersReady"
 POD_SCHEDULED = "PodScheduled"
+ALL_RESTARTING = "AllContainersRestarting"
+RESIZE_PENDING = "PodResizePending"
+RESIZE_IN_PROGRESS = "PodResizeInProgress"
 DISRUPTION_TARGET = "DisruptionTarget"
 """Shared with others: the kubelet sets it with the end of a pod that it disrupts (COND-08)."""
-_OWNED = frozenset({READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, POD_SCHEDULED})
+_OWNED = frozenset(
+    {
+        *(READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, POD_SCHEDULED),
+        *(RESIZE_PENDING, RESIZE_IN_PROGRESS, ALL_RESTARTING),
+    }
+)
 _DATED = _OWNED | {DISRUPTION_TARGET}
 
 POD_COMPLETED, POD_FAILED = "PodCompleted", "PodFailed"
@@ -81,6 +92,8 @@ def pod_conditions(
         containers,
         PodCondition(type=POD_SCHEDULED, status="True"),
     ]
+    if begins_anew(pod, status, behaviour):
+        found = [PodCondition(type=ALL_RESTARTING, status="True"), *found]
     if behaviour.reports_ready_to_start_containers:
         usable = PodCondition(type=READY_TO_START, status="True" if sandbox_usable else "False")
         return [usable, *found]
@@ -89,6 +102,8 @@ def pod_conditions(
 
 def _initialized(pod: Pod, status: PodStatus, behaviour: Behaviour) -> PodCondition:
     """Whether every init container is done, and every sidecar started (COND-02)."""
+    if begins_anew(pod, status, behaviour):
+        return PodCondition(type=INITIALIZED, status="True")
     inits, statuses = pods.init_containers(pod), status.initContainerStatuses
     if inits and not statuses:
         return _false(INITIALIZED, UNKNOWN_STATUSES)
@@ -111,7 +126,7 @@ def containers_ready(pod: Pod, status: PodStatus) -> PodCondition:
     statuses = [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
     if not statuses:
         return _false(CONTAINERS_READY, UNKNOWN_STATUSES)
-    wanted = [*filter(pods.is_sidecar, pods.init_containers(pod)), *pods.containers(pod)]
+    wanted = [*pods.sidecars(pod), *pods.containers(pod)]
     unknown, unready = _not_yet(wanted, statuses, lambda _, one: one.ready)
     if status.phase == pods.SUCCEEDED and not unknown:
         return _false(CONTAINERS_READY, POD_COMPLETED)

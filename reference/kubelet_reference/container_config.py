@@ -30,7 +30,8 @@ class Instance:
     """A container that is about to be made: everything about it that the spec does not tell.
 
     `image_ref` is what the container is made from (IMAGE-16), `image` what the node knows about that image,
-    `restarts` the number of the instance, `target_id` the container an ephemeral one looks into.
+    `restarts` the number of the instance, `target_id` the container an ephemeral one looks into, and
+    `devices` are the CDI names of its devices.
     """
 
     image_ref: str
@@ -39,6 +40,7 @@ class Instance:
     environment: Mapping[str, str]
     mounts: Sequence[cri.Mount]
     target_id: str = ""
+    devices: Sequence[str] = ()
 
 
 def log_path(container: str, restarts: int) -> str:
@@ -69,6 +71,8 @@ def container_config(
         stdin=bool(container.stdin),
         stdin_once=bool(container.stdinOnce),
         tty=bool(container.tty),
+        CDI_devices=[cri.CDIDevice(name=name) for name in instance.devices],
+        stop_signal=stop_signal(container, behaviour),
         linux=cri.LinuxContainerConfig(
             resources=container_resources(pod, container, settings.memory_bytes),
             security_context=container_security(
@@ -76,6 +80,12 @@ def container_config(
             ),
         ),
     )
+
+
+def stop_signal(container: AnyContainer, behaviour: Behaviour) -> cri.Signal.ValueType:
+    """The signal that asks the container to end, 0 for the one of its image (TERM-28)."""
+    wanted = container.lifecycle.stopSignal if container.lifecycle else None
+    return cri.Signal.Value(wanted) if wanted and behaviour.sends_stop_signals else cri.RUNTIME_DEFAULT
 
 
 def _expanded(words: Sequence[str] | None, environment: Mapping[str, str]) -> list[str]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from kubelet_reference.pods import AnyContainer
@@ -24,6 +25,9 @@ def container_hash(container: AnyContainer, behaviour: Behaviour) -> str:
     """
     if behaviour.hash_is_name_and_image:
         return _hash_of(msgspec.json.encode({"image": container.image or "", "name": container.name}))
+    if behaviour.resizes_in_place:
+        # Other resources are no other definition (RESIZE-03).
+        container = replace(container, resources=None)
     return _hash_of(msgspec.json.encode(container, order="sorted"))
 
 

@@ -18,8 +18,8 @@ from lightkube.models.core_v1 import (
 from msgspec.structs import replace
 
 from kubelet_reference import pods
-from kubelet_reference.records import ContainerState
 from kubelet_reference.restart_policy import should_restart
+from kubelet_reference.status_rows import Refused, Shown, refused_row, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kubelet_reference.pods import AnyContainer
     from kubelet_reference.reason_cache import ReasonCache
     from kubelet_reference.records import ContainerRecord, PodRecords
+    from kubelet_reference.versions import Behaviour
 
 __all__ = (
     "LOST_AT_THE_END",
@@ -72,10 +73,11 @@ class Told:
     stored: PodStatus
     reasons: ReasonCache
     runtime: str
+    behaviour: Behaviour
 
 
 class ContainerStatusRules:
-    """Table 27.8, each rule a method of its own: whoever tells it otherwise overrides that one."""
+    """What the rows of table 27.8 mean, each rule a method: whoever tells it otherwise overrides that one."""
 
     def tell(self, told: Told) -> ContainerStatuses:
         """What a pod's status says of each container of its spec; others are left out (CSTAT-13)."""
@@ -121,25 +123,27 @@ class ContainerStatusRules:
     def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
         """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
         failure = told.reasons.get(pods.uid(told.pod), container.name)
-        if failure is None or not should_restart(told.pod, container, told.records.newest(container.name)):
+        record = told.records.newest(container.name)
+        if failure is None:
             return status
+        due = should_restart(told.pod, container, record, told.behaviour)
         ended = status.state is not None and status.state.terminated is not None
-        return replace(
-            status,
-            state=_waiting(failure.reason, failure.message),
-            lastState=status.state if ended else status.lastState,
-        )
+        row = refused_row(Refused(due, ended))
+        if not row.waits:
+            return status
+        last = status.state if row.end_is_last else status.lastState
+        return replace(status, state=_waiting(failure.reason, failure.message), lastState=last)
 
     def without_record(
         self, pod: Pod, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
         """Nothing is there: the container waits to be created, unless it had ended (CSTAT-01)."""
-        waits = _to_be_created(pod, container)
-        if before is None or before.state is None:
+        waits, says = _to_be_created(pod, container), shown(None, before)
+        if before is None or says is Shown.NEW:
             return waits
-        if before.state.terminated is not None:
+        if says is Shown.AS_BEFORE:
             return before
-        if before.state.running is not None:
+        if says is Shown.VANISHED:
             return self.vanished(pod, waits, before)
         return replace(waits, restartCount=before.restartCount, lastState=before.lastState or State())
 
@@ -152,7 +156,7 @@ class ContainerStatusRules:
         self, runtime: str, record: ContainerRecord, before: ContainerStatus | None
     ) -> ContainerStatus:
         """What one record says of its container (CSTAT-02, CSTAT-07, CSTAT-08)."""
-        lost = _was_running(before) if record.state is ContainerState.UNKNOWN else None
+        lost = before if shown(record.state, before) is Shown.LOST else None
         return ContainerStatus(
             name=record.name,
             image=record.image,
@@ -161,6 +165,7 @@ class ContainerStatusRules:
             ready=False,
             restartCount=lost.restartCount + 1 if lost else record.restart_count,
             state=unknown_end(LOST_AT_THE_END) if lost else _state(runtime, record),
+            stopSignal=record.stop_signal or None,
         )
 
 
@@ -195,10 +200,6 @@ def _to_be_created(pod: Pod, container: AnyContainer) -> ContainerStatus:
 def unknown_end(message: str) -> State:
     """The state of a container that must have ended, though nobody saw it (CSTAT-02, TERM-17)."""
     return State(terminated=ContainerStateTerminated(exitCode=KILLED, reason=STATUS_UNKNOWN, message=message))
-
-
-def _was_running(before: ContainerStatus | None) -> ContainerStatus | None:
-    return before if before and before.state and before.state.running is not None else None
 
 
 def _state(runtime: str, record: ContainerRecord) -> State:

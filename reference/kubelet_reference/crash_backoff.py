@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_reference import pods
-from kubelet_reference.backoff import Backoff
+from kubelet_reference.backoff import BASE_SECONDS, CAP_SECONDS, Backoff
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import duration_text, pod_text
@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from kubelet_reference.pods import AnyContainer
     from kubelet_reference.records import ContainerRecord, PodRecords
     from kubelet_reference.runtime_tools import RuntimeTools
+    from kubelet_reference.versions import Behaviour
 
-__all__ = ("CrashBackoff",)
+__all__ = ("CrashBackoff", "restart_curve")
+
+
+def restart_curve(configured: float, behaviour: Behaviour) -> tuple[float, float]:
+    """The first and the longest delay, in seconds (BACKOFF-01, BACKOFF-11).
+
+    A shorter longest delay that the node is configured with wins over the shorter series of KEP-4603.
+    """
+    if behaviour.takes_restart_period and configured < CAP_SECONDS:
+        return min(BASE_SECONDS, configured), configured
+    return (1.0, 60.0) if behaviour.restarts_sooner else (BASE_SECONDS, CAP_SECONDS)
 
 
 class CrashBackoff:
@@ -27,7 +38,8 @@ class CrashBackoff:
     def __init__(self, tools: RuntimeTools) -> None:
         self._recorder = tools.recorder
         self._behaviour = tools.behaviour
-        self._backoff = Backoff(tools.clock, cap=tools.settings.max_container_restart_period)
+        base, cap = restart_curve(tools.settings.max_container_restart_period, tools.behaviour)
+        self._backoff = Backoff(tools.clock, base, cap)
 
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
         """Let the start through, or raise `StartError` with CrashLoopBackOff and tell it (BACKOFF-06).
@@ -46,7 +58,9 @@ class CrashBackoff:
         self._recorder.warning(pod, Reason.BACK_OFF, f"Back-off restarting failed {where}", container.name)
         delay = duration_text(self._backoff.delay(key))
         text = f"back-off {delay} restarting failed container={container.name} pod={pod_text(pod)}"
-        raise StartError(Failure.CRASH_LOOP_BACK_OFF, text)
+        left = self._backoff.left(key, ended.finished_at)
+        wait = left if self._behaviour.retries_when_backoff_ends else None
+        raise StartError(Failure.CRASH_LOOP_BACK_OFF, text, wait)
 
     def newest_exited(self, container: AnyContainer, records: PodRecords) -> ContainerRecord | None:
         """The last instance that ended; its end is what the delay counts from (BACKOFF-02)."""

@@ -15,7 +15,7 @@ from kubelet_reference.cri_checks import required
 from kubelet_reference.cri_errors import NoStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Sequence
 
     from kubelet_reference.ports import ImageService, RuntimeService
     from kubelet_reference.settings import Settings
@@ -135,6 +135,26 @@ class CriClient:
         """The deadline of a call that may take `seconds` by itself: it comes on top (CRI-32)."""
         return seconds + self._timeout
 
+    async def update_container_resources(
+        self, container_id: str, resources: cri.LinuxContainerResources
+    ) -> None:
+        """Give a container other resources while it runs (RESIZE-01)."""
+        request = cri.UpdateContainerResourcesRequest(container_id=container_id, linux=resources)
+        call = self._runtime.UpdateContainerResources(request, timeout=self._timeout)
+        await self._do("update_container", call)
+
+    async def memory_usage(self, container_id: str) -> int:
+        """How many bytes of memory a container uses."""
+        request = cri.ContainerStatsRequest(container_id=container_id)
+        call = self._runtime.ContainerStats(request, timeout=self._timeout)
+        reply = await self._do("container_stats", call)
+        return int(reply.stats.memory.working_set_bytes.value)
+
+    async def list_container_stats(self) -> Sequence[cri.ContainerStats]:
+        """What each container uses that runs."""
+        call = self._runtime.ListContainerStats(cri.ListContainerStatsRequest(), timeout=self._timeout)
+        return (await self._do("list_container_stats", call)).stats
+
     async def remove_container(self, container_id: str) -> None:
         """Forget a container."""
         request = cri.RemoveContainerRequest(container_id=container_id)
@@ -169,6 +189,11 @@ class CriClient:
         deadline = self.waiting_deadline(timeout_seconds) if timeout_seconds else None
         return await self._do("exec_sync", self._runtime.ExecSync(request, timeout=deadline))
 
+    async def container_events(self) -> AsyncIterator[cri.ContainerEventResponse]:
+        """What happens to containers and sandboxes from now on, as long as the runtime tells (PLEG-14)."""
+        async for event in self._runtime.GetContainerEvents(cri.GetEventsRequest()):
+            yield event
+
     async def image_status(self, image: cri.ImageSpec) -> cri.Image | None:
         """The image as the node has it; None where it is absent."""
         request = cri.ImageStatusRequest(image=image)
@@ -190,6 +215,11 @@ class CriClient:
         """All images of the node."""
         call = self._images.ListImages(cri.ListImagesRequest(), timeout=self._timeout)
         return await self._do("list_images", call)
+
+    async def remove_image(self, image_id: str) -> None:
+        """Remove an image and all its names."""
+        request = cri.RemoveImageRequest(image=cri.ImageSpec(image=image_id))
+        await self._do("remove_image", self._images.RemoveImage(request, timeout=self._timeout))
 
     async def image_fs_info(self) -> cri.ImageFsInfoResponse:
         """The file systems that hold images."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from lightkube.models.core_v1 import Pod
+from lightkube.models.meta_v1 import ObjectMeta
+
 from kubelet_reference.pods import field_path
 from kubelet_reference.ports import PodEvent
 
 if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
     from kubelet_reference.ports import EventSink
 
 __all__ = ("NORMAL", "WARNING", "Reason", "Recorder")
@@ -47,10 +48,13 @@ class Reason(StrEnum):
     EXCEEDED_GRACE_PERIOD = "ExceededGracePeriod"
     FAILED_KILL_POD = "FailedKillPod"
     FAILED_MOUNT = "FailedMount"
+    FAILED_PREPARE_DYNAMIC_RESOURCES = "FailedPrepareDynamicResources"
     FAILED_SYNC = "FailedSync"
     FAILED_VALIDATION = "FailedValidation"
     NETWORK_NOT_READY = "NetworkNotReady"
     PREEMPTING = "Preempting"
+    # The node
+    CONTAINER_GC_FAILED = "ContainerGCFailed"
 
 
 class Recorder:
@@ -74,6 +78,11 @@ class Recorder:
     ) -> None:
         """Record that something went wrong; the arguments are those of `normal`."""
         self._record(WARNING, pod, reason, self._aggregatable(message, container, container_id), container)
+
+    def of_node(self, name: str, kind: str, reason: str, message: str) -> None:
+        """Record an event about the node itself, whose name is its UID here."""
+        node = Pod(metadata=ObjectMeta(name=name, uid=name))
+        self._sink.emit(PodEvent(node, kind, reason, message))
 
     def _aggregatable(self, message: str, container: str, container_id: str) -> str:
         """The message with the container's name in place of its id, so that repetitions merge (EVENTS-03)."""

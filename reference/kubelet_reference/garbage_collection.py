@@ -16,11 +16,12 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names
 from kubelet_reference.cri_errors import wrapped_text
+from kubelet_reference.dead_containers import collectable_containers, limits_of
 from kubelet_reference.restored import restored_pod
 from kubelet_reference.termination import ContainerKill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from kubelet_reference.record_remover import RecordRemover
     from kubelet_reference.runtime_tools import RuntimeTools
@@ -32,8 +33,6 @@ Record = TypeVar("Record", cri.Container, cri.PodSandbox)
 
 PERIOD = 60.0
 """Seconds from the end of one round to the next."""
-KEPT_PER_CONTAINER = 1
-"""Dead instances of one container that a wanted pod keeps."""
 _UNKNOWN = "Container is in unknown state, try killing it before removal"
 
 _log = logging.getLogger("kubelet_reference.garbage_collection")
@@ -44,11 +43,14 @@ class GarbageRules:
     """What the collector asks before it removes all of a pod.
 
     `sources_ready` says whether every source of pods has spoken, `content_may_go` whether a pod (by UID) is
-    gone for good, with its containers stopped.
+    gone for good, with its containers stopped. `remove_images` removes all images that may go, `failed` is
+    told why a round has failed.
     """
 
     sources_ready: Callable[[], bool]
     content_may_go: Callable[[str], bool]
+    remove_images: Callable[[], Awaitable[None]]
+    failed: Callable[[str], None]
 
 
 class GarbageCollector:
@@ -60,6 +62,7 @@ class GarbageCollector:
         self._client = tools.client
         self._files = tools.files
         self._clock = tools.clock
+        self._settings = tools.settings
         self._remover = remover
         self._terminator = terminator
         self._rules = rules
@@ -71,21 +74,46 @@ class GarbageCollector:
             await self._clock.sleep(PERIOD)
 
     async def collect(self) -> bool:
-        """Do one round; whether the runtime could be asked at all (GC-11)."""
+        """Do one round; whether the runtime could be asked at all, which is told if not (GC-11)."""
         try:
             await self.collect_containers()
             await self.collect_sandboxes()
         except grpc.RpcError as error:
             _log.warning("container garbage collection failed: %s", wrapped_text(error))
+            self._rules.failed(wrapped_text(error))
             return False
         self.collect_logs()
         return True
 
-    async def collect_containers(self) -> None:
-        """Remove dead containers, of each name the oldest first."""
+    async def reclaim(self, has_ended: Callable[[str], bool]) -> None:
+        """Remove at once what the node can do without as it runs out of disk (EVICT-01).
+
+        Pods that have ended, by UID, keep nothing. What no container was made from is no longer kept either.
+        """
+        try:
+            await self.collect_containers(has_ended)
+            await self.collect_sandboxes()
+            await self._rules.remove_images()
+        except grpc.RpcError as error:
+            _log.warning("nothing was reclaimed: %s", wrapped_text(error))
+
+    async def collect_containers(self, has_ended: Callable[[str], bool] = lambda _: False) -> None:
+        """Remove dead containers, of each name the oldest first; all of pods that have ended (by UID)."""
+
+        def all_may_go(uid: str) -> bool:
+            return self.may_go_entirely(uid) or (self._rules.sources_ready() and has_ended(uid))
+
         listed = await self._client.list_containers()
-        for container in collectable_containers(listed.containers, self.may_go_entirely):
+        for container in self.choose(listed.containers, all_may_go):
             await self._remove_container(container)
+
+    def choose(
+        self, containers: Iterable[cri.Container], all_may_go: Callable[[str], bool]
+    ) -> list[cri.Container]:
+        """The containers to remove, in their order."""
+        return collectable_containers(
+            containers, all_may_go, limits_of(self._settings, self._clock.wall_ns())
+        )
 
     def may_go_entirely(self, uid: str) -> bool:
         """Whether nothing of a pod is kept; nobody knows before all sources have spoken (GC-02)."""
@@ -137,25 +165,6 @@ class GarbageCollector:
             self._files.remove(path)
         except OSError as error:
             _log.warning("%s was not removed: %s", path, error)
-
-
-def collectable_containers(
-    containers: Iterable[cri.Container], may_go_entirely: Callable[[str], bool]
-) -> list[cri.Container]:
-    """The containers to remove, in order: none that runs (GC-09), but those never started too (GC-08).
-
-    Of each container of a pod the newest dead instance stays, unless the pod may go entirely.
-    """
-    units: dict[tuple[str, str], list[cri.Container]] = {}
-    for one in containers:
-        unit = one.labels.get(names.POD_UID, ""), one.labels.get(names.CONTAINER_NAME, "")
-        if all(unit) and one.state != cri.CONTAINER_RUNNING:
-            units.setdefault(unit, []).append(one)
-    found: list[cri.Container] = []
-    for (uid, _), dead in units.items():
-        kept = 0 if may_go_entirely(uid) else KEPT_PER_CONTAINER
-        found += _oldest(sorted(dead, key=_created_at), kept)
-    return found
 
 
 def collectable_sandboxes(

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from kubelet_reference.ports import HttpGet
     from kubelet_reference.runtime_tools import RuntimeTools
 
-__all__ = ("HookError", "Hooks")
+__all__ = ("HookError", "Hooks", "NoAddressError")
 
 HTTP_FALLBACK = "LifecycleHTTPFallback"
 
 
 class HookError(Exception):
     """The hook failed, or there is no way to run it."""
+
+
+class NoAddressError(HookError):
+    """The hook is to be sent to its pod, and that has no address (HOOK-10)."""
 
 
 class Hooks:
@@ -77,11 +81,7 @@ class Hooks:
 
     async def _http_get(self, pod: Pod, container: AnyContainer, action: HTTPGetAction) -> None:
         """Any answer is a success, whatever its status (HOOK-08)."""
-        if self._http is None:
-            raise HookError("no HTTP client for hooks")
-        host = action.host or await self._pod_ip(pod)
-        if not host:
-            raise HookError(f"failed to find networking container of pod {pod_text(pod)}")
+        host = await self._host(pod, action)
         scheme = (action.scheme or "HTTP").lower()
         try:
             port = port_number(container, action.port)
@@ -95,14 +95,28 @@ class Hooks:
             what = f"HTTP lifecycle hook ({action.path}) for Container {quoted(container.name)}"
             raise HookError(f"{what} in Pod {quoted(pod_text(pod))} failed - error: {error}") from error
 
-    async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> None:
+    async def _host(self, pod: Pod, action: HTTPGetAction) -> str:
+        """The host that is named, or the pod itself by its present address."""
+        host = action.host or await self._pod_ip(pod)
+        if not host:
+            raise NoAddressError(f"failed to find networking container of pod {pod_text(pod)}")
+        return host
+
+    async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> int:
         """Send the request; an HTTPS one answered in plain HTTP is sent again as such (HOOK-09)."""
-        if self._http is None:
-            raise FetchError("no HTTP client for hooks")
         try:
-            await self._http.get(url, headers)
+            return await self._send(url, headers)
         except PlainAnswerError:
-            plain = {name: value for name, value in headers.items() if name.lower() != "authorization"}
-            await self._http.get(urlsplit(url)._replace(scheme="http").geturl(), plain)
+            plain = urlsplit(url)._replace(scheme="http").geturl()
+            status = await self._send(plain, self._without_credentials(headers))
             text = f"request to HTTPS lifecycle hook {url} got HTTP response, retry with HTTP succeeded"
             self._recorder.warning(pod, HTTP_FALLBACK, text, container.name)
+            return status
+
+    def _without_credentials(self, headers: dict[str, str]) -> dict[str, str]:
+        return {name: value for name, value in headers.items() if name.lower() != "authorization"}
+
+    async def _send(self, url: str, headers: dict[str, str]) -> int:
+        if self._http is None:
+            raise FetchError("no HTTP client for hooks")
+        return await self._http.get(url, headers)

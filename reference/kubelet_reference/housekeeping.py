@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from lightkube.models.core_v1 import Pod
 
+    from kubelet_reference.cgroups import Cgroups
     from kubelet_reference.metrics import Metrics
     from kubelet_reference.mirror_client import MirrorClient
     from kubelet_reference.pod_activity import PodActivity
@@ -72,6 +73,7 @@ class HouseTools:
     root_dir: str
     list_running: Callable[[], Awaitable[Sequence[ListedPod]]]
     forget_old: Callable[[], None]
+    cgroups: Cgroups | None = None
 
 
 class Housekeeping:
@@ -97,6 +99,7 @@ class Housekeeping:
         if self._tools.behaviour.adopts_known_pods:
             self.finish_deleted(wanted, running, known)
             self.kill_unknown(running, known)
+        self.remove_orphan_cgroups(wanted, running, known)
         self.count(known)
         self._tools.forget_old()
 
@@ -142,6 +145,31 @@ class Housekeeping:
             self._left[uid] = str(error)
         else:
             self._left.pop(uid, None)
+
+    def remove_orphan_cgroups(
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+    ) -> None:
+        """Remove the cgroups of unknown pods of which nothing runs (CLEANUP-05).
+
+        As long as volumes are left the memory that they take is charged to it: it stays, with little CPU.
+        """
+        cgroups = self._tools.cgroups
+        if cgroups is None:
+            return
+        kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running} | known.keys()
+        for uid in cgroups.uids():
+            if uid in kept:
+                continue
+            if self._may_have_volumes(uid):
+                cgroups.reduce(uid)
+            else:
+                cgroups.remove(uid)
+
+    def _may_have_volumes(self, uid: str) -> bool:
+        try:
+            return self._tools.volumes.is_mounted(uid)
+        except OSError:
+            return True  # Nobody can tell.
 
     async def delete_orphan_mirrors(self) -> None:
         """Delete mirrors without a static pod, but not while that pod is being stopped (STATIC-15)."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
-__all__ = ("ImageFacts", "ImageStep", "Presence", "image_decision")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ("ROWS", "ImageFacts", "ImageRow", "ImageStep", "Presence", "image_decision")
 
 ALWAYS, NEVER = "Always", "Never"
 
@@ -28,26 +32,46 @@ class ImageStep(Enum):
     BACK_OFF = auto()
     """Refuse: a pull has just failed (IMAGE-07)."""
     NEVER_PULL = auto()
-    """Refuse: it is absent, and the policy forbids pulling it."""
+    """Refuse: it is absent, or not for this pod, and the policy forbids pulling it."""
     INSPECT_ERROR = auto()
     """Refuse: nobody knows whether it is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """All that the decision depends on; `policy` is Always, IfNotPresent or Never."""
+    """All that the decision depends on; `policy` is Always, IfNotPresent or Never.
+
+    `proven` says that the pod may use the image that is there (IMAGE-21).
+    """
 
     policy: str
     presence: Presence
     backing_off: bool
+    proven: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRow:
+    """A row of the table: where `when` holds, this is what is done."""
+
+    name: str
+    when: Callable[[ImageFacts], bool]
+    step: ImageStep
+
+
+ROWS = (
+    ImageRow("cannot be looked for", lambda f: f.presence is Presence.FAILED, ImageStep.INSPECT_ERROR),
+    ImageRow(
+        "present, and the pod may use it",
+        lambda f: f.presence is Presence.PRESENT and f.policy != ALWAYS and f.proven,
+        ImageStep.USE,
+    ),
+    ImageRow("must not be pulled", lambda f: f.policy == NEVER, ImageStep.NEVER_PULL),
+    ImageRow("backing off", lambda f: f.backing_off, ImageStep.BACK_OFF),
+    ImageRow("otherwise", lambda _: True, ImageStep.PULL),
+)
 
 
 def image_decision(facts: ImageFacts) -> ImageStep:
-    """The step for an image (IMAGE-02)."""
-    if facts.presence is Presence.FAILED:
-        return ImageStep.INSPECT_ERROR
-    if facts.policy != ALWAYS and facts.presence is Presence.PRESENT:
-        return ImageStep.USE
-    if facts.policy == NEVER:
-        return ImageStep.NEVER_PULL
-    return ImageStep.BACK_OFF if facts.backing_off else ImageStep.PULL
+    """The step for an image: that of the first row that holds (IMAGE-02)."""
+    return next(row.step for row in ROWS if row.when(facts))

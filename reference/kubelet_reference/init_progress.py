@@ -2,24 +2,84 @@
 
 The kubelet keeps no notes of its own on this. It looks at the last init container first, because records of
 earlier ones may have been cleaned up long ago: whoever has come this far needs not run them again (INIT-04).
+`INIT_ROWS` is table 27.4, for pods without sidecars: the first row that fits decides.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from kubelet_reference import pods
 from kubelet_reference.records import ContainerState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from lightkube.models.core_v1 import Container, Pod
 
     from kubelet_reference.records import ContainerRecord, PodRecords
 
-__all__ = ("InitProgress", "has_failed", "init_progress", "progress_by_records")
+__all__ = (
+    "INIT_ROWS",
+    "InitFacts",
+    "InitProgress",
+    "InitRow",
+    "InitStep",
+    "has_failed",
+    "init_progress",
+    "progress_by_records",
+)
 
 OOM_KILLED = "OOMKilled"
+
+
+class InitStep(StrEnum):
+    """How initialization goes on."""
+
+    DONE = "it is over"
+    WAIT = "it is waited for"
+    AGAIN = "the one that failed is run again"
+    NEXT = "the one after it is run"
+    FIRST = "the first is run"
+
+
+@dataclass(frozen=True, slots=True)
+class InitFacts:
+    """What is seen of the init containers of a pod, and whether an app container runs.
+
+    `some_failed` is said of the newest instance of any of them. `runs` and `succeeded` are said of the last
+    one that runs or has ended; one that was created and never started does not count (INIT-18). `is_last`
+    says that no other comes after that one in the spec.
+    """
+
+    has_inits: bool = True
+    app_runs: bool = False
+    some_failed: bool = False
+    runs: bool = False
+    succeeded: bool = False
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InitRow:
+    """A row of the table: where `when` holds, initialization goes on as `step` says."""
+
+    name: str
+    when: Callable[[InitFacts], bool]
+    step: InitStep
+
+
+INIT_ROWS = (
+    InitRow("I1", lambda f: not f.has_inits, InitStep.DONE),
+    InitRow("I2", lambda f: f.app_runs, InitStep.DONE),
+    InitRow("I3", lambda f: f.some_failed, InitStep.AGAIN),
+    InitRow("I4", lambda f: f.runs, InitStep.WAIT),
+    InitRow("I5", lambda f: f.succeeded and f.is_last, InitStep.DONE),
+    InitRow("I6", lambda f: f.succeeded, InitStep.NEXT),
+    InitRow("I7", lambda _: True, InitStep.FIRST),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +104,64 @@ def has_failed(record: ContainerRecord) -> bool:
 
 
 def init_progress(pod: Pod, records: PodRecords) -> InitProgress:
-    """Table 27.4, for pods without sidecars: which init container is next, or that all are done.
+    """Which init container of a pod without sidecars is next, or that all are done.
 
-    An app container that runs proves that initialization is over (INIT-05). An init container that was
-    created and never started counts as neither running nor done (INIT-18).
+    An app container that runs proves that initialization is over (INIT-05).
     """
-    if not pods.init_containers(pod) or _app_runs(pod, records):
-        return InitProgress(done=True)
-    return progress_by_records(pod, records)
+    return _progress(pod, records, app_runs=_app_runs(pod, records))
 
 
 def progress_by_records(pod: Pod, records: PodRecords) -> InitProgress:
     """How far the records of the init containers themselves show that they have come."""
+    return _progress(pod, records, app_runs=False)
+
+
+def _progress(pod: Pod, records: PodRecords, *, app_runs: bool) -> InitProgress:
     inits = pods.init_containers(pod)
-    newest = [(one, records.newest(one.name)) for one in inits]
-    for one, record in reversed(newest):
-        if record is not None and has_failed(record):
-            return InitProgress(done=False, next=one, record=record)
-    for index, (_, record) in reversed(list(enumerate(newest))):
-        if record is not None and record.is_running:
+    newest = [] if app_runs else [records.newest(one.name) for one in inits]
+    failed, decisive = _last(newest, has_failed), _last(newest, _has_run)
+    index = decisive if failed is None else failed
+    record = None if index is None else newest[index]
+    facts = InitFacts(
+        has_inits=bool(inits),
+        app_runs=app_runs,
+        some_failed=failed is not None,
+        runs=record is not None and record.is_running,
+        succeeded=record is not None and record.has_exited,
+        is_last=index == len(inits) - 1,
+    )
+    return _follow(_step(facts), inits, index or 0, record)
+
+
+def _step(facts: InitFacts) -> InitStep:
+    return next(row.step for row in INIT_ROWS if row.when(facts))
+
+
+def _follow(
+    step: InitStep, inits: Sequence[Container], index: int, record: ContainerRecord | None
+) -> InitProgress:
+    """What the step means where `record`, of the init container at `index`, has decided it."""
+    match step:
+        case InitStep.DONE:
+            return InitProgress(done=True, record=record)
+        case InitStep.WAIT:
             return InitProgress(done=False, record=record)
-        if record is not None and record.has_exited:
-            last = index == len(inits) - 1
-            return InitProgress(done=last, next=None if last else inits[index + 1], record=record)
-    return InitProgress(done=False, next=inits[0])
+        case InitStep.AGAIN:
+            return InitProgress(done=False, next=inits[index], record=record)
+        case InitStep.NEXT:
+            return InitProgress(done=False, next=inits[index + 1], record=record)
+        case InitStep.FIRST:
+            return InitProgress(done=False, next=inits[0])
+
+
+def _has_run(record: ContainerRecord) -> bool:
+    return record.is_running or record.has_exited
+
+
+def _last(newest: Sequence[ContainerRecord | None], fits: Callable[[ContainerRecord], bool]) -> int | None:
+    """The place of the last init container whose newest record fits."""
+    places = reversed(range(len(newest)))
+    return next((i for i in places if (record := newest[i]) is not None and fits(record)), None)
 
 
 def _app_runs(pod: Pod, records: PodRecords) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import fnmatch
+import hashlib
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+import msgspec
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import pods
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from kubelet_reference.events import Recorder
     from kubelet_reference.ports import ApiServer
 
-__all__ = ("credentials_for", "pull_secrets")
+__all__ = ("Credential", "SecretRecord", "credentials_for", "pull_secrets", "secret_credentials")
 
 FAILED_TO_RETRIEVE = "FailedToRetrieveImagePullSecret"
 _DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")
@@ -50,20 +53,70 @@ async def _secret(api: ApiServer | None, namespace: str, name: str) -> Secret | 
         return None
 
 
+class SecretRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A secret that has brought an image, and a digest of what it held."""
+
+    uid: str
+    namespace: str
+    name: str
+    credential_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What one secret gives for a registry, and which secret that is."""
+
+    auth: cri.AuthConfig
+    uid: str
+    namespace: str
+    name: str
+
+    @property
+    def digest(self) -> str:
+        """Tells whether two credentials are the same without telling them."""
+        return hashlib.sha256(self.auth.SerializeToString(deterministic=True)).hexdigest()
+
+    def record(self) -> SecretRecord:
+        """How it is remembered on disk."""
+        return SecretRecord(
+            uid=self.uid, namespace=self.namespace, name=self.name, credential_hash=self.digest
+        )
+
+    def is_of(self, record: SecretRecord) -> bool:
+        """Whether the record is of the same secret, whatever that held then."""
+        return (self.uid, self.namespace, self.name) == (record.uid, record.namespace, record.name)
+
+    def proves(self, record: SecretRecord) -> bool:
+        """Whether it is the credential of the record: it holds the same, in that secret or in another."""
+        return record.credential_hash == self.digest
+
+
 def credentials_for(image: str, known: Sequence[Secret]) -> tuple[cri.AuthConfig, ...]:
     """The credentials that fit an image, the most specific first; none means an anonymous pull."""
+    return tuple(one.auth for one in secret_credentials(image, known))
+
+
+def secret_credentials(image: str, known: Sequence[Secret]) -> tuple[Credential, ...]:
+    """The same, with the secrets that they are from."""
     registry, repository = registry_of(image)
-    fitting: list[tuple[int, cri.AuthConfig]] = []
+    fitting: list[tuple[int, Credential]] = []
     for secret in known:
         for where, entry in _entries(secret).items():
             host, path = _place(where)
             if fnmatch.fnmatchcase(registry, host) and _is_below(repository, path):
-                fitting.append((len(path), _auth(entry, where)))
+                fitting.append((len(path), _credential(secret, _auth(entry, where))))
     fitting.sort(key=_specificity, reverse=True)
-    return tuple(auth for _, auth in fitting)
+    return tuple(credential for _, credential in fitting)
 
 
-def _specificity(fit: tuple[int, cri.AuthConfig]) -> int:
+def _credential(secret: Secret, auth: cri.AuthConfig) -> Credential:
+    meta = secret.metadata
+    if meta is None:
+        return Credential(auth, "", "", "")
+    return Credential(auth, meta.uid or "", meta.namespace or "", meta.name or "")
+
+
+def _specificity(fit: tuple[int, Credential]) -> int:
     return fit[0]
 
 

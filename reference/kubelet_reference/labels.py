@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names, pods
-from kubelet_reference.records import ContainerRecord, ContainerState, SandboxRecord
+from kubelet_reference.records import Caps, ContainerRecord, ContainerState, SandboxRecord
 
 if TYPE_CHECKING:
     from lightkube.models.core_v1 import Pod
@@ -110,7 +110,17 @@ def container_record(status: cri.ContainerStatus, message: str | None = None) ->
         image=status.image.image,
         image_ref=status.image_ref,
         image_id=status.image_id,
+        caps=_caps(status),
+        stop_signal=cri.Signal.Name(status.stop_signal) if status.stop_signal else "",
     )
+
+
+def _caps(status: cri.ContainerStatus) -> Caps | None:
+    """What the container may use, None where the runtime does not tell (RESIZE-06)."""
+    if not status.resources.HasField("linux"):
+        return None
+    linux = status.resources.linux
+    return Caps(linux.cpu_shares, linux.cpu_quota, linux.memory_limit_in_bytes)
 
 
 def sandbox_record(status: cri.PodSandboxStatus) -> SandboxRecord:

@@ -38,10 +38,7 @@ class NetworkProbes:
         self._user_agent = f"kube-probe/1.{minor}"
 
     async def http(self, container: AnyContainer, action: HTTPGetAction, pod_ip: str, seconds: int) -> Answer:
-        """A status from 200 to 399 is healthy; a redirect away from the host is one too, with a warning.
-
-        What a server says when it fails is not told, it may be a secret (PROBE-17).
-        """
+        """A status from 200 to 399 is healthy; a redirect away from the host is one too, with a warning."""
         port = port_number(container, action.port)
         host = bracketed(action.host or pod_ip)
         path = (action.path or "").removeprefix("/")
@@ -56,12 +53,20 @@ class NetworkProbes:
             return Answer(healthy=False, output=f"Get {quoted(url)}: {late}")
         except FetchError as error:
             return Answer(healthy=False, output=f"Get {quoted(url)}: {error}")
-        if not _OK <= answer.status < _BAD:
-            return Answer(healthy=False, output=f"HTTP probe failed with statuscode: {answer.status}")
+        if not self.is_healthy(answer.status):
+            return Answer(healthy=False, output=self._failure(answer))
         if answer.status >= _REDIRECT:
             text = f"Probe terminated redirects, Response body: {answer.body}"
             return Answer(healthy=True, output=text, warns=True)
         return Answer(healthy=True, output=answer.body)
+
+    def is_healthy(self, status: int) -> bool:
+        """Whether an answer with this status is a good one (PROBE-16)."""
+        return _OK <= status < _BAD
+
+    def _failure(self, answer: HttpAnswer) -> str:
+        """What is told of a bad one; not what the server says, that may be secret (PROBE-17)."""
+        return f"HTTP probe failed with statuscode: {answer.status}"
 
     def _standing_headers(self, given: dict[str, str]) -> dict[str, str]:
         """What every request carries unless the spec sets it."""

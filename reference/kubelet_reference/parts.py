@@ -12,15 +12,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubelet_reference.admission import HANDLERS, Admission
+from kubelet_reference.allocation import Allocations
 from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, classify_change
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.deadline import Deadlines
+from kubelet_reference.dynamic_resources import DynamicResources
+from kubelet_reference.evented_pleg import EventedPleg
 from kubelet_reference.events import Recorder
 from kubelet_reference.grace import effective_grace
 from kubelet_reference.housekeeping import Housekeeping
 from kubelet_reference.log_rotation import LogRotation
 from kubelet_reference.mirror_client import MirrorClient
 from kubelet_reference.network_probes import NetworkProbes
+from kubelet_reference.node_side import NodeParts
 from kubelet_reference.pleg import Pleg
 from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_cache import PodCache
@@ -28,7 +32,7 @@ from kubelet_reference.pod_files import PodFiles
 from kubelet_reference.pod_handlers import PodHandlers
 from kubelet_reference.pod_manager import PodManager
 from kubelet_reference.pod_status import StatusDecisions
-from kubelet_reference.pod_workers import PodWorkers, Timing
+from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.probe_runner import ProbeRunner
 from kubelet_reference.probe_worker import conclude, tick
 from kubelet_reference.prober import Prober
@@ -39,6 +43,7 @@ from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.sync_loop import SyncLoop
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.volumes import Volumes
+from kubelet_reference.worker_rules import Timing
 from kubelet_reference.worker_states import worker_table
 
 if TYPE_CHECKING:
@@ -47,7 +52,7 @@ if TYPE_CHECKING:
     from lightkube.models.core_v1 import Pod
 
     from kubelet_reference.admission import Handler
-    from kubelet_reference.config.mux import Classify
+    from kubelet_reference.config.changes import Classify
     from kubelet_reference.probe_worker import Conclusion, ProbeState, Sight, Tick
     from kubelet_reference.results import ProbeKind, ProbeOutcome
     from kubelet_reference.versions import Behaviour
@@ -58,7 +63,7 @@ __all__ = ("Parts",)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of the right kubelet; `status` and `runtime` hold those of whole rooms."""
+    """The parts of the right kubelet; `status`, `runtime` and `node` hold those of whole rooms."""
 
     # Decisions
     worker_table: Callable[[Behaviour], WorkerTable] = worker_table
@@ -69,6 +74,7 @@ class Parts:
     probe_conclude: Callable[[ProbeKind, ProbeState, ProbeOutcome, int, Behaviour], Conclusion] = conclude
     status: StatusDecisions = field(default_factory=StatusDecisions)
     runtime: RuntimeParts = field(default_factory=RuntimeParts)
+    node: NodeParts = field(default_factory=NodeParts)
 
     # Where pods come from
     mux: type[Mux] = Mux
@@ -77,6 +83,7 @@ class Parts:
     http_source: type[HttpSource] = HttpSource
     pod_manager: type[PodManager] = PodManager
     admission: type[Admission] = Admission
+    allocations: type[Allocations] = Allocations
 
     # The loop and the workers
     sync_loop: type[SyncLoop] = SyncLoop
@@ -89,6 +96,7 @@ class Parts:
     housekeeping: type[Housekeeping] = Housekeeping
     mirror_client: type[MirrorClient] = MirrorClient
     volumes: type[Volumes] = Volumes
+    dynamic_resources: type[DynamicResources] = DynamicResources
 
     # What is observed, and what is told
     cri_client: type[CriClient] = CriClient
@@ -96,6 +104,7 @@ class Parts:
     runtime_state: type[RuntimeState] = RuntimeState
     pod_cache: type[PodCache] = PodCache
     pleg: type[Pleg] = Pleg
+    evented_pleg: type[EventedPleg] = EventedPleg
     log_rotation: type[LogRotation] = LogRotation
     prober: type[Prober] = Prober
     probe_runner: type[ProbeRunner] = ProbeRunner

@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kubelet_reference import pods
+from kubelet_reference.restart_policy import (
+    RESTART_ALL,
+    fails_for_good,
+    has_own_rules,
+    restarts_after,
+    rule_for,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 
     from kubelet_reference.versions import Behaviour
 
-__all__ = ("PHASES", "Counts", "PhaseRow", "count", "pod_phase", "was_up")
+__all__ = ("PHASES", "Counts", "PhaseRow", "begins_anew", "count", "pod_phase", "was_up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +37,15 @@ class Counts:
     final: bool = False
     """The pod is in its last sync and is not static: it will never run again."""
     app_was_up: bool = False
+    begins_anew: bool = False
+    """A container ended whose rule restarts the whole pod, which has not come back yet."""
+    own_policies: bool = False
+    """Some app container says itself when it is started again."""
+    coming_again: int = 0
+    """App containers that have stopped and are to be started again."""
     pending_init: int = 0
-    failed_init: int = 0
+    doomed_init: int = 0
+    """Init containers that have failed and are given up."""
     pending_sidecar: int = 0
     unknown: int = 0
     waiting: int = 0
@@ -60,13 +74,17 @@ class PhaseRow:
 
 
 PHASES = (
-    PhaseRow("P1", lambda c: c.failed_init > 0 and c.policy == pods.NEVER, pods.FAILED),
+    PhaseRow("P1", lambda c: c.doomed_init > 0, pods.FAILED),
+    PhaseRow("P1a", lambda c: c.begins_anew, pods.PENDING),
     PhaseRow("P2", lambda c: c.pending_init > 0, pods.PENDING),
     PhaseRow("P3", lambda c: c.pending_sidecar > 0 and not c.app_was_up, pods.PENDING),
     PhaseRow("P4", lambda c: c.waiting > 0, pods.PENDING),
     PhaseRow("P5", lambda c: c.running > 0 and c.unknown == 0, pods.RUNNING),
     PhaseRow("P6", lambda c: c.final and c.all_succeeded, pods.SUCCEEDED),
     PhaseRow("P7", lambda c: c.final and c.all_stopped, pods.FAILED),
+    PhaseRow("P7a", lambda c: c.own_policies and c.all_stopped and c.coming_again > 0, pods.RUNNING),
+    PhaseRow("P7b", lambda c: c.own_policies and c.all_succeeded, pods.SUCCEEDED),
+    PhaseRow("P7c", lambda c: c.own_policies and c.all_stopped, pods.FAILED),
     PhaseRow("P8", lambda c: c.all_stopped and c.policy == pods.ALWAYS, pods.RUNNING),
     PhaseRow("P9", lambda c: c.all_succeeded, pods.SUCCEEDED),
     PhaseRow("P10", lambda c: c.all_stopped and c.policy == pods.NEVER, pods.FAILED),
@@ -81,21 +99,43 @@ def pod_phase(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating:
     `terminating` says that this is the pod's last status: from 1.27 on it becomes Succeeded or Failed by
     the exit codes alone, unless the pod is static (PHASE-14, STATIC-21).
     """
-    counts = count(pod, status, final=terminating and behaviour.terminal_phase_before_deletion)
+    final = terminating and behaviour.terminal_phase_before_deletion
+    counts = count(pod, status, behaviour, final=final)
     return next(row.phase for row in PHASES if row.when(counts))
 
 
-def count(pod: Pod, status: PodStatus, *, final: bool = False) -> Counts:
+def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool = False) -> Counts:
     """What each init and app container of the spec counts as."""
     inits = {one.name: one for one in status.initContainerStatuses or ()}
     apps = {one.name: one for one in status.containerStatuses or ()}
-    found = [kind for one in pods.init_containers(pod) for kind in _as_init(one, inits.get(one.name))]
-    found += [kind for one in pods.containers(pod) for kind in _as_app(apps.get(one.name))]
+    found = [
+        kind
+        for one in pods.init_containers(pod)
+        for kind in _as_init(pod, one, inits.get(one.name), behaviour)
+    ]
+    found += [
+        kind for one in pods.containers(pod) for kind in _as_app(pod, one, apps.get(one.name), behaviour)
+    ]
     return Counts(
         policy=pods.restart_policy(pod),
         final=final and not pods.is_static(pod),
         app_was_up=any(was_up(one) for one in apps.values()),
+        begins_anew=begins_anew(pod, status, behaviour) and not final,
+        own_policies=any(has_own_rules(pod, one, behaviour) for one in pods.containers(pod)),
         **{kind: found.count(kind) for kind in dict.fromkeys(found)},
+    )
+
+
+def begins_anew(pod: Pod, status: PodStatus, behaviour: Behaviour) -> bool:
+    """Whether the last end of some container restarts the whole pod (RESTART-22, COND-10)."""
+    if not behaviour.restarts_all_containers:
+        return False
+    every = (*(status.initContainerStatuses or ()), *(status.containerStatuses or ()))
+    shown = {one.name: one for one in every}
+    return any(
+        rule_for(pod, one, ended, behaviour) == RESTART_ALL
+        for one in (*pods.init_containers(pod), *pods.containers(pod))
+        if (ended := _exit_code(shown.get(one.name))) is not None
     )
 
 
@@ -104,7 +144,9 @@ def was_up(status: ContainerStatus) -> bool:
     return status.state is not None and (status.state.running or status.state.terminated) is not None
 
 
-def _as_init(container: Container, status: ContainerStatus | None) -> Iterator[str]:
+def _as_init(
+    pod: Pod, container: Container, status: ContainerStatus | None, behaviour: Behaviour
+) -> Iterator[str]:
     """A regular init container counts only while it is not through."""
     if pods.is_sidecar(container):
         yield from _as_sidecar(status)
@@ -112,8 +154,8 @@ def _as_init(container: Container, status: ContainerStatus | None) -> Iterator[s
     ended = _exit_code(status)
     if ended is None:
         yield "pending_init"
-    elif ended != 0:
-        yield "failed_init"
+    elif ended != 0 and fails_for_good(pod, container, ended, behaviour):
+        yield "doomed_init"
 
 
 def _exit_code(status: ContainerStatus | None) -> int | None:
@@ -137,12 +179,17 @@ def _as_sidecar(status: ContainerStatus | None) -> Iterator[str]:
         yield now
 
 
-def _as_app(status: ContainerStatus | None) -> Iterator[str]:
+def _as_app(
+    pod: Pod, container: Container, status: ContainerStatus | None, behaviour: Behaviour
+) -> Iterator[str]:
     """One that waits after it ran counts as stopped, whatever its exit code was (PHASE-03)."""
-    if _exit_code(status) is None:
+    ended = _exit_code(status)
+    if ended is None:
         yield _now(status)
         return
     yield "stopped"
+    if restarts_after(pod, container, ended, behaviour):
+        yield "coming_again"
     if status and status.state and status.state.terminated and status.state.terminated.exitCode == 0:
         yield "succeeded"
 

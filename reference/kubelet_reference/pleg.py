@@ -20,19 +20,40 @@ from kubelet_reference.go_text import duration_text
 from kubelet_reference.records import ContainerState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kubelet_reference.metrics import Metrics
     from kubelet_reference.pod_cache import PodCache
     from kubelet_reference.ports import Clock
     from kubelet_reference.records import ListedPod, PodRecords
 
-__all__ = ("Happening", "Pleg", "PodLifecycleEvent", "RuntimeReader", "events_between")
+__all__ = (
+    "SLOW",
+    "USUAL",
+    "Happening",
+    "Pace",
+    "Pleg",
+    "PodLifecycleEvent",
+    "RuntimeReader",
+    "events_between",
+)
 
-PERIOD = 1.0
-"""Seconds from the end of one relist to the beginning of the next."""
-THRESHOLD = 180.0
-"""Seconds without a successful relist after which the PLEG is not healthy (PLEG-08)."""
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often the runtime is listed.
+
+    `period` is seconds from the end of one relist to the beginning of the next, `threshold` seconds without
+    a successful relist after which the PLEG is not healthy (PLEG-08).
+    """
+
+    period: float
+    threshold: float
+
+
+USUAL = Pace(1.0, 180.0)
+SLOW = Pace(300.0, 600.0)
+"""While the runtime tells what happens by itself (PLEG-14)."""
 CAPACITY = 1000
 """How many events wait for the sync loop before more are dropped (PLEG-09)."""
 
@@ -40,12 +61,13 @@ _log = logging.getLogger("kubelet_reference.pleg")
 
 
 class Happening(StrEnum):
-    """What became of a container or a sandbox between two relists."""
+    """What became of a container or a sandbox between two relists, or of what a pod was watched for."""
 
     STARTED = "ContainerStarted"
     DIED = "ContainerDied"
     REMOVED = "ContainerRemoved"
     CHANGED = "ContainerChanged"
+    CONDITION_MET = "ConditionMet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +149,39 @@ class Pleg:
         self._failed: dict[str, None] = {}
         """The pods whose last inspection failed, in order."""
         self._last_relist: float | None = None
+        self._watched: dict[tuple[str, str], Callable[[PodRecords], bool]] = {}
+        """What somebody waits for, by the pod's UID and a name."""
+        self._turn = asyncio.Lock()
+        self.pace = USUAL
         metrics.watch_listed(lambda: self._listed)
 
     async def run(self) -> None:
         """Relist for ever; the period counts from the end of each relist."""
         while True:
             await self.relist()
-            await self._clock.sleep(PERIOD)
+            await self._clock.sleep(self.pace.period)
 
     def healthy(self) -> str | None:
-        """None if a relist succeeded in the last three minutes, else what is wrong (PLEG-08)."""
+        """None if a relist succeeded lately, else what is wrong (PLEG-08)."""
         if self._last_relist is None:
             return "pleg has yet to be successful"
         silent = self._clock.monotonic() - self._last_relist
-        if silent <= THRESHOLD:
+        limit = self.pace.threshold
+        if silent <= limit:
             return None
-        return (
-            f"pleg was last seen active {duration_text(silent)} ago; threshold is {duration_text(THRESHOLD)}"
-        )
+        return f"pleg was last seen active {duration_text(silent)} ago; threshold is {duration_text(limit)}"
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether a relist has succeeded and none is under way."""
+        return self._last_relist is not None and not self._turn.locked()
 
     async def relist(self) -> None:
         """List everything, and bring the cache and the events up to date; a failed list changes nothing."""
+        async with self._turn:
+            await self._relist()
+
+    async def _relist(self) -> None:
         began = self._clock.monotonic()
         listed = await self._list()
         if listed is None:
@@ -155,9 +189,30 @@ class Pleg:
         self._note_relist(began)
         if listed is not self._listed or self._failed:
             await self._catch_up(listed)
+        for uid in dict.fromkeys(uid for uid, _ in self._watched):
+            await self._look_at_watched(uid)
         # Last of all: only now is every entry as new as this relist (PLEG-06).
         self._cache.update_time(began)
         self._metrics.relist_duration.observe(self._clock.monotonic() - began)
+
+    def watch(self, uid: str, name: str, met: Callable[[PodRecords], bool]) -> None:
+        """Inspect the pod at each relist until this holds of its records, then have it synced (PLEG-17)."""
+        self._watched[uid, name] = met
+
+    async def _look_at_watched(self, uid: str) -> None:
+        pod = self._pods.get(uid)
+        if pod is not None and not await self._update_cache(uid, pod):
+            return
+        records = self._cache.get(uid)
+        met = [key for key, holds in self._watched.items() if key[0] == uid and (not pod or holds(records))]
+        for key in met:
+            self._stop_watching(key)
+        if met and pod is not None:
+            self.deliver(PodLifecycleEvent(uid, Happening.CONDITION_MET, ""))
+
+    def _stop_watching(self, key: tuple[str, str]) -> None:
+        """What was waited for has come, or can come no more."""
+        self._watched.pop(key, None)
 
     async def _list(self) -> tuple[ListedPod, ...] | None:
         """All pods, None if the runtime does not tell: an error is no empty list (PLEG-01, K8S-29012)."""
@@ -198,7 +253,7 @@ class Pleg:
             return
         self._advance(uid, pod)
         for event in self._delivered(events):
-            self._deliver(event)
+            self.deliver(event)
 
     async def _inspect_again(self, uid: str, pod: ListedPod | None) -> None:
         """Inspect a pod whose last inspection failed, though it is what it was before that."""
@@ -228,10 +283,10 @@ class Pleg:
             _log.warning("inspecting pod %s/%s failed: %s", pod.namespace, pod.name, wrapped_text(error))
             self._cache.set(uid, None, began, error)
             return False
-        self._cache.set(uid, self._with_ips(records), began)
+        self._cache.set(uid, self.with_ips(records), began)
         return True
 
-    def _with_ips(self, records: PodRecords) -> PodRecords:
+    def with_ips(self, records: PodRecords) -> PodRecords:
         """The records, with the last known IPs once no sandbox is ready: an ended pod keeps its IPs."""
         known = self._cache.get(records.uid).ips
         if records.ips or not known or any(sandbox.ready for sandbox in records.sandboxes):
@@ -242,7 +297,7 @@ class Pleg:
         """The events that others can rely on: an internal change has only led to an inspection (PLEG-03)."""
         return (event for event in events if event.kind is not Happening.CHANGED)
 
-    def _deliver(self, event: PodLifecycleEvent) -> None:
+    def deliver(self, event: PodLifecycleEvent) -> None:
         """Hand an event over, or drop it when the sync loop is far behind: never wait for it (K8S-72482)."""
         try:
             self.events.put_nowait(event)

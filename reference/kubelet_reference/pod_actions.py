@@ -1,6 +1,6 @@
 """The decision of a pod sync: what is there, what is wanted, and so what is to be done.
 
-Nothing here acts: `compute_actions` is a pure function of a `Situation` (tables 27.1 to 27.4).
+Nothing here acts: `compute_actions` is a pure function of a `Situation` (tables 27.1 to 27.5).
 """
 
 from __future__ import annotations
@@ -11,18 +11,31 @@ from typing import TYPE_CHECKING
 from kubelet_reference import pods
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.init_progress import init_progress
+from kubelet_reference.kill import Kill
+from kubelet_reference.new_sandbox import Next, Stopped, next_of
 from kubelet_reference.records import ContainerState
-from kubelet_reference.restart_policy import restarts_on_failure, should_restart
+from kubelet_reference.resizing import changes_of, in_order, needs_restart
+from kubelet_reference.restart_policy import (
+    RESTART_ALL,
+    fails_for_good,
+    policy_of,
+    restarts_on_failure,
+    rule_for,
+    should_restart,
+)
 from kubelet_reference.results import KillReason, ProbeOutcome
+from kubelet_reference.running_containers import Running, row_of
+from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
+from kubelet_reference.sidecar_progress import SidecarRules, app_was_made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lightkube.models.core_v1 import Container, EphemeralContainer, Pod
 
     from kubelet_reference.init_progress import InitProgress
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord, PodRecords, SandboxRecord
+    from kubelet_reference.records import ContainerRecord, PodRecords
+    from kubelet_reference.resizing import CapsChange
     from kubelet_reference.versions import Behaviour
 
 __all__ = (
@@ -35,28 +48,6 @@ __all__ = (
     "compute_actions",
     "sandbox_changed",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxChange:
-    """Whether a new sandbox is needed, its attempt number, and the id of the one that is there.
-
-    `old_id` is "" where there is none, or where only the network mode differs (SANDBOX-09).
-    """
-
-    changed: bool
-    attempt: int
-    old_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """A container to stop; `message` is the text of its Killing event."""
-
-    record: ContainerRecord
-    container: AnyContainer
-    reason: KillReason
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,44 +79,34 @@ class Actions:
     create_sandbox: bool = False
     to_kill: tuple[Kill, ...] = ()
     ephemeral: tuple[EphemeralContainer, ...] = ()
-    next_init: Container | None = None
+    inits: tuple[Container, ...] = ()
     to_start: tuple[Container, ...] = ()
+    resizes: tuple[CapsChange, ...] = ()
+    restart_all: bool = False
+    """Every container of the pod goes, with its records, and the pod begins anew in its sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of one app container: it is kept, stopped, started, or stopped and started."""
+    """What becomes of one app container: it is kept, stopped, started, or stopped and started.
+
+    One that is kept may be given other resources while it runs.
+    """
 
     kept: bool = False
     kill: Kill | None = None
     start: bool = False
-
-
-def sandbox_changed(pod: Pod, records: PodRecords) -> SandboxChange:
-    """Whether the pod needs a new sandbox (table 27.1, SANDBOX-02, SANDBOX-03).
-
-    Sandboxes are judged by the newest, by creation time; a second ready one makes it unusable as well.
-    """
-    if not records.sandboxes:
-        return SandboxChange(changed=True, attempt=0, old_id="")
-    newest = records.sandboxes[0]
-    replaced = SandboxChange(changed=True, attempt=newest.attempt + 1, old_id=newest.id)
-    if sum(sandbox.ready for sandbox in records.sandboxes) > 1 or not newest.ready:
-        return replaced
-    if newest.host_network != pods.host_network(pod):
-        return SandboxChange(changed=True, attempt=newest.attempt + 1, old_id="")
-    if _has_no_address(newest):
-        return replaced
-    return SandboxChange(changed=False, attempt=newest.attempt, old_id=newest.id)
-
-
-def _has_no_address(sandbox: SandboxRecord) -> bool:
-    """Whether the runtime reports the sandbox's own network, and no IP in it."""
-    return not sandbox.host_network and sandbox.ips is not None and not sandbox.ips
+    resizes: tuple[CapsChange, ...] = ()
 
 
 class ActionRules:
-    """Tables 27.2 and 27.3, each rule a method of its own: whoever decides otherwise overrides that one."""
+    """Tables 27.2 and 27.3, each rule a method of its own: whoever decides otherwise overrides that one.
+
+    `sidecars` decides about the init containers of pods that have some.
+    """
+
+    def __init__(self, sidecars: SidecarRules | None = None) -> None:
+        self.sidecars = sidecars or SidecarRules()
 
     def compute(self, now: Situation) -> Actions:
         """What is to be done for a pod that is meant to run (SYNC-03, step 1)."""
@@ -135,15 +116,21 @@ class ActionRules:
         """Table 27.2: the pod is stopped, and comes back if something is left to run (SANDBOX-05..08)."""
         pod, change = now.pod, now.sandbox
         stopped = Actions(change.attempt, old_sandbox_id=change.old_id, kill_pod=True)
-        if self.has_had_its_run(now):
-            return stopped
         to_start = tuple(one for one in pods.containers(pod) if not self.is_done(now, one))
-        if not to_start and self.init_progress(now).done:
-            return stopped
         inits = pods.init_containers(pod)
-        if inits:
-            return replace(stopped, create_sandbox=True, next_init=inits[0])
-        return replace(stopped, create_sandbox=True, to_start=to_start)
+        facts = Stopped(
+            had_its_run=self.has_had_its_run(now),
+            has_more=bool(to_start),
+            initialized=self.was_initialized(now),
+            has_inits=bool(inits),
+        )
+        match next_of(facts):
+            case Next.NOTHING:
+                return stopped
+            case Next.INIT:
+                return replace(stopped, create_sandbox=True, inits=(inits[0],))
+            case Next.APPS:
+                return replace(stopped, create_sandbox=True, to_start=to_start)
 
     def has_had_its_run(self, now: Situation) -> bool:
         """Whether a pod with policy Never has had containers: it gets no second sandbox (SANDBOX-06)."""
@@ -160,13 +147,50 @@ class ActionRules:
         """Table 27.3: ephemeral containers, then initialization, then the app containers."""
         change, ephemeral = now.sandbox, self.ephemeral_to_start(now)
         found = Actions(change.attempt, change.old_id, change.old_id, ephemeral=ephemeral)
+        if self.asks_for_all(now):
+            return replace(found, restart_all=True)
+        if pods.has_sidecars(now.pod):
+            return self.with_sidecars(now, found)
         progress = self.init_progress(now)
         return self.app_actions(now, found) if progress.done else self.init_actions(now, found, progress)
+
+    def asks_for_all(self, now: Situation) -> bool:
+        """Whether the end of a container is to restart all of its pod (RESTART-22)."""
+        if not now.behaviour.restarts_all_containers or pods.deletion_asked(now.pod):
+            return False
+        containers = (*pods.init_containers(now.pod), *pods.containers(now.pod))
+        return any(
+            rule_for(now.pod, one, record.exit_code, now.behaviour) == RESTART_ALL
+            for one in containers
+            if (record := now.records.newest(one.name)) is not None and record.has_exited
+        )
 
     def ephemeral_to_start(self, now: Situation) -> tuple[EphemeralContainer, ...]:
         """An ephemeral container is started once: when nothing is known of it (EPH-01, EPH-02)."""
         known = {record.name for record in now.records.containers}
         return tuple(one for one in pods.ephemeral_containers(now.pod) if one.name not in known)
+
+    def with_sidecars(self, now: Situation, found: Actions) -> Actions:
+        """Sidecars are looked after at all times, the app containers once the pod is initialized (27.5).
+
+        They do not keep a pod: where no app container is kept or started they go with it (SIDECAR-11).
+        """
+        progress = self.sidecars.progress(now)
+        if progress.kill_pod:
+            return replace(found, kill_pod=True)
+        inits = replace(found, inits=progress.to_start, to_kill=progress.to_kill)
+        if not progress.initialized:
+            return inits
+        apps = self.app_actions(now, found)
+        if apps.kill_pod:
+            return apps
+        return replace(apps, inits=inits.inits, to_kill=(*inits.to_kill, *apps.to_kill))
+
+    def was_initialized(self, now: Situation) -> bool:
+        """Whether the records of a pod whose sandbox is no good show that it has been initialized."""
+        if pods.has_sidecars(now.pod):
+            return app_was_made(now.pod, now.records)
+        return self.init_progress(now).done
 
     def init_progress(self, now: Situation) -> InitProgress:
         """How far the init containers have come (table 27.4)."""
@@ -177,12 +201,13 @@ class ActionRules:
         one, record = progress.next, progress.record
         if one is None:
             return found
-        if progress.failed and not restarts_on_failure(now.pod):
+        code = record.exit_code if record is not None else 0
+        if progress.failed and fails_for_good(now.pod, one, code, now.behaviour):
             return replace(found, kill_pod=True)
         if record is not None and record.state is ContainerState.UNKNOWN:
             kill = Kill(record, one, KillReason.UNKNOWN, f"Init container {_lost(record)}")
-            return replace(found, next_init=one, to_kill=(kill,))
-        return replace(found, next_init=one)
+            return replace(found, inits=(one,), to_kill=(kill,))
+        return replace(found, inits=(one,))
 
     def app_actions(self, now: Situation, found: Actions) -> Actions:
         """Each app container by itself (RESTART-17); a pod in which none is kept or started is killed."""
@@ -190,7 +215,12 @@ class ActionRules:
         to_start = tuple(one for one, verdict in verdicts if verdict.start)
         to_kill = tuple(verdict.kill for _, verdict in verdicts if verdict.kill is not None)
         over = not to_start and not any(verdict.kept for _, verdict in verdicts)
-        return replace(found, kill_pod=over, to_kill=to_kill, to_start=to_start)
+        resizes = self.in_order(change for _, verdict in verdicts for change in verdict.resizes)
+        return replace(found, kill_pod=over, to_kill=to_kill, to_start=to_start, resizes=resizes)
+
+    def in_order(self, resizes: Iterable[CapsChange]) -> tuple[CapsChange, ...]:
+        """Changes of several containers, in the order in which they are made (RESIZE-04)."""
+        return in_order(resizes)
 
     def verdict(self, now: Situation, one: Container) -> Verdict:
         """Rows B1 to B15 of table 27.3."""
@@ -205,7 +235,7 @@ class ActionRules:
 
     def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
         """Whether a container that does not run is started (RESTART-01..06)."""
-        return should_restart(now.pod, one, record)
+        return should_restart(now.pod, one, record, now.behaviour)
 
     def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
         """A running container is kept, unless its definition changed or a probe gave it up.
@@ -213,17 +243,29 @@ class ActionRules:
         A changed definition restarts under every policy (RESTART-07), a failed probe as the policy says
         (RESTART-09, RESTART-10).
         """
-        restart = restarts_on_failure(now.pod)
-        if self.has_changed(now, one, record):
-            reason, what, restart = KillReason.UNKNOWN, "definition changed", True
-        elif now.liveness(record.id) is ProbeOutcome.FAILURE:
-            reason, what = KillReason.LIVENESS_PROBE, "failed liveness probe"
-        elif now.startup(record.id) is ProbeOutcome.FAILURE:
-            reason, what = KillReason.STARTUP_PROBE, "failed startup probe"
-        else:
-            return Verdict(kept=True)
-        message = f"Container {one.name} {what}{', will be restarted' if restart else ''}"
-        return Verdict(kill=Kill(record, one, reason, message), start=restart)
+        row = row_of(
+            Running(
+                has_changed=self.has_changed(now, one, record),
+                liveness_failed=now.liveness(record.id) is ProbeOutcome.FAILURE,
+                startup_failed=now.startup(record.id) is ProbeOutcome.FAILURE,
+                needs_restart_to_resize=self.must_restart_to_resize(now, one, record),
+            )
+        )
+        if row is None:
+            return Verdict(kept=True, resizes=self.resizes(now, one, record))
+        restart = row.comes_again or policy_of(now.pod, one, now.behaviour) != pods.NEVER
+        message = f"Container {one.name} {row.text}{', will be restarted' if restart else ''}"
+        return Verdict(kill=Kill(record, one, row.reason, message), start=restart)
+
+    def resizes(self, now: Situation, one: Container, record: ContainerRecord) -> tuple[CapsChange, ...]:
+        """What a running container is given or taken (RESIZE-01); in a static pod nothing (STATIC-24)."""
+        if not now.behaviour.resizes_in_place or pods.is_static(now.pod):
+            return ()
+        return changes_of(now.pod, one, record)
+
+    def must_restart_to_resize(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+        """Whether by its policy the container gets other resources only as another instance (B14)."""
+        return needs_restart(one, self.resizes(now, one, record))
 
     def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
         """Whether the instance is of another definition than the wanted one (RESTART-07, RESTART-08)."""

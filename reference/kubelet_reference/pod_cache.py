@@ -62,11 +62,22 @@ class PodCache:
 
     def set(
         self, uid: str, records: PodRecords | None, moment: float, error: Exception | None = None
-    ) -> None:
-        """Keep what an inspection begun at `moment` brought; with an error, None keeps the older records."""
+    ) -> bool:
+        """Keep what an inspection begun at `moment` brought; with an error, None keeps the older records.
+
+        What is older than what is there is left alone: False (PLEG-16).
+        """
+        if self.is_older(uid, moment):
+            return False
         entry = _Entry(self.get(uid) if records is None else records, error, moment)
         self._entries[uid] = entry
         self._wake(uid, entry)
+        return True
+
+    def is_older(self, uid: str, moment: float) -> bool:
+        """Whether the pod's entry is newer than `moment`."""
+        entry = self._entries.get(uid)
+        return entry is not None and entry.moment > moment
 
     def delete(self, uid: str) -> None:
         """Forget a pod of which the runtime has no records left (PLEG-07)."""
@@ -74,7 +85,7 @@ class PodCache:
 
     def update_time(self, moment: float) -> None:
         """Declare every entry as new as `moment`: who waits for an unchanged pod goes on (PLEG-06)."""
-        self._moment = moment
+        self._moment = max(self._moment, moment)
         for uid in tuple(self._waiters):
             self._wake(uid, self._entry(uid))
 

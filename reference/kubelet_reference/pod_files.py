@@ -77,7 +77,7 @@ class PodFiles:
         self._chance = chance
         self._settings = settings
         self._behaviour = behaviour
-        self._volumes = VolumeMounts(disk, settings)
+        self._volumes = VolumeMounts(disk, settings, with_images=behaviour.mounts_images)
 
     def make_log_directory(self, pod: Pod) -> None:
         """The folder of the pod's logs, before its sandbox is asked for (SANDBOX-12)."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from lightkube.models.core_v1 import PodStatus
 
 from kubelet_reference import conditions, pods
+from kubelet_reference.admission import freed_by
+from kubelet_reference.pod_status import observed_generation
 from kubelet_reference.qos import qos_class
 from kubelet_reference.updates import Update, UpdateKind
 
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from kubelet_reference.pod_manager import PodManager
     from kubelet_reference.pod_workers import PodWorkers
     from kubelet_reference.ports import Clock
+    from kubelet_reference.preemption import Preemption
     from kubelet_reference.status_manager import StatusManager
+    from kubelet_reference.versions import Behaviour
 
 __all__ = ("HandlerTools", "PodHandlers")
 
@@ -46,10 +50,13 @@ class HandlerTools:
     admission: Admission
     statuses: StatusManager
     deadlines: Deadlines
+    preemption: Preemption
     recorder: Recorder
     clock: Clock
+    behaviour: Behaviour
     all_sources_seen: Callable[[], bool]
     clear_away: Callable[[str], None]
+    allocated: Callable[[Pod], Pod]
 
 
 class PodHandlers:
@@ -58,15 +65,18 @@ class PodHandlers:
     def __init__(self, tools: HandlerTools) -> None:
         self._tools = tools
 
-    def add(self, added: Iterable[Pod]) -> None:
-        """New pods, the oldest first: who came first gets the room (LOOP-14)."""
+    async def add(self, added: Iterable[Pod]) -> None:
+        """New pods, the oldest first: who came first gets the room (LOOP-14).
+
+        Where a critical pod has to make room, nothing else goes on here until it has it (ADMIT-08).
+        """
         for pod in sorted(added, key=_created):
             # All pods but this one: what is already there was there before it.
             others = self._tools.manager.pods()
             self._take(pod)
             if pods.is_mirror(pod):
                 self._tell_static(pod)
-            elif self.needs_admission(pod) and (rejection := self.rejection(pod, others)) is not None:
+            elif self.needs_admission(pod) and (rejection := await self.rejection(pod, others)) is not None:
                 self.reject(pod, rejection)
             else:
                 self._tell(pod, UpdateKind.CREATE)
@@ -108,9 +118,36 @@ class PodHandlers:
         is_ending = self._tools.workers.is_termination_requested(pods.uid(pod))
         return not is_ending and not pods.is_terminal_phase(pods.phase(pod))
 
-    def rejection(self, pod: Pod, others: Sequence[Pod]) -> Rejection | None:
-        """Why the pod cannot run beside the others that are active (ADMIT-04)."""
-        return self._tools.admission.admit(pod, others, self._tools.activity.is_active)
+    async def rejection(self, pod: Pod, others: Sequence[Pod]) -> Rejection | None:
+        """Why the pod cannot run beside the others that are active (ADMIT-04).
+
+        Pods that had to make room count no more, whether they are gone by now or not.
+        """
+        active = list(others)
+        while (
+            rejection := self._tools.admission.admit(
+                self._tools.allocated(pod),
+                [*map(self._tools.allocated, active)],
+                self._tools.activity.is_active,
+            )
+        ) is not None:
+            victims = self.victims(pod, active, rejection)
+            if not victims:
+                break
+            for victim in victims:
+                await self._tools.preemption.end(victim)
+                active.remove(victim)
+        return rejection
+
+    def victims(self, pod: Pod, others: Sequence[Pod], rejection: Rejection) -> Sequence[Pod]:
+        """Which pods have to go so that the pod fits; none where that does not help (ADMIT-08)."""
+        lack = rejection.lack
+        if lack is None:
+            return ()
+        active = [other for other in others if self._tools.activity.is_active(other)]
+        return self._tools.preemption.victims(
+            pod, active, lack.missing, lambda other: freed_by(other, lack.resource)
+        )
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
         """Fail the pod for good; no worker is told, so nothing of it is ever started (ADMIT-02)."""
@@ -120,6 +157,7 @@ class PodHandlers:
             reason=rejection.reason,
             message=f"Pod was rejected: {rejection.message}",
             qosClass=qos_class(pod),
+            observedGeneration=observed_generation(pod, self._tools.behaviour),
         )
         self._tools.statuses.set_pod_status(pod, status)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lightkube.models.core_v1 import HostIP, PodCondition, PodIP, PodStatus
 from msgspec.structs import replace
@@ -15,19 +15,29 @@ from kubelet_reference.container_statuses import Told, container_statuses
 from kubelet_reference.phase import pod_phase
 from kubelet_reference.pod_actions import sandbox_changed
 from kubelet_reference.qos import qos_class
+from kubelet_reference.resize_status import with_resize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lightkube.models.core_v1 import Pod
 
+    from kubelet_reference.allocation import Refusal
     from kubelet_reference.container_statuses import ContainerStatuses
     from kubelet_reference.pod_actions import SandboxChange
     from kubelet_reference.reason_cache import ReasonCache
     from kubelet_reference.records import PodRecords
     from kubelet_reference.versions import Behaviour
 
-__all__ = ("Ending", "StatusContext", "StatusDecisions", "generate_pod_status", "lasting_phase")
+__all__ = (
+    "Ending",
+    "StatusContext",
+    "StatusDecisions",
+    "addresses_in_order",
+    "generate_pod_status",
+    "lasting_phase",
+    "observed_generation",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,15 @@ def lasting_phase(phase: str, *earlier: str | None) -> str:
     return next((one for one in earlier if one and pods.is_terminal_phase(one)), phase)
 
 
+def addresses_in_order(addresses: tuple[str, ...], node: str) -> list[str]:
+    """One address of each family, the node's family first (SANDBOX-22)."""
+    if len(addresses) < 2:  # noqa: PLR2004 - a single address has no order
+        return list(addresses)
+    families = {ip_address(address).version: address for address in reversed(addresses)}
+    first = ip_address(node or addresses[0]).version
+    return sorted(families.values(), key=lambda address: ip_address(address).version != first)
+
+
 class LastingPhase(Protocol):
     """As `lasting_phase`."""
 
@@ -65,6 +84,9 @@ class ConditionsOf(Protocol):
     ) -> list[PodCondition]: ...
 
 
+WithResize: TypeAlias = "Callable[[PodStatus, Pod, PodRecords, Refusal | None, Behaviour], PodStatus]"
+
+
 @dataclass(frozen=True, slots=True)
 class StatusDecisions:
     """The pure decisions that make a status; each can be replaced by itself."""
@@ -74,6 +96,8 @@ class StatusDecisions:
     lasting_phase: LastingPhase = lasting_phase
     pod_conditions: ConditionsOf = pod_conditions
     sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
+    addresses_in_order: Callable[[tuple[str, ...], str], list[str]] = addresses_in_order
+    with_resize: WithResize = with_resize
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +105,9 @@ class StatusContext:
     """What all statuses of a node are made with.
 
     `update_statuses` fills in `ready` and `started` from the probes; `ending` asks the handlers that may end
-    a pod. `node_ip` is "" where no API server is there to know it; `runtime` is the runtime's name.
+    a pod, `resize_refused` why a pod has not been given what it wants.
+
+    `node_ip` is "" where no API server is there to know it; `runtime` is the runtime's name.
     """
 
     behaviour: Behaviour
@@ -90,6 +116,7 @@ class StatusContext:
     node_ip: str = ""
     runtime: Callable[[], str] = str
     ending: Callable[[Pod], Ending | None] = lambda _: None
+    resize_refused: Callable[[Pod], Refusal | None] = lambda _: None
     decisions: StatusDecisions = StatusDecisions()
 
 
@@ -103,22 +130,33 @@ def generate_pod_status(
     """
     before = stored or pod.status or PodStatus()
     decide = context.decisions
-    told = Told(pod, records, before, context.reasons, context.runtime())
+    told = Told(pod, records, before, context.reasons, context.runtime(), context.behaviour)
     lists = decide.container_statuses(told)
     status = PodStatus(
         containerStatuses=lists.app,
         initContainerStatuses=lists.init or None,
         ephemeralContainerStatuses=lists.ephemeral or None,
         qosClass=qos_class(pod),
+        observedGeneration=observed_generation(pod, context.behaviour),
         startTime=before.startTime,
         conditions=_conditions_of_others(pod, before),
     )
+    # The phase depends on which sidecars have started, which the probes know.
+    status = context.update_statuses(pod, status)
     phase = decide.pod_phase(pod, status, context.behaviour, terminating=terminal)
     status = _with_phase(replace(status, phase=phase), decide, pod, before, context.ending(pod))
-    status = context.update_statuses(pod, _with_addresses(status, context, pod, records, before))
+    status = _with_addresses(status, context, pod, records, before)
     usable = not decide.sandbox_changed(pod, records).changed
     found = decide.pod_conditions(pod, status, context.behaviour, sandbox_usable=usable)
-    return replace(status, conditions=[*(status.conditions or ()), *found])
+    status = replace(status, conditions=[*(status.conditions or ()), *found])
+    if not context.behaviour.resizes_in_place:
+        return status
+    return decide.with_resize(status, pod, records, context.resize_refused(pod), context.behaviour)
+
+
+def observed_generation(pod: Pod, behaviour: Behaviour) -> int | None:
+    """The generation of the spec that a status is made from (STATUS-18)."""
+    return pods.metadata(pod).generation if behaviour.reports_observed_generation else None
 
 
 def _conditions_of_others(pod: Pod, before: PodStatus) -> list[PodCondition]:
@@ -133,9 +171,9 @@ def _with_phase(
     status: PodStatus, decide: StatusDecisions, pod: Pod, before: PodStatus, ending: Ending | None
 ) -> PodStatus:
     """The phase with its reason and message; one that is terminal stays for good (STATUS-17, PHASE-11)."""
-    own, phase = pod.status or PodStatus(), status.phase or ""
-    if not pods.is_terminal_phase(phase):
-        phase = decide.lasting_phase(phase, before.phase, own.phase)
+    own = pod.status or PodStatus()
+    # What ended a pod decides, not how its containers took it: an evicted pod is Failed (K8S-118310).
+    phase = decide.lasting_phase(status.phase or "", before.phase, own.phase)
     reason = message = None
     if phase == before.phase:
         reason, message = before.reason or own.reason, before.message or own.message
@@ -150,7 +188,7 @@ def _with_addresses(
 ) -> PodStatus:
     """The node's address, and the pod's: its sandbox's, or the node's on the host network (STATUS-16)."""
     node = context.node_ip
-    addresses = _in_order(_last_ips(records, before), node)
+    addresses = context.decisions.addresses_in_order(_last_ips(records, before), node)
     if pods.host_network(pod) and not addresses:
         addresses = [before.podIP or node] if before.podIP or node else []
     return replace(
@@ -167,12 +205,3 @@ def _last_ips(records: PodRecords, before: PodStatus) -> tuple[str, ...]:
     if records.ips or not records.sandboxes or any(sandbox.ready for sandbox in records.sandboxes):
         return records.ips
     return tuple(one.ip for one in before.podIPs or () if one.ip)
-
-
-def _in_order(addresses: tuple[str, ...], node: str) -> list[str]:
-    """One address of each family, the node's family first (SANDBOX-22)."""
-    if len(addresses) < 2:  # noqa: PLR2004 - a single address has no order
-        return list(addresses)
-    families = {ip_address(address).version: address for address in reversed(addresses)}
-    first = ip_address(node or addresses[0]).version
-    return sorted(families.values(), key=lambda address: ip_address(address).version != first)

@@ -2,126 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
-
-import grpc
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.events import Reason
-from kubelet_reference.grace import MINIMUM_SECONDS, effective_grace, is_shorter
-from kubelet_reference.ports import ApiError
+from kubelet_reference.grace import MINIMUM_SECONDS, is_shorter
 from kubelet_reference.static_names import StaticNames
-from kubelet_reference.updates import NetworkNotReady, SyncFailed, Update, UpdateKind, Waits
+from kubelet_reference.updates import Update, UpdateKind, Waits
 from kubelet_reference.worker import Worker
-from kubelet_reference.worker_states import Action, Event, Guard, State, WorkerTable
+from kubelet_reference.worker_rules import ROUND_ERRORS
+from kubelet_reference.worker_states import Action, Event, Guard, State
 from kubelet_reference.worker_views import WorkerViews
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from lightkube.models.core_v1 import Pod, PodStatus
+    from lightkube.models.core_v1 import Pod
 
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.ports import Chance, Clock
-    from kubelet_reference.records import ListedPod, PodRecords
-    from kubelet_reference.versions import Behaviour
-    from kubelet_reference.work_queue import WorkQueue
+    from kubelet_reference.records import PodRecords
     from kubelet_reference.worker import KnownPod
+    from kubelet_reference.worker_rules import RecordsCache, Rounds, WorkerRules, WorkerTools
 
-__all__ = ("ROUND_ERRORS", "PodWorkers", "RecordsCache", "Rounds", "Timing", "WorkerRules", "WorkerTools")
-
-#: What a round may end with besides success; anything else is a mistake in the kubelet and ends it.
-ROUND_ERRORS = (SyncFailed, grpc.RpcError, ApiError, OSError)
-
-
-class RecordsCache(Protocol):
-    """What workers ask of the pod cache."""
-
-    def get(self, uid: str) -> PodRecords:
-        """What is known now."""
-        ...
-
-    async def get_newer_than(self, uid: str, moment: float) -> PodRecords:
-        """What is known since `moment`, waiting for it if need be; raises what reading it raised."""
-        ...
-
-
-class Rounds(Protocol):
-    """What a round does, by state; each method raises one of `ROUND_ERRORS` when it has to be repeated."""
-
-    async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
-        """Bring the pod nearer to what is wanted; True says that it has ended by itself."""
-        ...
-
-    async def sync_terminating_pod(
-        self,
-        pod: Pod,
-        records: PodRecords,
-        grace: int | None,
-        change_status: Callable[[PodStatus], PodStatus] | None,
-    ) -> None:
-        """Stop everything of the pod within `grace` seconds (None: those of the spec)."""
-        ...
-
-    async def sync_terminating_runtime_pod(self, running: ListedPod) -> None:
-        """Stop everything of a pod of which only the runtime knows."""
-        ...
-
-    async def sync_terminated_pod(self, pod: Pod, records: PodRecords, waits: Waits) -> None:
-        """Clean up behind a pod of which nothing runs."""
-        ...
-
-
-class Timing:
-    """When a worker looks at its pod again by itself, in seconds (WORK-15)."""
-
-    RETRY = 10.0
-    RETRY_WITHOUT_NETWORK = 1.0
-    JITTER = 0.5
-
-    def __init__(self, chance: Chance, resync: float) -> None:
-        self._chance = chance
-        self._resync = resync
-
-    def after_success(self) -> float:
-        """The time from a round that went well to the next."""
-        return self._chance.jitter(self._resync, self.JITTER)
-
-    def after_failure(self, error: Exception | None) -> float:
-        """The time from a failed round to the next."""
-        seconds = self.RETRY_WITHOUT_NETWORK if isinstance(error, NetworkNotReady) else self.RETRY
-        return self._chance.jitter(seconds, self.JITTER)
-
-
-def _observe_nothing(operation: str, seconds: float, /) -> None:
-    """Take no measure."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerTools:
-    """What the workers work with.
-
-    `spawn` runs a coroutine as a task of the kubelet; `observe` is told the seconds that a round took, by the
-    kind of update that it was for.
-    """
-
-    clock: Clock
-    queue: WorkQueue
-    recorder: Recorder
-    spawn: Callable[[Coroutine[Any, Any, None]], object]
-    observe: Callable[[str, float], None] = _observe_nothing
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerRules:
-    """What decides: `grace` is `grace.effective_grace`, or one that is wrong on purpose."""
-
-    table: WorkerTable
-    timing: Timing
-    behaviour: Behaviour
-    grace: Callable[[int, Pod, int | None, Behaviour], int] = effective_grace
+__all__ = ("PodWorkers",)
 
 
 class PodWorkers(WorkerViews):
@@ -292,7 +196,7 @@ class PodWorkers(WorkerViews):
         return self._grace(worker.grace, pod, override, self._behaviour)
 
     def _cut_waits(self, worker: Worker, _update: Update | None) -> None:
-        if worker.waits is not None:
+        if worker.waits is not None and self._behaviour.cuts_volume_waits:
             worker.waits.cut()
 
     def _resync_later(self, worker: Worker, _update: Update | None) -> None:

@@ -41,6 +41,7 @@ __all__ = (
     "namespace",
     "phase",
     "restart_policy",
+    "sidecars",
     "source",
     "spec",
     "uid",
@@ -148,6 +149,11 @@ def container(pod: Pod, container_name: str) -> AnyContainer | None:
 def is_sidecar(one: AnyContainer) -> bool:
     """Whether an init container is a sidecar: it has restartPolicy Always (SIDECAR-01)."""
     return one.restartPolicy == ALWAYS
+
+
+def sidecars(pod: Pod) -> list[Container]:
+    """The init containers that are sidecars."""
+    return [one for one in init_containers(pod) if is_sidecar(one)]
 
 
 def has_sidecars(pod: Pod) -> bool:

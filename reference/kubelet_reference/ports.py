@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 
     from cri_api.v1 import api_pb2 as cri
     from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
     from lightkube.models.node_v1 import RuntimeClass
+
+    from kubelet_reference.cgroups import Cgroups
+    from kubelet_reference.dynamic_resources import ResourcePlugins
+    from kubelet_reference.node_signals import NodeStats, ShutdownSignal
 
 __all__ = (
     "ApiError",
@@ -118,12 +122,24 @@ class RuntimeService(Protocol):
     async def ContainerStatus(
         self, request: cri.ContainerStatusRequest, *, timeout: float | None = None
     ) -> cri.ContainerStatusResponse: ...
+    async def UpdateContainerResources(
+        self, request: cri.UpdateContainerResourcesRequest, *, timeout: float | None = None
+    ) -> cri.UpdateContainerResourcesResponse: ...
+    async def ContainerStats(
+        self, request: cri.ContainerStatsRequest, *, timeout: float | None = None
+    ) -> cri.ContainerStatsResponse: ...
+    async def ListContainerStats(
+        self, request: cri.ListContainerStatsRequest, *, timeout: float | None = None
+    ) -> cri.ListContainerStatsResponse: ...
     async def ReopenContainerLog(
         self, request: cri.ReopenContainerLogRequest, *, timeout: float | None = None
     ) -> cri.ReopenContainerLogResponse: ...
     async def ExecSync(
         self, request: cri.ExecSyncRequest, *, timeout: float | None = None
     ) -> cri.ExecSyncResponse: ...
+    def GetContainerEvents(
+        self, request: cri.GetEventsRequest, *, timeout: float | None = None
+    ) -> AsyncIterable[cri.ContainerEventResponse]: ...
 
 
 class ImageService(Protocol):
@@ -361,7 +377,9 @@ class Ports:
     """The world of one kubelet.
 
     `api` is None on a node without an API server, `url` where no manifests come from a URL, `http` where no
-    hook can be sent over HTTP, `network` where no probe can.
+    hook can be sent over HTTP, `network` where no probe can, `stats` where nobody measures the machine,
+    `shutdown` where nobody tells that it goes down, `resources` where no device has a driver, `cgroups` where
+    pods have no cgroups of their own.
     """
 
     clock: Clock
@@ -374,3 +392,7 @@ class Ports:
     url: ManifestUrl | None = None
     http: HttpGet | None = None
     network: PodNetwork | None = None
+    stats: NodeStats | None = None
+    shutdown: ShutdownSignal | None = None
+    resources: ResourcePlugins | None = None
+    cgroups: Cgroups | None = None

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from kubelet_reference import pods
 from kubelet_reference.pods import is_terminal_phase
+from kubelet_reference.probe_memory import kept_by_probe
 from kubelet_reference.probe_runner import ProbeTarget, probe_of
-from kubelet_reference.restart_policy import restarts_on_failure
+from kubelet_reference.restart_policy import has_own_rules, policy_of
 from kubelet_reference.results import ProbeKind, ProbeOutcome
 from kubelet_reference.ticker import Ticker
 
@@ -72,7 +73,8 @@ class ProbeState:
 class Sight:
     """What a worker sees at a tick: the container's status, and what its pod is up to.
 
-    `phase` is None while no status of the pod is stored; `age` is in seconds since the container started.
+    `phase` is None while no status of the pod is stored; `age` is in seconds since the container started;
+    `proven` says that the probe has succeeded for the kubelet before this one (PROBE-25).
     """
 
     phase: str | None
@@ -84,6 +86,7 @@ class Sight:
     initial_delay: int = 0
     deleting: bool = False
     restarts: bool = True
+    proven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ def tick(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
     dropped = ""
     if state.container_id != sight.container_id:
         # Nothing of an old instance counts for a new one: neither result nor hold nor run (PROBE-08, 26).
-        dropped, published = state.container_id, (INITIAL[kind],)
+        dropped, published = state.container_id, (first_value(kind, sight),)
         state = ProbeState(sight.container_id)
     row = _first(WITH_INSTANCE, kind, state, sight)
     if row is None:
@@ -169,6 +172,11 @@ def tick(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
     if row.publishes is not None:
         published = (*published, row.publishes)
     return Tick(row.step, state, published, dropped)
+
+
+def first_value(kind: ProbeKind, sight: Sight) -> ProbeOutcome:
+    """What is published of an instance before it is probed (PROBE-02, PROBE-25)."""
+    return ProbeOutcome.SUCCESS if sight.proven else INITIAL[kind]
 
 
 def _first(rows: tuple[Row, ...], kind: ProbeKind, state: ProbeState, sight: Sight) -> Row | None:
@@ -222,6 +230,11 @@ class ProbeTools:
     began: float
     tick: Callable[[ProbeKind, ProbeState, Sight], Tick] = tick
     conclude: Callable[[ProbeKind, ProbeState, ProbeOutcome, int, Behaviour], Conclusion] = conclude
+
+    @property
+    def began_wall(self) -> float:
+        """When the kubelet started, in seconds since the epoch."""
+        return self.clock.wall_ns() / 1e9 - (self.clock.monotonic() - self.began)
 
 
 class ProbeWorker:
@@ -323,12 +336,13 @@ class ProbeWorker:
             age=self._age(shown),
             initial_delay=self._initial_delay,
             deleting=self._is_deleting(),
-            restarts=restarts_on_failure(self.pod),
+            restarts=self.restarts(),
+            proven=self._is_proven(shown),
         )
 
     def _shown(self, status: PodStatus) -> ContainerStatus | None:
-        name = self.container.name
-        return next((one for one in status.containerStatuses or () if one.name == name), None)
+        shown = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+        return next((one for one in shown if one.name == self.container.name), None)
 
     def _age(self, shown: ContainerStatus) -> float:
         """Seconds since the runtime started the container: no restart of the kubelet resets it (PROBE-04)."""
@@ -336,6 +350,18 @@ class ProbeWorker:
         if not self._initial_delay or running is None or running.startedAt is None:
             return 0.0
         return self._tools.clock.wall_ns() / 1e9 - running.startedAt.timestamp()
+
+    def _is_proven(self, shown: ContainerStatus) -> bool:
+        tools = self._tools
+        return tools.behaviour.keeps_readiness and kept_by_probe(self.kind, self.pod, shown, tools.began_wall)
+
+    def restarts(self) -> bool:
+        """Whether another instance may follow one that ended; a sidecar's always does (K8S-132826)."""
+        behaviour = self._tools.behaviour
+        is_last = policy_of(self.pod, self.container, behaviour) == pods.NEVER
+        has_own = has_own_rules(self.pod, self.container, behaviour)
+        may_come = has_own and bool(self.container.restartPolicyRules)
+        return not is_last or may_come or pods.is_sidecar(self.container)
 
     def _is_deleting(self) -> bool:
         """Whether the pod's deletion was asked for, as its latest update says."""

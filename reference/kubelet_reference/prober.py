@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
 from kubelet_reference import pods
+from kubelet_reference.probe_memory import kept_by_probe
 from kubelet_reference.probe_results import ProbeUpdate, ResultCache
 from kubelet_reference.probe_runner import probe_of
 from kubelet_reference.probe_worker import ProbeWorker, bare_id
 from kubelet_reference.results import ProbeKind, ProbeOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 
@@ -29,6 +30,8 @@ class Prober:
     `updates` tells the sync loop of each change of a published result. Workers run inside `run`: only then
     can pods be added.
     """
+
+    worker_type: ClassVar[type[ProbeWorker]] = ProbeWorker
 
     def __init__(self, tools: ProbeTools) -> None:
         self.updates = asyncio.Queue[ProbeUpdate]()
@@ -48,14 +51,22 @@ class Prober:
         workers = self._workers.get(uid, {})
         for worker in workers.values():
             worker.pod = pod
-        for container, kind in _probes(pod):
+        for container, kind in _probes(self.probed(pod)):
             if (container.name, kind) not in workers:
-                self._start(uid, ProbeWorker(kind, pod, container, self._tools, self._results[kind]))
+                worker = self.worker_type(kind, pod, container, self._tools, self._results[kind])
+                self._start(uid, worker)
+
+    def probed(self, pod: Pod) -> tuple[Container, ...]:
+        """The app containers and sidecars; other init containers are not probed (PROBE-01, INIT-20)."""
+        return (*pods.containers(pod), *pods.sidecars(pod))
 
     def stop_liveness_and_startup(self, pod: Pod) -> None:
-        """Stop what could kill a container of a pod that ends; readiness goes on (K8S-52817, K8S-110309)."""
+        """Stop what could kill a container of a pod that ends; readiness goes on (K8S-52817, K8S-110309).
+
+        Sidecars are probed on until all is killed; nothing comes of it any more (SIDECAR-25).
+        """
         for (_, kind), worker in self._workers.get(pods.uid(pod), {}).items():
-            if kind is not ProbeKind.READINESS:
+            if kind is not ProbeKind.READINESS and not pods.is_sidecar(worker.container):
                 worker.stop()
 
     def remove_pod(self, pod: Pod) -> None:
@@ -85,17 +96,21 @@ class Prober:
 
         A started container that is not ready yet is probed at once (PROBE-23).
         """
-        uid = pods.uid(pod)
-        apps = [self._app(uid, shown) for shown in status.containerStatuses or ()]
-        inits = [self._init(shown) for shown in status.initContainerStatuses or ()]
+        sidecars = {one.name for one in pods.sidecars(pod)}
+        apps = [self._lasting(pod, shown) for shown in status.containerStatuses or ()]
+        inits = [
+            self._lasting(pod, shown) if shown.name in sidecars else self._init(shown)
+            for shown in status.initContainerStatuses or ()
+        ]
         return replace(status, containerStatuses=apps, initContainerStatuses=inits or None)
 
-    def _app(self, uid: str, shown: ContainerStatus) -> ContainerStatus:
-        started = self._is_started(uid, shown)
-        return replace(shown, started=started, ready=started and self._is_ready(uid, shown))
+    def _lasting(self, pod: Pod, shown: ContainerStatus) -> ContainerStatus:
+        """An app container or a sidecar."""
+        started = self._is_started(pod, shown)
+        return replace(shown, started=started, ready=started and self._is_ready(pod, shown))
 
     def _init(self, shown: ContainerStatus) -> ContainerStatus:
-        """An init container is ready once it has succeeded, and is started as long as it runs."""
+        """A regular init container is ready once it has succeeded, and is started as long as it runs."""
         state = shown.state
         ended = state.terminated if state else None
         started = state is not None and state.running is not None
@@ -105,23 +120,30 @@ class Prober:
             started=started if self._tools.behaviour.reports_started_inits else None,
         )
 
-    def _is_started(self, uid: str, shown: ContainerStatus) -> bool:
+    def _is_started(self, pod: Pod, shown: ContainerStatus) -> bool:
         """Whether the startup probe of this very instance has succeeded, if there is one (K8S-141155)."""
         if shown.state is None or shown.state.running is None:
             return False
         outcome = self.startup(bare_id(shown.containerID))
         if outcome is not None:
             return outcome is ProbeOutcome.SUCCESS
-        return self._worker(uid, shown.name, ProbeKind.STARTUP) is None
+        worker = self._worker(pods.uid(pod), shown.name, ProbeKind.STARTUP)
+        return worker is None or self._is_kept(ProbeKind.STARTUP, pod, shown)
 
-    def _is_ready(self, uid: str, shown: ContainerStatus) -> bool:
+    def _is_ready(self, pod: Pod, shown: ContainerStatus) -> bool:
         """Whether the readiness probe of a started container has succeeded, if there is one."""
-        if self.readiness(bare_id(shown.containerID)) is ProbeOutcome.SUCCESS:
+        outcome = self.readiness(bare_id(shown.containerID))
+        if outcome is ProbeOutcome.SUCCESS:
             return True
-        worker = self._worker(uid, shown.name, ProbeKind.READINESS)
+        worker = self._worker(pods.uid(pod), shown.name, ProbeKind.READINESS)
         if worker is not None:
             worker.trigger()
-        return worker is None
+        return worker is None or (outcome is None and self._is_kept(ProbeKind.READINESS, pod, shown))
+
+    def _is_kept(self, kind: ProbeKind, pod: Pod, shown: ContainerStatus) -> bool:
+        """Whether a kubelet before this one found it so, and that still counts (PROBE-25)."""
+        tools = self._tools
+        return tools.behaviour.keeps_readiness and kept_by_probe(kind, pod, shown, tools.began_wall)
 
     def _worker(self, uid: str, container: str, kind: ProbeKind) -> ProbeWorker | None:
         return self._workers.get(uid, {}).get((container, kind))
@@ -149,9 +171,9 @@ class Prober:
             worker.stop()
 
 
-def _probes(pod: Pod) -> Iterator[tuple[Container, ProbeKind]]:
-    """Each probe of each app container; init containers have none (PROBE-01)."""
-    for container in pods.containers(pod):
+def _probes(containers: Iterable[Container]) -> Iterator[tuple[Container, ProbeKind]]:
+    """Each probe of each of these containers."""
+    for container in containers:
         for kind in ProbeKind:
             if probe_of(kind, container) is not None:
                 yield container, kind

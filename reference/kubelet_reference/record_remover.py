@@ -44,6 +44,14 @@ class RecordRemover:
             return False
         return True
 
+    async def remove_record(self, container_id: str) -> None:
+        """Remove one container and leave its logs, which go on counting its instances (RESTART-22)."""
+        try:
+            await self._client.remove_container(container_id)
+        except grpc.RpcError as error:
+            if not is_not_found(error):
+                _log.warning("container %s was not removed: %s", container_id, wrapped_text(error))
+
     async def prune_init_containers(self, pod: Pod, records: PodRecords) -> None:
         """Keep the newest dead instance of each init container, and remove the older ones (INIT-14)."""
         for one in pods.init_containers(pod):

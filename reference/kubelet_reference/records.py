@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ("ContainerRecord", "ContainerState", "ListedPod", "ListedRecord", "PodRecords", "SandboxRecord")
+__all__ = (
+    "Caps",
+    "ContainerRecord",
+    "ContainerState",
+    "ListedPod",
+    "ListedRecord",
+    "PodRecords",
+    "SandboxRecord",
+)
 
 
 class ContainerState(StrEnum):
@@ -18,10 +26,23 @@ class ContainerState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Caps:
+    """What a container may use, in the kernel's units; 0 is no limit.
+
+    `cpu_quota` is microseconds of each 100 ms, `memory_limit` bytes.
+    """
+
+    cpu_shares: int = 0
+    cpu_quota: int = 0
+    memory_limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerRecord:
     """One instance of a container: ContainerStatus, with what the kubelet wrote into its annotations.
 
     Times are nanoseconds since the epoch, 0 where the runtime gave none. `hash` is the definition's, in hex.
+    `caps` is None where the runtime does not tell.
     """
 
     id: str
@@ -39,6 +60,8 @@ class ContainerRecord:
     image: str = ""
     image_ref: str = ""
     image_id: str = ""
+    caps: Caps | None = None
+    stop_signal: str = ""
 
     @property
     def is_running(self) -> bool:

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     from kubelet_reference.pods import AnyContainer
 
-__all__ = ("amount", "container_resources", "limits", "requests", "sandbox_resources")
+__all__ = (
+    "CPU",
+    "MEMORY",
+    "PERIOD",
+    "amount",
+    "container_resources",
+    "limits",
+    "requests",
+    "sandbox_resources",
+)
 
 CPU, MEMORY = "cpu", "memory"
 PERIOD: Final = 100_000

@@ -7,20 +7,22 @@ One pass over a pod goes through these steps in order:
 2. **Kill the pod** if its sandbox is of no more use, or if nothing of it is left to run: all containers, then
    all sandboxes. If it is to come back, its init containers are forgotten, so that they run again.
 3. Otherwise **kill the containers** that are not wanted as they are. Dead init containers are thinned out.
+   Those that are kept are given other resources, where they are to have others (RESIZE-03).
 4. **Create the sandbox** if there is none to use, and read its status: containers get its IPs.
 5. Start **ephemeral** containers, each at most once in its life.
-6. Start the **next init** container, a single one: the rest waits for its end.
+6. Start the **init** containers that are due: the next regular one, for whose end the rest waits, and
+   sidecars.
 7. Start **app** containers, in the order of the spec.
 
 A failed kill (2, 3), a failed sandbox (4) or a failed init container (6) ends the pass (SYNC-05, SYNC-06). A
-failed ephemeral or app container keeps no other from being tried (SYNC-04). Every action has its result, and
-the pass has failed if one of them has (SYNC-23).
+failed ephemeral or app container or sidecar keeps no other from being tried (SYNC-04, SIDECAR-08). Every
+action has its result, and the pass has failed if one of them has (SYNC-23).
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kubelet_reference import pods
@@ -36,20 +38,24 @@ from kubelet_reference.sync_result import Action, ActionResult, Failure, StartEr
 from kubelet_reference.termination import ContainerKill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from cri_api.v1 import api_pb2 as cri
     from lightkube.models.core_v1 import Pod, Secret
 
     from kubelet_reference.crash_backoff import CrashBackoff
+    from kubelet_reference.image_volumes import ImageVolumes
     from kubelet_reference.pod_actions import Actions, Kill, SandboxChange
+    from kubelet_reference.pod_news import PodNews
     from kubelet_reference.pods import AnyContainer
     from kubelet_reference.record_remover import RecordRemover
     from kubelet_reference.records import ListedPod, PodRecords
+    from kubelet_reference.resizer import Resizer
     from kubelet_reference.results import ProbeOutcome
     from kubelet_reference.runtime_reader import RuntimeReader
     from kubelet_reference.runtime_tools import RuntimeTools
     from kubelet_reference.sandbox_maker import SandboxMaker
+    from kubelet_reference.settings import Settings
     from kubelet_reference.start_container import ContainerStarter
     from kubelet_reference.termination import Terminator
 
@@ -61,24 +67,29 @@ APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What step 1 decides with: two pure functions, and what probes say of a container's id."""
+    """What a pass decides with: pure functions, and what probes say of a container's id."""
 
     liveness: Callable[[str], ProbeOutcome | None]
     startup: Callable[[str], ProbeOutcome | None]
     sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
     compute_actions: Callable[[Situation], Actions] = compute_actions
+    sandbox_config: Callable[[Pod, int, Settings], cri.PodSandboxConfig] = sandbox_config
 
 
 @dataclass(frozen=True, slots=True)
 class Hands:
     """Who carries out the steps."""
 
+    image_volumes: ImageVolumes
     reader: RuntimeReader
     sandboxes: SandboxMaker
     starter: ContainerStarter
     terminator: Terminator
     backoff: CrashBackoff
     remover: RecordRemover
+    resizer: Resizer
+    sandbox_ready: Callable[[Pod], None] = lambda _: None
+    """Hears of each pod whose sandbox was just made, before anything is pulled for it."""
 
 
 class _PassEndedError(Exception):
@@ -129,15 +140,19 @@ class RuntimeManager:
 
     async def _seven_steps(self, now: _Pass) -> None:
         actions = self.decide(now.pod, now.records)  # 1
+        if actions.restart_all:
+            await self._clear_sandbox(now)
+            actions = self.decide(now.pod, now.records)
         if actions.kill_pod:
             await self._kill_whole_pod(now, actions)  # 2
         else:
             await self._kill_containers(now, actions)  # 3
+            now.results += await self._hands.resizer.resize(now.pod, actions.resizes)
         if self._has_work(actions):
             into = await self._ready_sandbox(now, actions)  # 4
-            await self._start_ephemeral(now, into, actions)  # 5
-            await self._start_next_init(now, into, actions)  # 6
-            await self._start_apps(now, into, actions)  # 7
+            await self._start_each(now, into, actions.ephemeral, EPHEMERAL)  # 5
+            await self._start_each(now, into, actions.inits, INIT)  # 6
+            await self._start_each(now, into, actions.to_start, APP)  # 7
 
     # Step 1
 
@@ -158,7 +173,7 @@ class RuntimeManager:
         """Whether something is to be made: a pod that was killed for good gets nothing any more."""
         if actions.kill_pod:
             return actions.create_sandbox
-        return bool(actions.ephemeral or actions.next_init or actions.to_start)
+        return bool(actions.ephemeral or actions.inits or actions.to_start)
 
     # Step 2
 
@@ -177,15 +192,32 @@ class RuntimeManager:
             now.note([await self._hands.terminator.kill_container(_as_kill(now.pod, kill))])
         await self._hands.remover.prune_init_containers(now.pod, now.records)
 
+    async def _clear_sandbox(self, now: _Pass) -> None:
+        """Stop all containers at once and remove their records: the pod begins anew (RESTART-22).
+
+        Neither hooks nor a grace period are for what comes back, and the logs stay: they count the instances.
+        """
+        ephemeral = {one.name for one in pods.ephemeral_containers(now.pod)}
+        records = [record for record in now.records.containers if record.name not in ephemeral]
+        for record in records:
+            if record.is_running:
+                now.note([await self._hands.terminator.stop_at_once(record.id, record.name)])
+        for record in records:
+            await self._hands.remover.remove_record(record.id)
+        gone = {record.id for record in records}
+        kept = tuple(record for record in now.records.containers if record.id not in gone)
+        now.records = replace(now.records, containers=kept)
+
     # Step 4
 
     async def _ready_sandbox(self, now: _Pass, actions: Actions) -> PodToStart:
         """The sandbox to start containers in, made if need be."""
-        config = sandbox_config(now.pod, actions.attempt, self._settings)
+        config = self._decisions.sandbox_config(now.pod, actions.attempt, self._settings)
         sandbox_id, ips = actions.sandbox_id, now.records.ips
         if actions.create_sandbox:
             sandbox_id, ips = await self._new_sandbox(now, config)
-        return PodToStart(now.pod, now.records, sandbox_id, config, ips, now.secrets)
+        into = PodToStart(now.pod, now.records, sandbox_id, config, ips, now.secrets)
+        return await self._hands.image_volumes.ready(into)
 
     async def _new_sandbox(self, now: _Pass, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
         """Make a sandbox; its id, and the IPs for its containers (SYNC-12)."""
@@ -204,24 +236,25 @@ class RuntimeManager:
         except SandboxError as error:
             now.problem = str(error)
             raise _PassEndedError from error
+        self._hands.sandbox_ready(now.pod)
         return sandbox_id, now.records.ips if pods.host_network(now.pod) else found
 
     # Steps 5 to 7
 
-    async def _start_ephemeral(self, now: _Pass, into: PodToStart, actions: Actions) -> None:
-        """Failures stay without consequence for the others (EPH-04)."""
-        for container in actions.ephemeral:
-            await self._start(now, into, container, EPHEMERAL)
+    async def _start_each(
+        self, now: _Pass, into: PodToStart, containers: Iterable[AnyContainer], kind: str
+    ) -> None:
+        """One after another, in the order of the spec."""
+        for container in containers:
+            if not await self._start(now, into, container, kind) and self.is_needed(container, kind):
+                raise _PassEndedError
 
-    async def _start_next_init(self, now: _Pass, into: PodToStart, actions: Actions) -> None:
-        """If it cannot be started, the pass ends (SYNC-05)."""
-        if actions.next_init is not None and not await self._start(now, into, actions.next_init, INIT):
-            raise _PassEndedError
+    def is_needed(self, container: AnyContainer, kind: str) -> bool:
+        """Whether the pass ends if this one cannot be started: only for a regular init container (SYNC-05).
 
-    async def _start_apps(self, now: _Pass, into: PodToStart, actions: Actions) -> None:
-        """One after another in spec order; a failure does not keep the next from its try (SYNC-04)."""
-        for container in actions.to_start:
-            await self._start(now, into, container, APP)
+        Other failures keep nobody from being tried (SYNC-04, EPH-04, SIDECAR-08).
+        """
+        return kind == INIT and not pods.is_sidecar(container)
 
     async def _start(self, now: _Pass, into: PodToStart, container: AnyContainer, kind: str) -> bool:
         """Start one container if its back-off allows it; whether it was started."""
@@ -229,7 +262,9 @@ class RuntimeManager:
             self._hands.backoff.admit(now.pod, container, now.records)
             await self._counted_start(into, container, kind)
         except StartError as error:
-            failed = ActionResult(Action.START_CONTAINER, container.name, error.reason, str(error))
+            failed = ActionResult(
+                Action.START_CONTAINER, container.name, error.reason, str(error), error.wait
+            )
             now.results.append(failed)
             return False
         now.results.append(ActionResult(Action.START_CONTAINER, container.name))
@@ -269,6 +304,10 @@ class RuntimeManager:
     async def list_running_pods(self) -> tuple[ListedPod, ...]:
         """The pods with a ready sandbox or a running container, and only these of each pod."""
         return await self._hands.reader.list_running_pods()
+
+    def container_events(self) -> AsyncIterator[PodNews]:
+        """What the runtime tells of pods by itself (PLEG-14)."""
+        return self._hands.reader.container_events()
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""

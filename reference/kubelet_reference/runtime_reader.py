@@ -10,11 +10,12 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_reference.cri_errors import is_not_found
 from kubelet_reference.labels import container_record, containers_of, sandbox_record, sandboxes_of
 from kubelet_reference.listing import Listing
+from kubelet_reference.pod_news import NewsKind, PodNews
 from kubelet_reference.records import PodRecords
 from kubelet_reference.sandbox_ips import ips_of_newest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
     from kubelet_reference.cri_client import CriClient
     from kubelet_reference.records import ContainerRecord, ListedPod, SandboxRecord
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 __all__ = ("RuntimeReader",)
 
 Record = TypeVar("Record", "SandboxRecord", "ContainerRecord")
+
+
+_KINDS: dict[int, NewsKind] = {
+    cri.CONTAINER_CREATED_EVENT: NewsKind.CREATED,
+    cri.CONTAINER_STARTED_EVENT: NewsKind.STARTED,
+    cri.CONTAINER_STOPPED_EVENT: NewsKind.STOPPED,
+    cri.CONTAINER_DELETED_EVENT: NewsKind.DELETED,
+}
 
 
 class RuntimeReader:
@@ -53,6 +62,28 @@ class RuntimeReader:
         sandboxes = await self._sandboxes(uid)
         containers = await self._containers(uid)
         return PodRecords(uid, name, namespace, ips_of_newest(sandboxes), sandboxes, containers)
+
+    async def container_events(self) -> AsyncIterator[PodNews]:
+        """What the runtime tells of pods by itself; what lacks the sandbox is left out (PLEG-16)."""
+        async for event in self._client.container_events():
+            if event.HasField("pod_sandbox_status") and event.pod_sandbox_status.HasField("metadata"):
+                yield self._news(event)
+
+    def _news(self, event: cri.ContainerEventResponse) -> PodNews:
+        told = event.pod_sandbox_status
+        containers = [
+            container_record(status, self._messages.message(status)) for status in event.containers_statuses
+        ]
+        return PodNews(
+            uid=told.metadata.uid,
+            name=told.metadata.name,
+            namespace=told.metadata.namespace,
+            kind=_KINDS[event.container_event_type],
+            record_id=event.container_id,
+            created_at=event.created_at,
+            sandbox=sandbox_record(told),
+            containers=tuple(containers),
+        )
 
     async def _sandboxes(self, uid: str) -> tuple[SandboxRecord, ...]:
         listed = await self._client.list_sandboxes(sandboxes_of(uid))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import grpc
@@ -11,15 +12,21 @@ from kubelet_reference import pods
 from kubelet_reference.container_deletor import ContainerDeletor
 from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.environment import Environment
+from kubelet_reference.events import WARNING, Reason
 from kubelet_reference.garbage_collection import GarbageCollector, GarbageRules
 from kubelet_reference.hooks import Hooks
 from kubelet_reference.image_decision import image_decision
+from kubelet_reference.image_garbage import ImageCollector
+from kubelet_reference.image_records import PullRecords
+from kubelet_reference.image_volumes import ImageVolumes
 from kubelet_reference.images import ImageManager
 from kubelet_reference.pod_actions import compute_actions, sandbox_changed
 from kubelet_reference.record_remover import RecordRemover
+from kubelet_reference.resizer import Resizer
 from kubelet_reference.runtime_classes import RuntimeClasses
 from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
 from kubelet_reference.runtime_reader import RuntimeReader
+from kubelet_reference.sandbox_config import sandbox_config
 from kubelet_reference.sandbox_maker import SandboxMaker
 from kubelet_reference.start_container import ContainerStarter, StartParts
 from kubelet_reference.stop_timeout import stop_timeout
@@ -29,14 +36,18 @@ from kubelet_reference.termination_message import TerminationMessages
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cri_api.v1 import api_pb2 as cri
     from lightkube.models.core_v1 import Pod
 
     from kubelet_reference.image_decision import ImageFacts, ImageStep
+    from kubelet_reference.node_signals import NodeStats
     from kubelet_reference.pod_actions import Actions, SandboxChange, Situation
     from kubelet_reference.ports import ApiServer, Disk, HttpGet
     from kubelet_reference.records import PodRecords
+    from kubelet_reference.resizer import WatchPod
     from kubelet_reference.results import ProbeOutcome
     from kubelet_reference.runtime_tools import RuntimeTools
+    from kubelet_reference.settings import Settings
     from kubelet_reference.versions import Behaviour
 
 __all__ = ("Neighbours", "RuntimeParts", "RuntimeSide", "build_runtime_side")
@@ -48,14 +59,19 @@ class RuntimeParts:
 
     sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
     compute_actions: Callable[[Situation], Actions] = compute_actions
+    sandbox_config: Callable[[Pod, int, Settings], cri.PodSandboxConfig] = sandbox_config
     image_decision: Callable[[ImageFacts], ImageStep] = image_decision
     stop_timeout: Callable[[int, int | None, float, Behaviour], int] = stop_timeout
     crash_backoff: type[CrashBackoff] = CrashBackoff
+    environment: type[Environment] = Environment
     garbage_collector: type[GarbageCollector] = GarbageCollector
     hooks: type[Hooks] = Hooks
+    image_collector: type[ImageCollector] = ImageCollector
     image_manager: type[ImageManager] = ImageManager
+    image_volumes: type[ImageVolumes] = ImageVolumes
     reader: type[RuntimeReader] = RuntimeReader
     record_remover: type[RecordRemover] = RecordRemover
+    resizer: type[Resizer] = Resizer
     runtime_manager: type[RuntimeManager] = RuntimeManager
     sandbox_maker: type[SandboxMaker] = SandboxMaker
     starter: type[ContainerStarter] = ContainerStarter
@@ -67,7 +83,9 @@ class Neighbours:
     """What the runtime side asks of the rest of the kubelet and of the world.
 
     `liveness` and `startup` give a probe's outcome by container id; by pod UID `is_ending` tells whether the
-    pod's termination has been asked for, `content_may_go` whether nothing of it need be kept.
+    pod's termination has been asked for, `content_may_go` whether nothing of it need be kept; `watch_pod`
+    has it inspected until something holds of its records. `stats` tells
+    how full the disks are; `sandbox_ready` hears of each pod whose sandbox has just been made.
     """
 
     disk: Disk
@@ -78,6 +96,9 @@ class Neighbours:
     is_ending: Callable[[str], bool]
     content_may_go: Callable[[str], bool]
     sources_ready: Callable[[], bool]
+    watch_pod: WatchPod
+    stats: NodeStats | None = None
+    sandbox_ready: Callable[[Pod], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +108,7 @@ class RuntimeSide:
     manager: RuntimeManager
     images: ImageManager
     garbage_collector: GarbageCollector
+    image_collector: ImageCollector
     container_deletor: ContainerDeletor
 
 
@@ -98,24 +120,39 @@ def build_runtime_side(
     reader = parts.reader(tools.client, TerminationMessages(neighbours.disk, tools.settings))
     hooks = parts.hooks(tools, neighbours.http, _PodIp(reader).of)
     terminator = parts.terminator(tools, hooks, parts.stop_timeout)
-    images = parts.image_manager(tools, parts.image_decision)
+    records = PullRecords(neighbours.disk, tools.settings)
+    images = parts.image_manager(tools, records, parts.image_decision)
     remover = parts.record_remover(tools)
-    environment = Environment(neighbours.api, tools.settings)
+    environment = parts.environment(neighbours.api, tools.settings)
     hands = Hands(
+        image_volumes=parts.image_volumes(images, tools.behaviour),
         reader=reader,
         sandboxes=parts.sandbox_maker(tools, RuntimeClasses(neighbours.api), neighbours.is_ending),
         starter=parts.starter(tools, StartParts(images, environment, hooks, terminator)),
         terminator=terminator,
         backoff=parts.crash_backoff(tools),
         remover=remover,
+        resizer=parts.resizer(tools, neighbours.watch_pod),
+        sandbox_ready=neighbours.sandbox_ready,
     )
     decisions = Decisions(
-        neighbours.liveness, neighbours.startup, parts.sandbox_changed, parts.compute_actions
+        neighbours.liveness,
+        neighbours.startup,
+        parts.sandbox_changed,
+        parts.compute_actions,
+        parts.sandbox_config,
     )
     manager = parts.runtime_manager(tools, hands, decisions)
-    rules = GarbageRules(neighbours.sources_ready, neighbours.content_may_go)
+    image_collector = parts.image_collector(tools, neighbours.stats)
+    rules = GarbageRules(
+        neighbours.sources_ready,
+        neighbours.content_may_go,
+        image_collector.free_everything,
+        partial(tools.recorder.of_node, tools.settings.node_name, WARNING, Reason.CONTAINER_GC_FAILED),
+    )
     collector = parts.garbage_collector(tools, remover, terminator, rules)
-    return RuntimeSide(manager, images, collector, ContainerDeletor(manager.remove_container))
+    deletor = ContainerDeletor(manager.remove_container)
+    return RuntimeSide(manager, images, collector, image_collector, deletor)
 
 
 @dataclass(frozen=True, slots=True)

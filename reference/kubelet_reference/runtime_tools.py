@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from kubelet_reference.cri_client import CriClient
+    from kubelet_reference.dynamic_resources import DynamicResources
     from kubelet_reference.events import Recorder
     from kubelet_reference.metrics import Metrics
     from kubelet_reference.pod_files import PodFiles
@@ -24,7 +25,7 @@ __all__ = ("RuntimeTools",)
 class RuntimeTools:
     """The runtime, the pods' files, the ways to tell what happens, and the settings.
 
-    `spawn` runs a coroutine as a task that ends with the kubelet.
+    `spawn` runs a coroutine as a task that ends with the kubelet. `resources` is None where pods have none.
     """
 
     client: CriClient
@@ -35,3 +36,4 @@ class RuntimeTools:
     settings: Settings
     behaviour: Behaviour
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]] = asyncio.create_task
+    resources: DynamicResources | None = None

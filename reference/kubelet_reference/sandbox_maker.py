@@ -8,6 +8,7 @@ import grpc
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import NoStatus, wrapped_text
+from kubelet_reference.dynamic_resources import ResourcesError
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import pod_text, quoted
 from kubelet_reference.labels import sandbox_record
@@ -44,6 +45,7 @@ class SandboxMaker:
         self._files = tools.files
         self._recorder = tools.recorder
         self._metrics = tools.metrics
+        self._resources = tools.resources
         self._classes = classes
         self._is_ending = is_ending
 
@@ -54,6 +56,7 @@ class SandboxMaker:
         `NotWantedAnyMoreError`, and nobody's concern (SYNC-14, SYNC-19).
         """
         self._metrics.started_pods.inc()
+        await self.prepare_resources(pod)
         try:
             self._files.make_log_directory(pod)
             return await self._client.run_sandbox(config, await self.runtime_handler(pod))
@@ -65,6 +68,17 @@ class SandboxMaker:
             what = f"Failed to create pod sandbox: {text}"
             self._recorder.warning(pod, Reason.FAILED_CREATE_POD_SANDBOX, what)
             raise SandboxError(f"Failed to create sandbox for pod {quoted(pod_text(pod))}: {text}") from error
+
+    async def prepare_resources(self, pod: Pod) -> None:
+        """Have the devices ready that the pod has claimed, before its sandbox (SYNC-18, SANDBOX-25)."""
+        if self._resources is None:
+            return
+        try:
+            await self._resources.prepare(pod)
+        except ResourcesError as error:
+            text = f"Failed to prepare dynamic resources: {error}"
+            self._recorder.warning(pod, Reason.FAILED_PREPARE_DYNAMIC_RESOURCES, text)
+            raise SandboxError(text) from error
 
     async def runtime_handler(self, pod: Pod) -> str:
         """The handler of the pod's runtime class (SANDBOX-16)."""

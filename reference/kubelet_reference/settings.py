@@ -7,6 +7,16 @@ from dataclasses import dataclass, field
 __all__ = ("Settings",)
 
 
+def _hard_thresholds() -> dict[str, str]:
+    return {
+        "memory.available": "100Mi",
+        "nodefs.available": "10%",
+        "nodefs.inodesFree": "5%",
+        "imagefs.available": "15%",
+        "imagefs.inodesFree": "5%",
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a node's operator sets; defaults are Kubernetes' own. Durations are seconds."""
@@ -29,8 +39,35 @@ class Settings:
     serialize_image_pulls: bool = True
     registry_pull_qps: float = 5
     registry_burst: int = 10
+    max_parallel_image_pulls: int | None = None
+    """How many images are pulled at a time where pulls are not one after another; None is no limit."""
+    image_pull_credentials_verification_policy: str = "NeverVerifyPreloadedImages"
+    """Which images that are there a pod has to prove its right to (KEP-2535)."""
+    preloaded_images_verification_allowlist: tuple[str, ...] = ()
+    """Preloaded images that anybody may use, by patterns, under NeverVerifyAllowlistedImages."""
+    maximum_dead_containers: int = -1
+    """How many dead containers may stay in all; negative is any number."""
+    maximum_dead_containers_per_container: int = 1
+    minimum_container_ttl: float = 0
+    image_gc_high_threshold: int = 85
+    """Percent of the image disk from which on images are removed, until it is filled to the next."""
+    image_gc_low_threshold: int = 80
+    image_minimum_gc_age: float = 120
     container_log_max_size: int = 10 << 20
     """Bytes from which on a log is rotated."""
     container_log_max_files: int = 5
     """How many files one log may have, at least 2."""
+    eviction_hard: dict[str, str] = field(default_factory=_hard_thresholds)
+    """By signal, how little is too little: an amount, or a share of the whole such as 10%."""
+    eviction_soft: dict[str, str] = field(default_factory=dict[str, str])
+    eviction_soft_grace_period: dict[str, float] = field(default_factory=dict[str, float])
+    """By signal, for how long its soft threshold may be met; each soft threshold needs one."""
+    eviction_max_pod_grace_period: int = 0
+    eviction_pressure_transition_period: float = 300
+    shutdown_grace_period: int = 0
+    """How long a shutdown of the node waits for pods; 0 ends nothing."""
+    shutdown_grace_period_critical_pods: int = 0
+    """What of it is for critical pods."""
+    shutdown_grace_period_by_pod_priority: tuple[tuple[int, int], ...] = ()
+    """Pairs of the least priority and the time of a group; instead of the two before."""
     feature_gates: dict[str, bool] = field(default_factory=dict[str, bool])

@@ -6,7 +6,7 @@ could not be started is left for the garbage collector: the next pass makes anot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import grpc
@@ -18,13 +18,14 @@ from kubelet_reference.environment import ConfigError
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import pod_text, quoted
 from kubelet_reference.hooks import HookError
+from kubelet_reference.image_volumes import image_mounts
 from kubelet_reference.results import KillReason
 from kubelet_reference.security import root_problem
 from kubelet_reference.sync_result import Failure, StartError
 from kubelet_reference.termination import ContainerKill
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from lightkube.models.core_v1 import Pod, Secret
 
@@ -43,7 +44,8 @@ __all__ = ("ContainerStarter", "PodToStart", "StartParts")
 class PodToStart:
     """The pod whose containers are to be started, and the sandbox to start them in.
 
-    `records` are those from before the pass; `ips` are those of the sandbox (SYNC-12, SYNC-22).
+    `records` are those from before the pass; `ips` are those of the sandbox (SYNC-12, SYNC-22); `images` are
+    what volumes show, or why they cannot, by the volumes' names (IMAGE-20).
     """
 
     pod: Pod
@@ -52,6 +54,9 @@ class PodToStart:
     sandbox_config: cri.PodSandboxConfig
     ips: tuple[str, ...]
     secrets: Sequence[Secret] = ()
+    images: Mapping[str, EnsuredImage | StartError] = field(
+        default_factory=dict["str", "EnsuredImage | StartError"]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +78,16 @@ class ContainerStarter:
         self._recorder = tools.recorder
         self._settings = tools.settings
         self._behaviour = tools.behaviour
+        self._resources = tools.resources
         self._parts = parts
 
     async def start(self, into: PodToStart, container: AnyContainer) -> None:
         """Start a new instance of the container; raises `StartError` naming the step that failed."""
+        shown = list(image_mounts(into, container))
         try:
             image = await self._parts.images.ensure(into.pod, container, into.sandbox_config, into.secrets)
             config = await self._config(into, container, image)
+            config.mounts.extend(shown)
             container_id = await self._create(into, container, config)
         except StartError as error:
             # A failed pull is told by its well-known reason: the pull's own event tells the text.
@@ -116,7 +124,8 @@ class ContainerStarter:
         known = await self._image_of(into, container, image)
         environment = await self._parts.environment.make(into.pod, container, into.ips)
         mounts = self._files.mounts(into.pod, container, into.ips, environment)
-        return Instance(image.ref, known, restarts, environment, mounts, target_id)
+        devices = self._resources.devices(into.pod, container) if self._resources is not None else ()
+        return Instance(image.ref, known, restarts, environment, mounts, target_id, devices)
 
     def target_id(self, into: PodToStart, container: AnyContainer) -> str:
         """The newest instance of the container that an ephemeral one looks into (EPH-07)."""

@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from lightkube.models.core_v1 import PodStatus
+from lightkube.models.core_v1 import PodCondition, PodStatus
 from msgspec.structs import replace
 
 from kubelet_reference import conditions, pods, status_rules
@@ -113,6 +113,10 @@ class StatusManager:
             status = replace(status, phase=pods.FAILED)
         self._set(pod, status, force=True, finished=True)
 
+    def is_written(self, uid: str) -> bool:
+        """Whether the API server has been told of the status that was set last, if there is a server."""
+        return self._api is None or uid not in self._unsent
+
     def set_container_readiness(self, uid: str, container_id: str, *, ready: bool) -> None:
         """Take a readiness probe's result: the container's `ready` and the conditions on it (STATUS-13)."""
         pod = self._known.by_uid(uid)
@@ -130,6 +134,14 @@ class StatusManager:
         status = self._with_container(uid, container_id, lambda one: replace(one, started=started))
         if pod is not None and status is not None:
             self._set(pod, status)
+
+    def set_sandbox_ready(self, pod: Pod) -> None:
+        """Tell that the pod has a sandbox, before a sync that may take long is over (COND-07)."""
+        status = self.get(pods.uid(pod))
+        if status is None or not self._behaviour.reports_ready_to_start_containers:
+            return
+        usable = PodCondition(type=conditions.READY_TO_START, status="True")
+        self._set(pod, replace(status, conditions=conditions.put(status.conditions or (), usable)))
 
     def remove_orphans(self, uids: Container[str]) -> None:
         """Forget the pods that are not among `uids` (STATUS-14)."""
@@ -165,7 +177,7 @@ class StatusManager:
         if resurrected:
             _log.error("status of %s dropped: container %s had ended for good", pods.key(pod), resurrected)
             return
-        status = status_rules.with_limited_messages(status_rules.dated(status, before, self._now()))
+        status = self._limited(status_rules.dated(status, before, self._now()))
         kept = self._kept.get(uid)
         if kept is not None and not force and status_rules.is_same(kept.status, status):
             return
@@ -176,7 +188,11 @@ class StatusManager:
 
     def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
         """The container that had ended for good and is shown otherwise (STATUS-10)."""
-        return status_rules.resurrected(pod, before, status)
+        return status_rules.resurrected(pod, before, status, self._behaviour)
+
+    def _limited(self, status: PodStatus) -> PodStatus:
+        """The status with the messages that it may have (STATUS-12)."""
+        return status_rules.with_limited_messages(status)
 
     def _now(self) -> datetime:
         return whole_second(self._clock.wall_ns())

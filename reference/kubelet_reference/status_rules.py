@@ -8,12 +8,15 @@ from msgspec.structs import replace
 
 from kubelet_reference import conditions, pods
 from kubelet_reference.container_statuses import LOST_AT_THE_END, unknown_end
+from kubelet_reference.restart_policy import RESTART_ALL, restarts_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod, PodCondition, PodStatus
+
+    from kubelet_reference.versions import Behaviour
 
 __all__ = (
     "dated",
@@ -49,23 +52,31 @@ def _every(status: PodStatus) -> list[ContainerStatus]:
     return [one for found in lists for one in found or ()]
 
 
-def resurrected(pod: Pod, before: PodStatus, new: PodStatus) -> str | None:
+def resurrected(pod: Pod, before: PodStatus, new: PodStatus, behaviour: Behaviour) -> str | None:
     """The container that had ended for good and now is shown otherwise: such a status is false (STATUS-10).
 
-    Under Always any container may come back, under OnFailure one that failed. Sidecars always may.
+    A container may come back after an end by its policy and rules, a sidecar always. Where some end restarts
+    the whole pod any of them may.
     """
-    policy = pods.restart_policy(pod)
-    if policy == pods.ALWAYS:
+    if pods.restart_policy(pod) == pods.ALWAYS or _may_begin_anew(pod, behaviour):
         return None
-    sidecars = {one.name for one in pods.init_containers(pod) if pods.is_sidecar(one)}
+    specs = {one.name: one for one in (*pods.init_containers(pod), *pods.containers(pod))}
     after = {one.name: one for one in _lasting(new)}
     for one in _lasting(before):
-        ended, now = _end(one), after.get(one.name)
-        if ended is None or now is None or one.name in sidecars or _end(now) is not None:
+        ended, now, spec = _end(one), after.get(one.name), specs.get(one.name)
+        if ended is None or now is None or spec is None or _end(now) is not None:
             continue
-        if policy == pods.NEVER or ended == 0:
+        is_sidecar = spec in pods.init_containers(pod) and pods.is_sidecar(spec)
+        if not is_sidecar and not restarts_after(pod, spec, ended, behaviour):
             return one.name
     return None
+
+
+def _may_begin_anew(pod: Pod, behaviour: Behaviour) -> bool:
+    """Whether a container has a rule that restarts the whole pod (RESTART-22)."""
+    every = (*pods.init_containers(pod), *pods.containers(pod))
+    rules = (rule for one in every for rule in one.restartPolicyRules or ())
+    return behaviour.restarts_all_containers and any(rule.action == RESTART_ALL for rule in rules)
 
 
 def _lasting(status: PodStatus) -> list[ContainerStatus]:
@@ -132,12 +143,14 @@ def merged(stored: PodStatus, new: PodStatus, *, could_run: bool, now: datetime)
         phase=told.phase,
         reason=told.reason,
         message=told.message,
-        conditions=_merged_conditions(stored, new, now if ends else None) or None,
+        conditions=_merged_conditions(stored, new, now if ends and not could_run else None) or None,
         hostIP=new.hostIP,
         hostIPs=new.hostIPs,
         podIP=new.podIP,
         podIPs=new.podIPs,
         qosClass=new.qosClass,
+        resize=new.resize,
+        observedGeneration=new.observedGeneration or stored.observedGeneration,
         startTime=new.startTime,
         initContainerStatuses=new.initContainerStatuses,
         containerStatuses=new.containerStatuses,
@@ -198,6 +211,8 @@ def _was_initialized(pod: Pod, status: PodStatus) -> bool:
     inits = status.initContainerStatuses
     if not pods.init_containers(pod) or any(_was_started(one) for one in status.containerStatuses or ()):
         return True
+    if inits and pods.is_sidecar(pods.init_containers(pod)[-1]):
+        return bool(inits[-1].started)
     states = (inits[-1].state, inits[-1].lastState) if inits else ()
     return any(state and state.terminated and state.terminated.exitCode == 0 for state in states)
 

@@ -123,7 +123,7 @@ class SyncLoop:
         """Deal with one item."""
         match item:
             case PodUpdate():
-                self.take_update(item)
+                await self.take_update(item)
             case PodLifecycleEvent():
                 self.take_event(item)
             case ProbeUpdate():
@@ -133,12 +133,12 @@ class SyncLoop:
             case Housekeep():
                 await self.keep_house()
 
-    def take_update(self, update: PodUpdate) -> None:
+    async def take_update(self, update: PodUpdate) -> None:
         """Hand pods to the handler of what happened to them; then their source has been seen (LOOP-07)."""
         handlers = self._tools.handlers
         match update.op:
             case Op.ADD:
-                handlers.add(update.pods)
+                await handlers.add(update.pods)
             case Op.UPDATE | Op.DELETE:
                 handlers.update(update.pods)
             case Op.REMOVE:

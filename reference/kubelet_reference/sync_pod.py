@@ -2,11 +2,12 @@
 
 A **sync round** computes the status from what the runtime shows now, and publishes it before it acts
 (SYNC-01). If the pod has ended, that is all. Otherwise it goes on, and each step may end the round
-(SYNC-02): network, mirror pod, data folders, volumes, pull secrets, probes, and last the runtime, which
-starts and stops containers.
+(SYNC-02): network, cgroup, mirror pod, data folders, volumes, pull secrets, probes, and last the runtime,
+which starts and stops containers.
 
 A **terminating round** publishes the status as it is, stops liveness and startup probes, kills everything,
-looks at the runtime again without trusting any memory, and publishes the final status (TERM-01).
+looks at the runtime again without trusting any memory, gives dynamic resources back, and publishes the final
+status (TERM-01).
 
 A **terminated round** publishes the final status once more, waits until the volumes are gone, and marks the
 status as the last one, so that the pod may be deleted from the API server.
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from kubelet_reference import pods
+from kubelet_reference.dynamic_resources import ResourcesError
 from kubelet_reference.events import Reason
 from kubelet_reference.restored import runtime_pod
 from kubelet_reference.sync_result import Action
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
     from lightkube.models.core_v1 import Pod, PodStatus, Secret
 
+    from kubelet_reference.cgroups import Cgroups
+    from kubelet_reference.dynamic_resources import DynamicResources
     from kubelet_reference.events import Recorder
     from kubelet_reference.mirror_client import MirrorClient
     from kubelet_reference.ports import Disk
@@ -79,7 +83,11 @@ class PodRuntime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SyncTools:
-    """What rounds work with; `network_error` says why pods get no network now, None if they do."""
+    """What rounds work with.
+
+    `network_error` says why pods get no network now, None if they do; `allocate` gives a pod the resources it
+    is to have, which are those that it wants if the node can give them.
+    """
 
     generate: GenerateStatus
     statuses: StatusManager
@@ -93,6 +101,9 @@ class SyncTools:
     root_dir: str
     network_error: Callable[[], str | None]
     pull_secrets: Callable[[Pod], Awaitable[Sequence[Secret]]]
+    allocate: Callable[[Pod], Pod]
+    resources: DynamicResources | None = None
+    cgroups: Cgroups | None = None
 
 
 class PodSyncer:
@@ -108,10 +119,12 @@ class PodSyncer:
         pod = update.pod
         if pod is None:
             raise SyncFailed("a pod without a spec cannot be synced")
+        pod = self._tools.allocate(pod)
         status = self.publish_status(pod, records)
         if pods.is_terminal_phase(status.phase):
             return True
         self.require_network(pod)
+        await self.keep_cgroup(pod, records)
         await self.keep_mirror(pod, update.mirror)
         self.make_folders(pod)
         await self.wait_for_volumes(pod, waits)
@@ -136,6 +149,16 @@ class PodSyncer:
         message = f"{NETWORK_NOT_READY}: {error}"
         self._tools.recorder.warning(pod, Reason.NETWORK_NOT_READY, message)
         raise NetworkNotReady(message)
+
+    async def keep_cgroup(self, pod: Pod, records: PodRecords) -> None:
+        """Let the pod have its cgroup; what runs without one is killed first, and comes again (SYNC-17)."""
+        cgroups, uid = self._tools.cgroups, pods.uid(pod)
+        if cgroups is None or cgroups.exists(uid):
+            return
+        if records.running:
+            await self.kill(pod, records, None)
+        if not records.running or pods.restart_policy(pod) != pods.NEVER:
+            cgroups.make(uid)
 
     async def keep_mirror(self, pod: Pod, mirror: Pod | None) -> None:
         """Let a static pod have its mirror, if the API server can be reached (STATIC-12)."""
@@ -182,7 +205,7 @@ class PodSyncer:
     def raise_for(self, result: SyncResult) -> None:
         """Fail the round if any action failed, one that only backs off included (WORK-16)."""
         if result.error is not None:
-            raise SyncFailed(result.error)
+            raise SyncFailed(result.error, result.wait)
 
     # --- terminating
 
@@ -203,6 +226,7 @@ class PodSyncer:
         self._tools.prober.remove_pod(pod)
         stopped = await self.look_again(pod, records)
         self.require_stopped(stopped)
+        await self.give_back_resources(pod)
         self.publish_final_status(pod, stopped)
 
     async def kill(self, pod: Pod, records: PodRecords, grace: int | None) -> None:
@@ -226,6 +250,15 @@ class PodSyncer:
         if running:
             raise SyncFailed(f"detected running containers after a successful kill: {', '.join(running)}")
 
+    async def give_back_resources(self, pod: Pod) -> None:
+        """Unprepare what the pod has claimed: nothing of it runs, and nobody is told so yet (TERM-27)."""
+        if self._tools.resources is None:
+            return
+        try:
+            await self._tools.resources.unprepare(pod)
+        except ResourcesError as error:
+            raise SyncFailed(str(error)) from error
+
     def publish_final_status(self, pod: Pod, records: PodRecords) -> None:
         """Publish how everything ended, while the runtime still knows it (WORK-13)."""
         self._tools.statuses.set_pod_status(pod, self._tools.generate(pod, records, terminal=True))
@@ -242,6 +275,8 @@ class PodSyncer:
         self.publish_final_status(pod, records)
         if pods.spec(pod).volumes:
             await waits.wait(self._tools.volumes.unmount(pod))
+        if self._tools.cgroups is not None:
+            self._tools.cgroups.remove(pods.uid(pod))
         self._tools.statuses.terminate_pod(pod)
 
 

@@ -18,6 +18,7 @@ class Action(StrEnum):
     CREATE_SANDBOX = "CreatePodSandbox"
     CONFIG_SANDBOX = "ConfigPodSandbox"
     KILL_SANDBOX = "KillPodSandbox"
+    RESIZE = "ResizePodInPlace"
 
 
 class Failure(StrEnum):
@@ -31,6 +32,7 @@ class Failure(StrEnum):
     KILL_CONTAINER = "KillContainerError"
     CREATE_SANDBOX = "CreatePodSandboxError"
     KILL_SANDBOX = "KillPodSandboxError"
+    RESIZE = "ResizePodInPlaceError"
     ERR_IMAGE_PULL = "ErrImagePull"
     IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
     ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull"
@@ -41,21 +43,26 @@ class Failure(StrEnum):
 
 
 class StartError(Exception):
-    """A container was not started: a well-known reason and what went wrong."""
+    """A container was not started: a well-known reason, what went wrong, and the seconds until it may be."""
 
-    def __init__(self, reason: Failure, message: str) -> None:
+    def __init__(self, reason: Failure, message: str, wait: float | None = None) -> None:
         super().__init__(message)
         self.reason = reason
+        self.wait = wait
 
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """One action: `target` is a container's name or a pod; `reason` is None if it succeeded."""
+    """One action: `target` is a container's name or a pod; `reason` is None if it succeeded.
+
+    `wait` is how many seconds it has to wait before it is worth another try, None where nobody knows.
+    """
 
     action: Action
     target: str
     reason: Failure | None = None
     message: str = ""
+    wait: float | None = None
 
     def __str__(self) -> str:
         what = f"failed to {quoted(self.action)} for {quoted(self.target)}"
@@ -81,6 +88,11 @@ class SyncResult:
         if not texts:
             return None
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+    @property
+    def wait(self) -> float | None:
+        """The shortest of the waits that its actions know, in seconds (WORK-16)."""
+        return min((one.wait for one in self.results if one.wait is not None), default=None)
 
     @property
     def backing_off_only(self) -> bool:

@@ -2,6 +2,7 @@
 
 A pod is stopped from the inside out (TERM-01, SANDBOX-18). All its running containers are stopped at one
 time: for each the event Killing, then its preStop hook, then StopContainer with what is left of the grace.
+Sidecars wait for their turn before that last step, which takes of their grace too (SIDECAR-12 to SIDECAR-16).
 When every one of these has ended, well or not, each sandbox is stopped. Nothing is removed: the records stay
 for the status, and for the garbage collector.
 """
@@ -21,6 +22,7 @@ from kubelet_reference.hooks import HookError
 from kubelet_reference.results import KillReason
 from kubelet_reference.stop_timeout import base_grace, hook_grace, stop_timeout
 from kubelet_reference.sync_result import Action, ActionResult, Failure
+from kubelet_reference.termination_order import TerminationOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,35 +70,76 @@ class Terminator:
         self, pod: Pod, kills: Sequence[ContainerKill], sandbox_ids: Sequence[str]
     ) -> tuple[ActionResult, ...]:
         """Stop containers, then sandboxes, even if a container's stop failed (SANDBOX-26)."""
-        containers = await self.kill_containers(kills)
+        containers = await self.kill_containers(kills, self.order(pod, kills))
         return (*containers, *await self.stop_sandboxes(pod, sandbox_ids))
 
-    async def kill_containers(self, kills: Sequence[ContainerKill]) -> Sequence[ActionResult]:
-        """Stop containers, all at one time (TERM-02, HOOK-14)."""
-        return await asyncio.gather(*(self.kill_container(kill) for kill in kills))
+    def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
+        """Who waits for whom, None where nobody does: only in a pod with sidecars, from 1.29 on."""
+        if not self._behaviour.stops_sidecars_in_order or not pods.has_sidecars(pod):
+            return None
+        return TerminationOrder(pod, (kill.name for kill in kills))
+
+    async def kill_containers(
+        self, kills: Sequence[ContainerKill], order: TerminationOrder | None = None
+    ) -> Sequence[ActionResult]:
+        """Stop containers, all at one time but for what `order` says (TERM-02, HOOK-14)."""
+        return await asyncio.gather(*(self.kill_container(kill, order) for kill in kills))
 
     async def stop_sandboxes(self, pod: Pod, sandbox_ids: Sequence[str]) -> Sequence[ActionResult]:
         """Stop each sandbox, ready or not, whatever becomes of the others (SANDBOX-04, SANDBOX-19)."""
         return [await self._stop_sandbox(pod, sandbox_id) for sandbox_id in sandbox_ids]
 
-    async def kill_container(self, kill: ContainerKill) -> ActionResult:
-        """Stop one container, its preStop hook first; one that is gone counts as stopped (TERM-10)."""
+    async def kill_container(
+        self, kill: ContainerKill, order: TerminationOrder | None = None
+    ) -> ActionResult:
+        """Stop one container, its preStop hook first; one that is gone counts as stopped (TERM-10).
+
+        `order` has it wait for its turn; a single container has none to wait for (SIDECAR-15).
+        """
         container = pods.container(kill.pod, kill.name)
         if container is None:
             return self._unknown_to_spec(kill)
         base = self.base_grace(kill, container)
-        text = kill.message or f"Stopping container {kill.name}"
-        self._recorder.normal(kill.pod, Reason.KILLING, text, kill.name, container_id=kill.container_id)
-        began = self._clock.monotonic()
-        await self._pre_stop(kill, container, hook_grace(base, kill.grace_override, self._behaviour))
-        waited = self._clock.monotonic() - began
+        grace = hook_grace(base, kill.grace_override, self._behaviour)
+        waited = await self.prepare(kill, container, grace, order)
         timeout = self._stop_timeout(base, kill.grace_override, waited, self._behaviour)
         try:
             await self._client.stop_container(kill.container_id, timeout)
         except grpc.RpcError as error:
-            if not is_not_found(error):
+            if not self.is_gone(error):
                 return _failed_kill(kill, wrapped_text(error))
+        if order is not None:
+            order.ended(kill.name)
         return ActionResult(Action.KILL_CONTAINER, kill.name)
+
+    async def stop_at_once(self, container_id: str, name: str) -> ActionResult:
+        """Stop a container without its hook and without any time (RESTART-22)."""
+        try:
+            await self._client.stop_container(container_id, 0)
+        except grpc.RpcError as error:
+            if not self.is_gone(error):
+                return ActionResult(Action.KILL_CONTAINER, name, Failure.KILL_CONTAINER, wrapped_text(error))
+        return ActionResult(Action.KILL_CONTAINER, name)
+
+    async def prepare(
+        self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
+    ) -> float:
+        """All that comes before StopContainer; how much of the grace it took, in seconds."""
+        began = self._clock.monotonic()
+        self.tell(kill)
+        await self._pre_stop(kill, container, grace)
+        if order is not None:
+            await order.wait_for_turn(kill.name, max(0.0, grace - (self._clock.monotonic() - began)))
+        return self._clock.monotonic() - began
+
+    def is_gone(self, error: grpc.RpcError) -> bool:
+        """Whether a stop failed since there is nothing left to stop (TERM-10)."""
+        return is_not_found(error)
+
+    def tell(self, kill: ContainerKill) -> None:
+        """The event comes first of all, and does not wait for a turn either (SIDECAR-27)."""
+        text = kill.message or f"Stopping container {kill.name}"
+        self._recorder.normal(kill.pod, Reason.KILLING, text, kill.name, container_id=kill.container_id)
 
     def base_grace(self, kill: ContainerKill, container: AnyContainer) -> int:
         """The grace period before anything is taken off it (TERM-03)."""
@@ -140,7 +183,7 @@ class Terminator:
         try:
             await self._client.stop_sandbox(sandbox_id)
         except grpc.RpcError as error:
-            if not is_not_found(error):
+            if not self.is_gone(error):
                 return ActionResult(
                     Action.KILL_SANDBOX, pods.uid(pod), Failure.KILL_SANDBOX, wrapped_text(error)
                 )

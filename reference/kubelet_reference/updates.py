@@ -23,7 +23,11 @@ T = TypeVar("T")
 
 
 class SyncFailed(Exception):  # noqa: N818 - the round failed, the kubelet is fine
-    """A round could not do all that it should; it is tried again."""
+    """A round could not do all that it should; it is tried again, after `wait` seconds if it says so."""
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
 
 
 class NetworkNotReady(SyncFailed):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from kubelet_reference.feature_gates import is_on
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ("OLDEST", "Behaviour", "parse_minor")
 
-OLDEST = 26
+OLDEST = 24
 DEFAULT = 32
 
 
@@ -62,19 +67,71 @@ class Behaviour:
     """IMAGE-18: after a pull ImageStatus is asked for the size, which the Pulled event tells (>= 1.29)."""
     asks_runtime_config: bool = True
     """CRI-42: RuntimeConfig is asked once when the kubelet starts (>= 1.28)."""
+    cuts_volume_waits: bool = True
+    """WORK-06: a deletion ends a sync's wait for volumes, which used to end by its limit only (>= 1.27)."""
     adopts_known_pods: bool = True
     """WORK-27: housekeeping tells workers of pods that config dropped (>= 1.27)."""
     hides_more_of_the_host: bool = True
     """/proc/asound, /proc/interrupts and powercap are masked, as recorded kubelets of 1.32 do (>= 1.31)."""
     names_created_after_colon: bool = True
     """EVENTS-01: `Created container: c1`, before 1.32 `Created container c1`, as recorded."""
+    retries_when_backoff_ends: bool = False
+    """WORK-16: the next sync after a crash comes as the back-off ends, but for a jitter (>= 1.35)."""
+    keeps_readiness: bool = False
+    """PROBE-25: a restarted kubelet keeps the readiness it finds in the API (>= 1.35)."""
+    stops_sidecars_in_order: bool = True
+    """SIDECAR-12: sidecars are stopped after the app containers, the last one first (>= 1.29)."""
+    restarts_changed_sidecars: bool = True
+    """SIDECAR-20: a sidecar whose image changed is restarted (>= 1.29)."""
+    network_ready_at_once: bool = False
+    """COND-07: PodReadyToStartContainers is set as soon as the sandbox runs, before any pull (>= 1.36)."""
+    marks_disruptions: bool = True
+    """COND-08: the end of a pod that the kubelet disrupts has the condition DisruptionTarget (>= 1.26)."""
+    evicts_at_once: bool = True
+    """EVICT-03: a hard eviction gives 1 s, a soft one no more than the pod's own grace (>= 1.31)."""
+    shutdown_awaits_volumes: bool = True
+    """SHUT-03: the next group of a node's shutdown waits for the volumes of the one before (>= 1.32)."""
+
+    # What feature gates open.
+    runs_sidecars: bool = True
+    """SIDECAR-01, gate SidecarContainers."""
+    resizes_in_place: bool = False
+    """RESIZE-01, gate InPlacePodVerticalScaling."""
+    watches_resizes: bool = True
+    """PLEG-17: after a resize the pod is inspected each second until the change shows (>= 1.32)."""
+    tells_resize_by_condition: bool = False
+    """COND-09: conditions tell how a resize stands, before 1.33 the field `resize` (>= 1.33)."""
+    hears_container_events: bool = False
+    """PLEG-14, gate EventedPLEG."""
+    has_restart_rules: bool = False
+    """RESTART-19, gate ContainerRestartRules."""
+    restarts_all_containers: bool = False
+    """RESTART-22, gate RestartAllContainersOnContainerExits."""
+    sends_stop_signals: bool = False
+    """TERM-28, gate ContainerStopSignals."""
+    prepares_resources: bool = False
+    """SYNC-18, gate DynamicResourceAllocation."""
+    mounts_images: bool = False
+    """IMAGE-20, gate ImageVolume."""
+    checks_pull_credentials: bool = False
+    """IMAGE-21, gate KubeletEnsureSecretPulledImages."""
+    takes_restart_period: bool = False
+    """BACKOFF-11, gate KubeletCrashLoopBackOffMax."""
+    restarts_sooner: bool = False
+    """BACKOFF-11, gate ReduceDefaultCrashLoopBackOffDecay: from 1 s up to 60 s."""
+    reports_observed_generation: bool = False
+    """STATUS-18, gate PodObservedGenerationTracking."""
 
     @classmethod
-    def of(cls, version: str) -> Self:
-        """The behaviour of a version such as "1.26"; `ValueError` below 1.26."""
+    def of(cls, version: str, gates: Mapping[str, bool] | None = None) -> Self:
+        """The behaviour of a version such as "1.26" with these feature gates set; `ValueError` below 1.24."""
         minor = parse_minor(version)
         if minor < OLDEST:
             raise ValueError(f"expected Kubernetes 1.{OLDEST} or newer, got {version}")
+
+        def on(gate: str) -> bool:
+            return is_on(gate, minor, gates or {})
+
         return cls(
             minor=minor,
             terminal_first_seen_gets_terminated_sync=minor >= 27,
@@ -89,14 +146,37 @@ class Behaviour:
             asks_image_status_before_always_pull=minor <= 31,
             sends_user_specified_image=minor >= 28,
             keeps_previous_pull_error=minor >= 32,
-            reports_ready_to_start_containers=minor >= 29,
+            reports_ready_to_start_containers=on("PodReadyToStartContainersCondition"),
             app_proves_initialized=minor >= 28,
             reports_host_ips=minor >= 29,
             log_names_are_anchored=minor >= 27,
             reads_pull_errors=minor >= 27,
             tells_image_size=minor >= 29,
             asks_runtime_config=minor >= 28,
+            cuts_volume_waits=minor >= 27,
             adopts_known_pods=minor >= 27,
             hides_more_of_the_host=minor >= 31,
             names_created_after_colon=minor >= 32,
+            retries_when_backoff_ends=minor >= 35,
+            keeps_readiness=minor >= 35,
+            stops_sidecars_in_order=minor >= 29,
+            restarts_changed_sidecars=minor >= 29,
+            network_ready_at_once=minor >= 36,
+            marks_disruptions=minor >= 26,
+            evicts_at_once=minor >= 31,
+            shutdown_awaits_volumes=minor >= 32,
+            runs_sidecars=on("SidecarContainers"),
+            resizes_in_place=on("InPlacePodVerticalScaling"),
+            watches_resizes=minor >= 32,
+            tells_resize_by_condition=minor >= 33,
+            hears_container_events=on("EventedPLEG"),
+            has_restart_rules=on("ContainerRestartRules"),
+            restarts_all_containers=on("RestartAllContainersOnContainerExits"),
+            sends_stop_signals=on("ContainerStopSignals"),
+            prepares_resources=on("DynamicResourceAllocation"),
+            mounts_images=on("ImageVolume"),
+            checks_pull_credentials=on("KubeletEnsureSecretPulledImages"),
+            takes_restart_period=on("KubeletCrashLoopBackOffMax"),
+            restarts_sooner=on("ReduceDefaultCrashLoopBackOffDecay"),
+            reports_observed_generation=on("PodObservedGenerationTracking"),
         )

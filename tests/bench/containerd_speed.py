@@ -81,7 +81,7 @@ async def by_the_kubelet(containerd: PrivateContainerd, count: int) -> tuple[flo
         )
         told = time.monotonic() - began
 
-    stage = open_live_stage(Choice(runtime=containerd.address))
+    stage = open_live_stage(Choice(runtime=containerd.address, kubernetes="1.32"))
     try:
         await stage.open(["img:1"])
         life = await stage.play([Act(0, "speed", story, {}, PATIENCE_SECONDS)], shared=False)

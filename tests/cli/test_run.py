@@ -372,7 +372,6 @@ def test_options_reach_the_process(
         "--kc-debug",
         "--kc-format=terminal",
         "--kc-kubelet=reference",
-        "--kc-kubernetes=1.32",
         "--kc-runtime=fake",
         "--kc-scenario=a.b",
         "--kc-seed=3",

@@ -167,3 +167,18 @@ def test_ended_pods_are_not_admitted_again(wrong: str) -> None:
     s.wait(5).stop_here()
 
     assert s.judge("ADMIT-05").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("goes", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_pod_deleted_before_its_refusal_was_told_goes(*, goes: bool, verdict: Verdict) -> None:
+    """WORK-34: so does one whose deletion came before the API server was told of the refusal."""
+    s = Story()
+    web = s.pod()
+    s.wait(1).delete(web)
+    s.wait(5).status(web, "Failed", reason="NodeAffinity")
+    if goes:
+        api_write(s.wait(3), "delete", web.uid, grace=0, precondition=web.uid)
+        s.deleted(web)
+    tell_status(s.wait(60))
+
+    assert s.judge("WORK-34").verdict is verdict

@@ -48,6 +48,18 @@ def test_finished_pod_is_not_run_again(*, runs: bool, verdict: Verdict) -> None:
     assert s.judge("CLEANUP-07").verdict is verdict
 
 
+def test_finished_pod_is_not_made_by_the_next_kubelet() -> None:
+    """CLEANUP-07: nor is it by a kubelet that starts later."""
+    s, web, sandbox, c1 = running(policy="Never")
+    s.exited(c1, 1)
+    s.status(web, "Failed")
+    s.record("kubelet", op="killed")
+    s.wait(1).record("kubelet", op="started")
+    s.wait(5).create(web, sandbox, "c1", 1)
+
+    assert s.judge("CLEANUP-07").verdict is BROKEN
+
+
 @pytest.mark.parametrize(("t", "verdict"), [(2.2, KEPT), (0.5, BROKEN)])
 def test_orphans_are_not_killed_at_once(t: float, verdict: Verdict) -> None:
     """CLEANUP-08: the first housekeeping is 2 s after the start."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pod_status import condition, ended, runs, tell_status, waits
+from pod_status import again, condition, ended, runs, tell_status, waits
+from running import BROKEN, KEPT
+from story import Story
 from twice import assert_bites
 
 if TYPE_CHECKING:
-    from story import Story
+    from kubelet_conformance.contract.verdicts import Verdict
 
 INITS = [{"name": "i1", "image": "img:1"}, {"name": "i2", "image": "img:1"}]
 SIDECAR = [{"name": "i1", "image": "img:1", "restartPolicy": "Always"}]
@@ -90,6 +92,22 @@ def test_started_app_proves_initialization(kubernetes: str, *, stays: bool) -> N
     assert_condition(
         "COND-02", [runs()], right, wrong, kubernetes=kubernetes, inits=inits, initContainers=INITS
     )
+
+
+def test_app_that_waited_proves_nothing_at_the_end() -> None:
+    """COND-02: what waits in back-off is told as lost with its pod, and Initialized stays as it was."""
+    s = Story()
+    web = s.pod(initContainers=SIDECAR)
+    unready = condition(
+        "Initialized", "False", "ContainersNotInitialized", "containers with incomplete status: [i1]"
+    )
+    s.run_container(web, s.run_sandbox(web))
+    tell_status(s, web, "Running", [again(0)], inits=[ended(0, name="i1")], conditions=[unready])
+    lost = ended(137)
+    lost["state"]["terminated"]["reason"] = "ContainerStatusUnknown"
+    tell_status(s, web, "Running", [lost], inits=[ended(0, name="i1")], conditions=[unready])
+
+    assert s.judge("COND-02").verdict is KEPT
 
 
 def test_succeeded_pod_is_completed() -> None:
@@ -199,6 +217,58 @@ def test_not_ready_to_start_after_the_sandbox_is_gone() -> None:
         c1 = s.run_container(pod, sandbox)
         s.stop_sandbox(sandbox)
         s.wait(30)
+        s.sandbox_status(sandbox, state="SANDBOX_NOTREADY")
         ready_to_start(s, pod, [ended(0, c1)], value=not right)
 
     assert_bites("COND-06", tell)
+
+
+@pytest.mark.parametrize(("inspects", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_sandbox_that_cannot_be_inspected(*, inspects: bool, verdict: Verdict) -> None:
+    """COND-06: a kubelet that cannot look at a dead sandbox tells what it has known of it."""
+    s = Story()
+    pod = s.pod()
+    sandbox = s.run_sandbox(pod)
+    c1 = s.run_container(pod, sandbox)
+    s.wait(1).record("runtime", op="sandbox-died", sandbox_id=sandbox.id)
+    s.wait(30)
+    if inspects:
+        s.sandbox_status(sandbox, state="SANDBOX_NOTREADY")
+    ready_to_start(s, pod, [ended(0, c1)], value=True)
+
+    assert s.judge("COND-06").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "when", "verdict"),
+    [("1.32", "pull", BROKEN), ("1.32", "after", KEPT), ("1.36", "pull", KEPT), ("1.36", "after", BROKEN)],
+)
+def test_new_sandbox_is_told(kubernetes: str, when: str, verdict: Verdict) -> None:
+    """COND-07: up to 1.35 a new sandbox is told after the pull, from 1.36 on before it."""
+    s = Story(kubernetes)
+    pod = s.pod()
+    tell_status(s, pod, "Pending", [waits()], conditions=[condition("PodReadyToStartContainers", "False")])
+    s.run_sandbox(pod)
+    pull = s.begin("PullImage", {"image": {"image": "img:1"}, "sandbox_config": s.sandbox_config(pod)})
+    s.wait(1)
+    if when == "pull":
+        tell_status(s, pod, "Pending", [waits()], conditions=[condition("PodReadyToStartContainers")])
+    s.wait(30).end("PullImage", pull, {"image_ref": "sha256:img:1"})
+    tell_status(s, pod, "Pending", [waits()], conditions=[condition("PodReadyToStartContainers")])
+    s.wait(1).call("ListContainers", {}, {})
+
+    assert s.judge("COND-07").verdict is verdict
+
+
+@pytest.mark.parametrize(("said", "verdict"), [("False", KEPT), ("True", BROKEN)])
+def test_not_ready_to_start_in_the_end(said: str, verdict: Verdict) -> None:
+    """COND-06: the last status of a deleted pod tells of no sandbox."""
+    s = Story()
+    pod = s.pod()
+    sandbox = s.run_sandbox(pod)
+    s.delete(pod)
+    s.stop_sandbox(sandbox)
+    tell_status(s, pod, "Failed", [ended(137)], conditions=[condition("PodReadyToStartContainers", said)])
+    s.deleted(pod)
+
+    assert s.judge("COND-06").verdict is verdict

@@ -204,3 +204,26 @@ def test_ephemeral_container_is_never_ready(wrong: dict[str, bool]) -> None:
         s.status(web, ephemeralContainerStatuses=[told if right else told | wrong])
 
     assert_bites("EPH-12", tell)
+
+
+@pytest.mark.parametrize("app", [False, True])
+def test_failed_ephemeral_container_harms_no_other(*, app: bool) -> None:
+    """EPH-04 breaks when another ephemeral container, or an ended app container, waits for one that fails."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        c1 = s.run_container(web, sandbox)
+        s.wait(2)
+        if app:
+            s.exited(c1, 1)
+        add(s, web, "dbg")
+        if not app:
+            add(s, web, "other")
+        s.create(web, sandbox, "dbg", error="INTERNAL")
+        if right and app:
+            s.run_container(web, sandbox, "c1", attempt=1)
+        elif right:
+            s.run_container(web, sandbox, "other")
+
+    assert_bites("EPH-04", tell)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
 
 import pytest
-from outside_world import event, file_pod, start_static
+from outside_world import event, file_pod, killed, start_static, started
 from running import BROKEN, KEPT, POST_START, running
 from story import Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 PULLING, CRASHING = "Back-off pulling image img:1", "Back-off restarting failed container"
 
@@ -154,3 +152,30 @@ def test_failed_start_is_told(*, told: bool, verdict: Verdict) -> None:
         event(s, web, "Failed", "c1", kind="Warning")
 
     assert s.judge("START-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("wrapper", "verdict"), [("", KEPT), ("rpc error: code = Internal desc = ", BROKEN)])
+def test_failed_start_is_told_without_wrapper(wrapper: str, verdict: Verdict) -> None:
+    """START-03 breaks when the event tells gRPC's words beside the runtime's."""
+    s = Story()
+    web = s.pod()
+    s.create(web, s.run_sandbox(web), error="INTERNAL")
+    text = f"Error: {wrapper}told so"
+    s.record("event", uid=web.uid, type="Warning", reason="Failed", message=text, container="spec{c1}")
+
+    assert s.judge("START-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("gone", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
+def test_what_nobody_wants_has_no_lists(*, gone: bool, verdict: Verdict) -> None:
+    """EVENTS-02: of a pod that was deleted while the kubelet was down, records tell containers alone."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    s.run_container(web, s.run_sandbox(web), "i1")
+    killed(s)
+    if gone:
+        s.unset(web)
+    started(s.wait(1))
+    event(s, web, "Killing", "i1")
+
+    assert s.judge("EVENTS-02").verdict is verdict

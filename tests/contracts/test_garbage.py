@@ -27,7 +27,44 @@ def died_three_times() -> tuple[Story, PodHandle, SandboxHandle, list[ContainerH
 def test_oldest_goes_first(first: int, verdict: Verdict) -> None:
     """GC-01: of three dead instances the oldest goes first."""
     s, _, _, every = died_three_times()
-    s.remove(every[first])
+    s.wait(40).remove(every[first])
+
+    assert s.judge("GC-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(0, KEPT), (1, KEPT), (2, BROKEN), (3, BROKEN)])
+def test_what_a_death_makes_due_goes_in_any_order(first: int, verdict: Verdict) -> None:
+    """GC-01: soon after a death all but the newest dead instance may go."""
+    s, _, _, every = died_three_times()
+    s.wait(1).remove(every[first])
+
+    assert s.judge("GC-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (20, BROKEN)])
+def test_never_started_record_may_stay_behind(waits: int, verdict: Verdict) -> None:
+    """GC-01: a death makes due what has ended, and leaves alone what never began."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1)
+    s.create(web, sandbox, "c1", 1)
+    ended = s.run_container(web, sandbox, "c1", 2)
+    s.remove(c1)
+    s.exited(ended, 1)
+    newest = s.run_container(web, sandbox, "c1", 3)
+    s.wait(20).exited(newest, 1)
+    s.wait(waits).remove(ended)
+
+    assert s.judge("GC-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(30, KEPT), (0, BROKEN)])
+def test_removals_wait_for_each_other(seconds: int, verdict: Verdict) -> None:
+    """GC-01: what a death has made due may come as late as the removal before it takes."""
+    s, web, sandbox, every = died_three_times()
+    s.wait(1)
+    call = s.begin("RemoveContainer", {"container_id": s.run_container(web, sandbox, "c2", 0).id})
+    s.wait(seconds).end("RemoveContainer", call)
+    s.wait(30 - seconds).remove(every[1])
 
     assert s.judge("GC-01").verdict is verdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from running import BROKEN, KEPT, PRE_STOP, hook, probe, running
+from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, probe, running
 from story import Story
 
 if TYPE_CHECKING:
@@ -131,6 +131,18 @@ def test_grace_only_shrinks(timeout: int, verdict: Verdict) -> None:
     s, web, _, c1 = running()
     for grace in (60, 5, 30):
         s.delete(web, grace)
+        s.wait(1)
+    s.stop(c1, timeout)
+
+    assert s.judge("WORK-07").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (10, KEPT), (60, BROKEN)])
+def test_kill_that_began_with_the_longer_grace(timeout: int, verdict: Verdict) -> None:
+    """WORK-07: of two graces asked for in one moment the kill may still begin with the first."""
+    s, web, _, c1 = running()
+    s.delete(web, 30)
+    s.delete(web, 10)
     s.stop(c1, timeout)
 
     assert s.judge("WORK-07").verdict is verdict
@@ -162,3 +174,42 @@ def test_removed_manifest(timeout: int, verdict: Verdict) -> None:
     s.stop(c1, timeout)
 
     assert s.judge("WORK-33").verdict is verdict
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(None, KEPT), ("DEADLINE_EXCEEDED", BROKEN)])
+def test_long_stop_is_not_given_up(error: str | None, verdict: Verdict) -> None:
+    """TERM-03: a stop with a grace of 200 s is not given up after two minutes."""
+    s, web, _, c1 = running(grace=200)
+    s.delete(web, 200)
+    s.stop(c1, 200, takes=121, error=error)
+
+    assert s.judge("TERM-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (5, BROKEN)])
+def test_kill_of_one_is_no_turn(timeout: int, verdict: Verdict) -> None:
+    """TERM-03: a sidecar has not waited for a container whose failed postStart hook ended the pod."""
+    s = Story()
+    init = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
+    apps = [{"name": "c1", "image": "img:1", "lifecycle": POST_START}]
+    web = s.pod(initContainers=init, containers=apps, restartPolicy="Never")
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    hook(s, c1, "warm", code=1)
+    s.stop(c1, 30, takes=25)
+    s.wait(1).stop(sc, timeout)
+
+    assert s.judge("TERM-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("dead", "breaks"), [(True, False), (False, True)])
+def test_kill_of_a_dead_sandbox_that_met_the_end(*, dead: bool, breaks: bool) -> None:
+    """WORK-08: a pod whose sandbox dies when it is deleted by force may be stopped with its own grace."""
+    s, web, sandbox, c1 = running()
+    if dead:
+        s.sandbox_died(sandbox)
+    s.delete(web, 0)
+    s.unset(web)
+    s.stop(c1, 30)
+
+    assert (s.judge("WORK-08").verdict is BROKEN) is breaks

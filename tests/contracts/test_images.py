@@ -90,6 +90,21 @@ def test_pull_follows_an_absence(wrong: str) -> None:
     assert_bites("IMAGE-02", tell)
 
 
+@pytest.mark.parametrize(("seconds", "held_up", "breaks"), [(1, 0, False), (30, 30, False), (30, 0, True)])
+def test_pull_may_follow_the_policy_before(seconds: int, held_up: int, *, breaks: bool) -> None:
+    """IMAGE-02: a sync that began before an update goes by what was wanted then, however long it is held up."""
+    s = Story()
+    web, _ = begun(s, "Always")
+    call = s.begin("ImageStatus", {"image": {"image": "busybox"}})
+    web.manifest["spec"]["containers"][0]["imagePullPolicy"] = "IfNotPresent"
+    s.set(web)
+    s.wait(held_up).end("ImageStatus", call, {})
+    s.wait(seconds - held_up)
+    pull(s, web)
+
+    assert bool(s.judge("IMAGE-02").breaks) is breaks
+
+
 @pytest.mark.parametrize(("policy", "present"), [("IfNotPresent", False), ("Never", True)])
 def test_never_pull_is_told_for_absence(policy: str, *, present: bool) -> None:
     """IMAGE-02 breaks when ErrImageNeverPull is shown with another policy, or for a present image."""

@@ -8,10 +8,10 @@ import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running
 from story import Story
 
+from kubelet_conformance.contract.verdicts import Verdict
+
 if TYPE_CHECKING:
     from story import ContainerHandle, PodHandle, SandboxHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
 
 
 def goes_down(s: Story) -> None:
@@ -192,3 +192,71 @@ def test_post_start_is_not_run_again(*, again: bool, verdict: Verdict) -> None:
     s.wait(10).stop_here()
 
     assert s.judge("RESTARTKUBELET-14").verdict is verdict
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("exits", Verdict.NOT_EXERCISED), ("runs on", BROKEN)])
+def test_what_ends_by_itself_needs_no_stop(how: str, verdict: Verdict) -> None:
+    """RESTARTKUBELET-06: a container that ends before the kubelet's first housekeeping is not stopped."""
+    s, web, _, c1 = running()
+    goes_down(s)
+    s.unset(web)
+    comes_up(s)
+    if how == "exits":
+        s.exited(c1)
+    s.wait(60).stop_here()
+
+    assert s.judge("RESTARTKUBELET-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("told", "verdict"), [("10.88.0.1", KEPT), ("10.88.0.2", BROKEN)])
+def test_address_of_an_older_sandbox(told: str, verdict: Verdict) -> None:
+    """RESTARTKUBELET-11: what the status before told of another sandbox need not be kept."""
+    s, web, _, _ = running()
+    s.status(web, podIP=told, startTime="2026-01-01T00:00:00Z")
+    goes_down(s)
+    comes_up(s)
+    s.status(web, podIP="10.88.0.3", startTime="2026-01-01T00:00:00Z")
+
+    assert s.judge("RESTARTKUBELET-11").verdict is verdict
+
+
+def test_pod_removed_after_a_reboot_is_not_replaced() -> None:
+    """RESTARTKUBELET-13: a pod that is to go before its sandbox is replaced gets none."""
+    s, web, sandbox, _ = running()
+    goes_down(s)
+    s.sandbox_died(sandbox)
+    comes_up(s)
+    s.unset(web)
+    s.wait(100).stop_here()
+
+    assert s.judge("RESTARTKUBELET-13").verdict is Verdict.NOT_EXERCISED
+
+
+@pytest.mark.parametrize(("deadline", "breaks"), [(15, False), (600, True)])
+def test_deadline_after_a_restart(deadline: int, *, breaks: bool) -> None:
+    """RESTARTKUBELET-01: a pod whose time is over is stopped, however healthy it is."""
+    s = Story(started="2026-01-01T00:00:00Z")
+    web = s.pod(activeDeadlineSeconds=deadline)
+    c1 = s.run_container(web, s.run_sandbox(web))
+    s.status(web, startTime="2026-01-01T00:00:00Z")
+    goes_down(s)
+    comes_up(s)
+    s.wait(20).stop(c1)
+    s.wait(10).stop_here()
+
+    assert (s.judge("RESTARTKUBELET-01").verdict is BROKEN) is breaks
+
+
+@pytest.mark.parametrize(("source", "breaks"), [("file", False), ("api", True)])
+@pytest.mark.parametrize("contract", ["RESTARTKUBELET-05", "SYNC-08"])
+def test_end_of_a_static_pod_is_forgotten(contract: str, source: str, *, breaks: bool) -> None:
+    """RESTARTKUBELET-05, SYNC-08: a kubelet does not find the end that the one before gave a static pod."""
+    s, web, sandbox, c1 = running(source=source)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Failed", reason="DeadlineExceeded")
+    goes_down(s)
+    comes_up(s)
+    s.run_sandbox(web, 1)
+
+    assert (s.judge(contract).verdict is BROKEN) is breaks

@@ -165,6 +165,23 @@ def test_older_dead_instances_go(which: int, verdict: Verdict) -> None:
     assert s.judge("LOOP-10").verdict is verdict
 
 
+@pytest.mark.parametrize(("how", "verdict"), [("newer first", KEPT), ("newer alone", BROKEN)])
+def test_all_older_dead_instances_go(how: str, verdict: Verdict) -> None:
+    """LOOP-10: what an earlier removal left behind goes too, in whatever order."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1)
+    again = s.run_container(web, sandbox, "c1", 1)
+    s.wait(20).exited(again, 1)
+    s.wait(1).call("RemoveContainer", {"container_id": c1.id}, error="INTERNAL")
+    third = s.run_container(web, sandbox, "c1", 2)
+    s.wait(40).exited(third, 1)
+    s.wait(1).remove(again)
+    if how == "newer first":
+        s.remove(c1)
+
+    assert s.judge("LOOP-10").verdict is verdict
+
+
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
 def test_readiness_wakes_the_worker(waits: int, verdict: Verdict) -> None:
     """LOOP-12: a readiness probe that succeeds is told at once."""

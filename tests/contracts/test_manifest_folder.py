@@ -67,6 +67,7 @@ def test_second_pod_of_a_name_is_dropped(wrong: str) -> None:
         s.record("disk", op="written", path=f"{FOLDER}/{file}.yaml")
         pods[file] = file_pod(s, containers=[{"name": "c1", "image": image}])
     started(s.wait(1))
+    s.record("disk", op="folder", path="/sys/fs/cgroup/kubepods/pod1")  # No manifest, and so no excuse.
     if wrong == "runs":
         start_static(s.wait(1), pods["b"])
     if wrong != "silent":

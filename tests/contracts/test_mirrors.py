@@ -195,3 +195,15 @@ def test_hash_of_an_edited_pod_is_that_of_its_new_version() -> None:
     s.run_sandbox(again, config=static_config(s, again))
 
     assert s.judge("STATIC-11").verdict is KEPT
+
+
+@pytest.mark.parametrize(("written", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_each_mirror_gets_the_status(*, written: bool, verdict: Verdict) -> None:
+    """STATIC-16: a mirror that was made anew is told the status as the first one was."""
+    s, web, _, _ = mirrored()
+    create_mirror(s, web, uid="second")
+    if written:
+        api_write(s.wait(8), "patch", "second", subresource="status", precondition="second", body={})
+    s.wait(100).stop_here()
+
+    assert s.judge("STATIC-16").verdict is verdict

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from pod_status import again, ended, runs, tell_status, waits
-from running import running
+from running import BROKEN, KEPT, running
 from story import Story
 from twice import assert_bites
 
@@ -21,7 +21,6 @@ CASES: list[Case] = [
     ("PHASE-02", "Always", [], [runs(), runs(**SECOND)], "Running", "Pending"),
     ("PHASE-03", "Always", [], [again(1)], "Running", "Pending"),
     ("PHASE-03", "Always", [], [again(1), runs(**SECOND)], "Running", "Pending"),
-    ("PHASE-04", "Always", [], [runs(**SECOND)], "Pending", "Running"),
     ("PHASE-05", "Always", [], [ended(0)], "Running", "Succeeded"),
     ("PHASE-06", "OnFailure", [], [ended(0)], "Succeeded", "Failed"),
     ("PHASE-06", "Never", [], [ended(0), ended(0, **SECOND)], "Succeeded", "Failed"),
@@ -78,6 +77,23 @@ def test_ephemeral_containers_do_not_count() -> None:
         tell_status(s, pod, phase, [ended(0)], ephemeralContainerStatuses=debug)
 
     assert_bites("PHASE-01", tell)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_end_does_not_wait_for_debugging(*, ends: bool) -> None:
+    """PHASE-01: a pod ends though an ephemeral container runs."""
+    s = Story()
+    debugger = [{"name": "dbg", "image": "img:1"}]
+    job = s.pod(restartPolicy="Never", terminationGracePeriodSeconds=5, ephemeralContainers=debugger)
+    sandbox = s.run_sandbox(job)
+    c1, dbg = (s.run_container(job, sandbox, name) for name in ("c1", "dbg"))
+    s.exited(c1)
+    if ends:
+        s.stop(dbg)
+        tell_status(s, job, "Succeeded", [ended(0, c1)])
+    s.wait(60).call("ListContainers", {}, {})
+
+    assert s.judge("PHASE-01").verdict is (KEPT if ends else BROKEN)
 
 
 def test_terminal_phase_is_final() -> None:
@@ -155,11 +171,11 @@ def test_failed_init_is_not_held_for_ever() -> None:
 
 
 def test_api_servers_own_status_is_not_judged() -> None:
-    """PHASE-04: the first status has no conditions and was not written by a kubelet."""
+    """PHASE-02: the first status has no conditions and was not written by a kubelet."""
     s = Story()
     s.status(s.pod(), "Pending")
 
-    assert s.judge("PHASE-04").verdict.words == "not exercised"
+    assert s.judge("PHASE-02").verdict.words == "not exercised"
 
 
 def test_every_kind_of_container_counts_in_every_state() -> None:

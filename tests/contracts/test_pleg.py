@@ -32,6 +32,22 @@ def test_relist_asks_for_both(*, both: bool, verdict: Verdict) -> None:
     assert s.judge("PLEG-01").verdict is verdict
 
 
+@pytest.mark.parametrize("hangs", [True, False])
+def test_relist_may_wait_for_its_second_half(*, hangs: bool) -> None:
+    """PLEG-01: while a listing of containers hangs, others list what they need."""
+    s, *_ = running()
+    s.call("ListPodSandbox", {}, {})
+    call_id = s.begin("ListContainers", {})
+    if not hangs:
+        s.end("ListContainers", call_id, {})
+    s.wait(30).call("ListPodSandbox", {}, {})
+    s.wait(30).call("ListPodSandbox", {}, {})
+    if hangs:
+        s.end("ListContainers", call_id, {})
+
+    assert s.judge("PLEG-01").verdict is (KEPT if hangs else BROKEN)
+
+
 @pytest.mark.parametrize(("restarts", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_failed_listing_is_no_death(*, restarts: bool, verdict: Verdict) -> None:
     """PLEG-01: what runs is not made again because a listing failed."""

@@ -8,10 +8,11 @@ import pytest
 from outside_world import event, killed, started
 from running import BROKEN, KEPT, running
 
+from kubelet_conformance.contract.verdicts import Verdict
+
 if TYPE_CHECKING:
     from story import ContainerHandle, PodHandle, Story
 
-    from kubelet_conformance.contract.verdicts import Verdict
 
 ALIVE = {"exec": {"command": ["alive"]}, "periodSeconds": 5, "failureThreshold": 3}
 READY = {"exec": {"command": ["ready"]}, "periodSeconds": 5, "failureThreshold": 2}
@@ -175,6 +176,22 @@ def test_readiness_after_a_kubelet_restart(version: str, *, ready: bool, verdict
     assert s.judge("PROBE-25").verdict is verdict
 
 
+@pytest.mark.parametrize("contract", ["PROBE-02", "PROBE-25"])
+@pytest.mark.parametrize("first", [True, False])
+def test_first_status_of_a_kubelet_knows_no_probes(contract: str, *, first: bool) -> None:
+    """PROBE-02, PROBE-25: when a kubelet writes its first status of a pod, its probes have no workers yet."""
+    s, web, _, c1 = running(readinessProbe=READY)
+    shows(s, web, c1, ready=False)
+    killed(s.wait(10))
+    started(s.wait(2))
+    s.wait(20)
+    if not first:
+        shows(s, web, c1, ready=False)
+    shows(s, web, c1, ready=True)
+
+    assert bool(s.judge(contract).breaks) is not first
+
+
 @pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_late_result_hits_nobody_else(*, kills: bool, verdict: Verdict) -> None:
     """PROBE-26: the failure of an instance that is gone does not kill the next one."""
@@ -203,3 +220,41 @@ def test_failed_liveness_under_never(wrong: str) -> None:
         s.create(web, sandbox, "c1", 1)
 
     assert s.judge("PROBE-28").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("reason", "verdict"), [("PodFailed", KEPT), ("ContainersNotReady", BROKEN)])
+@pytest.mark.parametrize("contract", ["PROBE-02", "PROBE-06"])
+def test_pod_that_the_kubelet_ends(contract: str, reason: str, verdict: Verdict) -> None:
+    """PROBE-02, PROBE-06: a pod whose time is over is not probed any more, though its containers run."""
+    s, web, _, c1 = running(readinessProbe=READY)
+    if contract == "PROBE-06":
+        run(s, c1, "ready")
+    shows(s, web, c1, ready=contract == "PROBE-06")
+    for _ in range(2):
+        run(s, c1, "ready", 1)
+    s.wait(1)
+    shows(s, web, c1, ready=False)
+    condition = {"type": "Ready", "status": "False", "reason": reason}
+    one: dict[str, Any] = {
+        "name": "c1",
+        "state": {"running": {}},
+        "containerID": f"x://{c1.id}",
+        "started": True,
+        "ready": True,
+    }
+    s.status(web, containerStatuses=[one], conditions=[condition])
+
+    assert s.judge(contract).verdict is verdict
+
+
+def test_dead_sandbox_is_found_by_the_new_kubelet() -> None:
+    """PROBE-25: the first sync of a kubelet kills a pod with a dead sandbox, and has it probed later."""
+    s, web, sandbox, c1 = running(readinessProbe=READY)
+    run(s, c1, "ready")
+    shows(s, web, c1, ready=True)
+    killed(s.wait(10))
+    started(s.wait(2))
+    s.sandbox_died(sandbox)
+    shows(s.wait(2), web, c1, ready=True)
+
+    assert s.judge("PROBE-25").verdict is Verdict.NOT_EXERCISED

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from running import BROKEN, KEPT, probe, running
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 LIVENESS = {"exec": {"command": ["alive"]}, "failureThreshold": 2}
 
@@ -43,3 +40,41 @@ def test_nothing_of_an_ended_pod_is_probed(way: str, *, probed: bool, verdict: V
     s.wait(5).stop_here()
 
     assert s.judge("PROBE-12").verdict is verdict
+
+
+@pytest.mark.parametrize(("probes_on", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_liveness_ends_with_the_deadline(*, probes_on: bool, verdict: Verdict) -> None:
+    """PROBE-13: a pod whose time is over is not probed for liveness, though nobody has deleted it."""
+    s, web, _, c1 = running(livenessProbe={"exec": {"command": ["alive"]}, "periodSeconds": 1})
+    s.record("event", uid=web.uid, type="Normal", reason="DeadlineExceeded", message="")
+    if probes_on:
+        probe(s.wait(8), c1, 0)
+    s.stop(c1)
+
+    assert s.judge("PROBE-13").verdict is verdict
+
+
+@pytest.mark.parametrize(("ends", "verdict"), [(0.8, Verdict.NOT_EXERCISED), (4, BROKEN)])
+def test_exit_before_the_next_relist(ends: float, verdict: Verdict) -> None:
+    """PROBE-07: the sync that kills waits for a relist, and may find the container gone by itself."""
+    s, _, _, c1 = running(livenessProbe=LIVENESS)
+    for code in (1, 1):
+        s.wait(1)
+        probe(s, c1, code)
+    s.wait(ends).exited(c1)
+    s.wait(30).stop_here()
+
+    assert s.judge("PROBE-07").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(20, KEPT), (60, BROKEN)])
+def test_hook_over_http_comes_before_the_stop(waits: float, verdict: Verdict) -> None:
+    """PROBE-07: a preStop hook that nobody sees may take the whole grace."""
+    pre_stop = {"preStop": {"httpGet": {"port": 8080}}}
+    s, _, _, c1 = running(livenessProbe=LIVENESS, lifecycle=pre_stop)
+    for code in (1, 1):
+        s.wait(1)
+        probe(s, c1, code)
+    s.wait(waits).stop(c1)
+
+    assert s.judge("PROBE-07").verdict is verdict

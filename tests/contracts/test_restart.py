@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from outside_world import outage
+from story import Story
 from twice import assert_bites
 
+from kubelet_conformance.contract.verdicts import Verdict
+
 if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle, Story
+    from story import ContainerHandle, PodHandle, SandboxHandle
 
 PROBE = {"exec": {"command": ["x", "1", "0"]}}
 
@@ -100,6 +104,26 @@ def test_unknown_container_is_stopped_first(*, replaced: bool) -> None:
             s.stop(c1)
         if right or replaced:
             s.run_container(web, sandbox, attempt=1)
+
+    assert_bites("RESTART-04", tell)
+
+
+@pytest.mark.parametrize("lost_too", [False, True])
+def test_unknown_container_may_go_with_its_failed_pod(*, lost_too: bool) -> None:
+    """RESTART-04 leaves an unknown container to the end of a Never pod in which nothing else runs."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        both = [{"name": name, "image": "img:1"} for name in ("c1", "c2")]
+        web = s.pod(containers=both, restartPolicy="Never")
+        sandbox = s.run_sandbox(web)
+        c1, c2 = (s.run_container(web, sandbox, name) for name in ("c1", "c2"))
+        s.container_status(c1, state="CONTAINER_UNKNOWN")
+        if lost_too:
+            s.container_status(c2, state="CONTAINER_UNKNOWN")
+        elif right:
+            s.exited(c2, 0)
+        if right or not lost_too:
+            s.stop_sandbox(sandbox)
 
     assert_bites("RESTART-04", tell)
 
@@ -253,3 +277,51 @@ def test_pod_without_work_is_killed(*, late: bool) -> None:
             s.wait(1 if right else 60).stop_sandbox(sandbox)
 
     assert_bites("RESTART-18", tell)
+
+
+@pytest.mark.parametrize("after", [8, 1])
+def test_deadline_stops_siblings(after: int) -> None:
+    """RESTART-17: when the pod's time is over, the siblings of one that crashed are stopped, too."""
+    s = Story(started="2026-01-01T00:00:00Z")
+    names = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}]
+    web = s.pod(containers=names, activeDeadlineSeconds=10)
+    sandbox = s.run_sandbox(web)
+    c1, c2 = s.run_container(web, sandbox, "c1"), s.run_container(web, sandbox, "c2")
+    s.status(web, startTime="2026-01-01T00:00:00Z")
+    s.wait(3).exited(c1, 1)
+    s.wait(after).stop(c2)
+    s.wait(1).stop_here()
+
+    assert (s.judge("RESTART-17").verdict is Verdict.BROKEN) is (after == 1)
+
+
+def test_deletion_that_nobody_could_tell() -> None:
+    """RESTART-06: a pod that was deleted while the API server was away goes on until the kubelet hears."""
+    for is_away, verdict in ((True, Verdict.NOT_EXERCISED), (False, Verdict.BROKEN)):
+        s = Story()
+        web, sandbox, c1 = running(s)
+        if is_away:
+            outage(s)
+        s.unset(web)
+        s.wait(5).exited(c1, 1)
+        s.run_container(web, sandbox, attempt=1)
+        s.stop_sandbox(sandbox)
+
+        assert s.judge("RESTART-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("changed", "breaks"), [(True, False), (False, True)])
+@pytest.mark.parametrize("contract", ["RESTART-06", "WORK-04"])
+def test_kill_for_a_change_that_met_the_deletion(contract: str, *, changed: bool, breaks: bool) -> None:
+    """RESTART-06, WORK-04: the sync of a change that came with the deletion may go on to its end."""
+    s = Story()
+    web, sandbox, c1 = running(s)
+    s.wait(5)
+    if changed:
+        new_image(s, web)
+    s.delete(web)
+    s.stop(c1, takes=5)
+    s.run_container(web, sandbox, attempt=1)
+    s.stop_sandbox(sandbox)
+
+    assert (s.judge(contract).verdict is Verdict.BROKEN) is breaks

@@ -132,3 +132,21 @@ def test_hash_is_that_of_name_and_image(image: str) -> None:
         s.create(web, sandbox, config=config)
 
     assert_bites("RESTART-08", tell)
+
+
+@pytest.mark.parametrize(("waits", "breaks"), [(1, False), (0, True)])
+@pytest.mark.parametrize("contract", ["RESTART-16", "SANDBOX-05"])
+def test_init_container_that_backs_off(contract: str, waits: int, *, breaks: bool) -> None:
+    """RESTART-16, SANDBOX-05: a first init container that sits out its back-off is made by a later sync."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    old = s.run_container(web, sandbox, "i1")
+    s.wait(1).exited(old, 1)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    s.remove(old)
+    again = s.run_sandbox(web, attempt=1)
+    s.wait(waits).run_container(web, again, "i1", attempt=0)
+
+    assert (s.judge(contract).verdict is Verdict.BROKEN) is breaks

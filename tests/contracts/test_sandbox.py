@@ -124,17 +124,36 @@ def test_other_reasons_for_a_replacement(reason: str) -> None:
     last = 1
     if reason == "two ready":
         s.sandbox_status(first)
-        s.run_sandbox(web, attempt=1)
+        s.stop_sandbox(s.run_sandbox(web, attempt=1))
         last = 2
     elif reason == "no address":
         s.sandbox_status(first, network={"ip": ""})
     else:
         web.manifest["spec"]["hostNetwork"] = True
         s.set(web)
+    s.stop_sandbox(first)
     s.run_sandbox(web, attempt=last)
 
     breaks = s.judge("SANDBOX-02").breaks
     assert breaks == (1 if reason == "two ready" else 0)
+
+
+def test_two_ready_sandboxes_are_not_kept() -> None:
+    """SANDBOX-02 breaks when a pod goes on with two ready sandboxes."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, first = running(s)
+        s.stop_sandbox(first)
+        first.state = "SANDBOX_READY"
+        second = s.run_sandbox(web, attempt=1)
+        s.wait(1).sandbox_status(first)
+        s.sandbox_status(second)
+        if right:
+            s.stop_sandbox(second)
+            s.stop_sandbox(first)
+            s.run_sandbox(web, attempt=2)
+
+    assert_bites("SANDBOX-02", tell)
 
 
 @pytest.mark.parametrize("late", ["kill", "replacement"])

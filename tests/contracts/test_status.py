@@ -70,6 +70,21 @@ def test_transition_time_follows_the_value() -> None:
     )
 
 
+def test_new_sandbox_moves_the_time_of_its_condition() -> None:
+    """STATUS-09: between two statuses the sandbox may have been gone; without a new one it was not."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        ready_to_start = condition("PodReadyToStartContainers")
+        tell_status(s, pod, "Running", [runs()], conditions=[condition("Ready"), ready_to_start])
+        if right:
+            s.run_sandbox(pod, 1)
+        moved = ready_to_start | {"lastTransitionTime": LATER}
+        tell_status(s, pod, "Running", [runs()], conditions=[condition("Ready"), moved])
+
+    assert_bites("STATUS-09", tell)
+
+
 def test_transition_time_never_goes_back() -> None:
     """STATUS-09: a condition that changed did so later than before."""
     before = [condition("Ready") | {"lastTransitionTime": LATER}]
@@ -122,6 +137,23 @@ def test_address_is_that_of_the_sandbox(wrong: dict[str, Any]) -> None:
         tell_status(s, web, "Running", [runs(c1)], **(IP if right else wrong))
 
         assert s.judge("STATUS-16").verdict.words == ("kept" if right else "broken")
+
+
+def test_address_may_be_missing_while_an_image_is_asked_for() -> None:
+    """STATUS-16: what is written while a sync waits for an image was known before its sandbox was."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        s.run_sandbox(web)
+        asked = s.begin("ImageStatus", {"image": {"image": "img:1"}})
+        tell_status(s.wait(1), web, "Pending", [waits()], **IP)
+        s.wait(9)
+        if not right:
+            s.end("ImageStatus", asked, {})
+            s.wait(1)
+        tell_status(s, web, "Pending", [waits()])
+
+    assert_bites("STATUS-16", tell)
 
 
 def test_host_network_has_the_hosts_address() -> None:

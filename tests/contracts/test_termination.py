@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from running import BROKEN, KEPT, PRE_STOP, hook, running, two_running
 from story import Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 @pytest.mark.parametrize(("order", "verdict"), [("cs", KEPT), ("sc", BROKEN), ("s", BROKEN), ("c", BROKEN)])
@@ -211,3 +208,40 @@ def test_exit_in_the_grace_is_final(wrong: str) -> None:
     s.end("StopContainer", calls[1])
 
     assert s.judge("TERM-29").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("stops", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_pod_deleted_at_its_end_goes_without_a_stop(*, stops: bool, verdict: Verdict) -> None:
+    """TERM-22: a pod whose containers are known to have ended goes without a stop of them."""
+    s, web, sandbox, c1 = running(policy="Never")
+    s.exited(c1)
+    s.delete(web)
+    if stops:
+        s.stop(c1)
+    s.stop_sandbox(sandbox)
+    s.wait(1).deleted(web)
+
+    assert s.judge("TERM-22").verdict is verdict
+
+
+def test_kill_for_a_change_ends_no_pod() -> None:
+    """TERM-21: a container that was stopped for a new image may be made again, whatever its exit code."""
+    s, _, sandbox, c1 = running(policy="OnFailure")
+    s.stop(c1, code=0)
+    s.wait(60).stop_sandbox(sandbox)
+
+    assert s.judge("TERM-21").verdict is Verdict.NOT_EXERCISED
+
+
+@pytest.mark.parametrize(("read", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_what_was_read_as_ended_needs_no_stop(*, read: bool, verdict: Verdict) -> None:
+    """TERM-01: a kill of one container for its probe does not oblige to stop what was read as ended later."""
+    s, _, sandbox, c1, c2 = two_running(policy="Never")
+    s.exited(c1, seen=False)
+    s.exited(c2, seen=False)
+    s.wait(5).stop(c1)
+    if read:
+        s.container_status(c2, state="CONTAINER_EXITED")
+    s.wait(1).stop_sandbox(sandbox)
+
+    assert s.judge("TERM-01").verdict is verdict

@@ -270,3 +270,52 @@ def test_unknown_pod_gets_no_hook() -> None:
     s.call("StopContainer", {"container_id": container_id, "timeout": "2"}, {})
 
     assert s.judge("WORK-24").verdict is BROKEN
+
+
+@pytest.mark.parametrize(("version", "verdict"), [("1.32", BROKEN), ("1.26", KEPT)])
+def test_ended_pod_is_not_stopped_again(version: str, verdict: Verdict) -> None:
+    """WORK-14: no container of an ended pod is stopped (1.26 may do that once, by a stale view)."""
+    s, web, sandbox, c1 = running(version, policy="Never")
+    s.exited(c1)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Succeeded")
+    s.wait(3).stop(c1, 2)
+    s.wait(5).stop_here()
+
+    assert s.judge("WORK-14").verdict is verdict
+
+
+def test_replacement_under_way_may_end() -> None:
+    """WORK-04: a sandbox that was being replaced when its pod was to go may still be made, once."""
+    s, web, sandbox, c1 = running()
+    s.sandbox_died(sandbox)
+    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    s.wait(5).delete(web)
+    s.wait(15).exited(c1, seen=False)
+    s.end("StopContainer", stop)
+    s.stop_sandbox(sandbox)
+    again = s.run_sandbox(web, 1)
+    new = s.run_container(web, again, "c1", 1)
+    s.stop(new)
+    s.stop_sandbox(again)
+    s.wait(1).deleted(web)
+    kept = s.judge("WORK-04").verdict
+    s.run_sandbox(web, 2)
+
+    assert kept is KEPT
+    assert s.judge("WORK-04").verdict is BROKEN
+
+
+@pytest.mark.parametrize(("dead", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_replacement_of_a_dead_sandbox_may_end(*, dead: bool, verdict: Verdict) -> None:
+    """WORK-04: the sync that replaces a dead sandbox may have begun before the kubelet heard of the end."""
+    s, web, sandbox, _ = running()
+    if dead:
+        s.sandbox_died(sandbox)
+    s.delete(web)
+    s.stop_sandbox(sandbox)
+    again = s.run_sandbox(web, 1)
+    s.stop_sandbox(again)
+    s.wait(1).deleted(web)
+
+    assert s.judge("WORK-04").verdict is verdict

@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "spec.initContainers[0].readinessProbe: Forbidden",
     ),
     "init-policy": (
-        pod(initContainers=[{"name": "i", "image": "i", "restartPolicy": "Never"}]),
+        pod(initContainers=[{"name": "i", "image": "i", "restartPolicy": "Sometimes"}]),
         "spec.initContainers[0].restartPolicy: Unsupported",
     ),
     "quantity": (

@@ -41,6 +41,7 @@ def place(name: str, controls: frozenset[str] = frozenset(), budget: float = 120
         ("admission.memory_counts", ("alone", "sets memory_bytes")),
         ("events.events_need_no_listener", ("alone", "touches the whole node: api.outage")),
         ("admission.host_port_is_given_once", ("alone", "takes ports of the node")),
+        ("eviction.one_pod_at_a_time", ("not applicable", "needs a machine that can be short")),
     ],
 )
 def test_place_of_our_scenarios(name: str, expected: tuple[str, str]) -> None:

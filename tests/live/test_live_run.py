@@ -102,6 +102,15 @@ def test_plays_what_it_can(play: Any, fake: str) -> None:
     assert found["totals"]["kept"] > 50
 
 
+@pytest.mark.slow
+def test_kubelet_in_a_process_of_its_own(play: Any) -> None:
+    """Such a kubelet lives beside a fake runtime that listens for it alone."""
+    ended = play((QUICK, WITH_FIXTURE), "--kc-kubelet=reference-process")
+
+    assert ended.ret == 0
+    ended.assert_outcomes(passed=2)
+
+
 def test_absent_socket_is_a_usage_error(play: Any) -> None:
     """A runtime that is not there is told in one message before anything is played."""
     ended = play((QUICK,), ABSENT)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kubelet_reference.feature_gates import GATES
 from kubelet_reference.process.command import run
 from kubelet_reference.process.configuration import Configuration
 from kubelet_reference.process.durations import parse_duration
@@ -14,7 +15,7 @@ from kubelet_reference.process.errors import BadInputError
 from kubelet_reference.process.gates import with_gates
 from kubelet_reference.process.life import Wanted, settings_of
 from kubelet_reference.process.loading import load
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.versions import OLDEST, Behaviour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -194,10 +195,7 @@ def test_relative_path_is_that_of_the_file(tmp_path: Path) -> None:
         ),
         (
             "featureGates: {Sidecar: true}",
-            (
-                "k.yaml: featureGates.Sidecar: unknown feature gate; known are EventedPLEG, "
-                "KubeletCrashLoopBackOffMax, PodLifecycleSleepAction, PodReadyToStartContainersCondition"
-            ),
+            f"k.yaml: featureGates.Sidecar: unknown feature gate; known are {', '.join(sorted(GATES))}",
         ),
         (
             "featureGates: {AllAlpha: true}",
@@ -207,8 +205,11 @@ def test_relative_path_is_that_of_the_file(tmp_path: Path) -> None:
             ),
         ),
         (
-            "featureGates: {EventedPLEG: true}",
-            "k.yaml: featureGates.EventedPLEG: can only be false in kubelet-reference: the runtime is listed",
+            "featureGates: {PodLifecycleSleepAction: false}",
+            (
+                "k.yaml: featureGates.PodLifecycleSleepAction: can only be true in kubelet-reference: "
+                "sleep hooks are always run"
+            ),
         ),
         ("featureGates: {EventedPLEG: 1}", "k.yaml: featureGates.EventedPLEG: expected true or false, got 1"),
         (
@@ -282,8 +283,11 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
         ),
         (
             "featureGates",
-            "EventedPLEG=true",
-            "--feature-gates.EventedPLEG: can only be false in kubelet-reference: the runtime is listed",
+            "PodLifecycleSleepAction=false",
+            (
+                "--feature-gates.PodLifecycleSleepAction: can only be true in kubelet-reference: "
+                "sleep hooks are always run"
+            ),
         ),
     ],
 )
@@ -300,6 +304,24 @@ def test_gates_change_the_behaviour() -> None:
     assert not changed.reports_ready_to_start_containers
     with pytest.raises(BadInputError, match=r"Kubernetes 1\.26 has no such gate, 1\.28 is the first"):
         load(None, {"featureGates": "PodReadyToStartContainersCondition=true"}, Behaviour.of("1.26"))
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_every_gate_of_the_core_is_offered(gate: str) -> None:
+    """Each gate can be opened from the first version on that has it."""
+    first = Behaviour.of(f"1.{max(GATES[gate].since, OLDEST)}")
+
+    assert load(None, {"featureGates": f"{gate}=true"}, first).feature_gates == {gate: True}
+
+
+def test_restart_period_needs_its_gate(tmp_path: Path) -> None:
+    """A maxContainerRestartPeriod may be set where its gate is on, be it by itself."""
+    file = tmp_path / "k.yaml"
+    file.write_text(f"{HEAD}crashLoopBackOff: {{maxContainerRestartPeriod: 9s}}\n", encoding="utf-8")
+
+    assert load(str(file), {}, Behaviour.of("1.35")).max_container_restart_period == 9
+    with pytest.raises(BadInputError, match="may only be set with the feature gate"):
+        load(str(file), {"featureGates": "KubeletCrashLoopBackOffMax=false"}, Behaviour.of("1.35"))
 
 
 def test_settings_of_the_core() -> None:
@@ -370,7 +392,7 @@ def test_other_endpoints_are_refused(endpoint: str) -> None:
             "error: /none.yaml: cannot read the configuration: No such file or directory",
         ),
         (["--kubernetes=2.0"], "error: --kubernetes: expected a Kubernetes version such as 1.32, got '2.0'"),
-        (["--kubernetes=1.20"], "error: --kubernetes: expected Kubernetes 1.26 or newer, got 1.20"),
+        (["--kubernetes=1.20"], "error: --kubernetes: expected Kubernetes 1.24 or newer, got 1.20"),
         (
             ["--hostname-override=a/b"],
             "error: --hostname-override: expected a name of small letters, digits, '-' and '.', got 'a/b'",

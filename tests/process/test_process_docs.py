@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kubelet_conformance.targets.process import read_target
 from kubelet_conformance.targets.process.target_file import CAPABILITIES, PLACEHOLDERS
+from kubelet_reference.feature_gates import GATES
 from kubelet_reference.process.command import command
 from kubelet_reference.process.configuration import FIELDS
 
@@ -28,6 +29,16 @@ def test_every_flag_and_field_is_documented() -> None:
     assert {name.partition(".")[0] for name in re.findall(r"`([a-z][A-Za-z]+[A-Z.][\w.]*)`", table)} >= (
         FIELDS.keys() - {"address", "port"}
     )
+
+
+def test_every_gate_is_documented() -> None:
+    """The table of gates has every gate, with the versions that first had it and had it on."""
+    table = rows("kubelet-reference.md", "## Feature gates")
+    told = re.findall(r"^\| `(\w+)` \|.*\| 1\.(\d+) \| (?:1\.(\d+) )?\|$", table, re.MULTILINE)
+
+    assert [(name, int(since), int(on) if on else None) for name, since, on in told] == [
+        (name, gate.since, gate.on_since) for name, gate in GATES.items()
+    ]
 
 
 def test_placeholders_and_capabilities_are_documented() -> None:

@@ -276,6 +276,7 @@ def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
                 (lambda: api.remove("Secret", "default", "a"), "objects of kind Secret"),
                 (api.outage, "an outage of it"),
                 (api.tolerate, "objects that are not valid"),
+                (lambda: api.refuse("patch", 500), "requests to it that fail"),
                 (node.kubelet.metrics, "serves metrics"),
             ):
                 with pytest.raises(NotPossibleError, match=said):

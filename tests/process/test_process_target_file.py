@@ -10,6 +10,8 @@ import yaml
 from kubelet_conformance.targets.process import read_target, reference_process
 from kubelet_conformance.targets.process.places import Places, configuration, free_ports
 from kubelet_conformance.targets.stage import UnknownTargetError
+from kubelet_reference.process.loading import load
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,6 +122,16 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
 def test_reference_process_behaves_as_asked() -> None:
     """The target that comes along has the version that was chosen."""
     assert reference_process("1.28").kubernetes == "1.28"
+
+
+def test_reference_process_frees_nothing(tmp_path: Path) -> None:
+    """However full this machine is: no pod is evicted and no image removed, unless a scenario wants it."""
+    places = Places(tmp_path, "node-1", tmp_path / "cri.sock", "1.32", free_ports())
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(configuration(reference_process().config, places, {}), encoding="utf-8")
+    found = load(str(file), {}, Behaviour())
+
+    assert (found.eviction_hard, found.eviction_soft, found.image_gc_high_threshold) == ({}, {}, 100)
 
 
 def test_configuration_with_what_a_scenario_sets(tmp_path: Path) -> None:

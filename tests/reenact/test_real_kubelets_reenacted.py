@@ -20,12 +20,9 @@ from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Event
 from kubelet_fixtures import traces
 
-SIDECARS = "sidecar_"
-"""Histories of pods that the reference does not run yet."""
 TRACES = [
     f"{path.parent.name.removeprefix('kubernetes-')}/{path.stem}"
     for path in sorted(traces().glob("*/*.jsonl"))
-    if not path.stem.startswith(SIDECARS)
 ]
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from config_doubles import a_node, a_pod
 
-from kubelet_reference.admission import Admission, Rejection, demand_of
+from kubelet_reference.admission import Admission, Distress, Lack, Rejection, demand_of
 from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from lightkube.models.core_v1 import Pod
@@ -41,6 +42,11 @@ def selecting(**affinity: Any) -> Pod:
 
 OTHERS = [asking("o1", cpu="600m", memory="1Mi"), on_port("o2", hostPort=80, hostIP="10.0.0.1")]
 SIDECAR = {"initContainers": [{"name": "s", "image": "img:1", "restartPolicy": "Always"}]}
+_HALF = {"name": "c1", "image": "img:1", "resources": {"requests": {"cpu": "201m"}}}
+GREEDY_SIDECAR = {
+    "initContainers": [{**_HALF, "name": "s", "restartPolicy": "Always"}],
+    "containers": [_HALF],
+}
 
 #: A pod beside the two others, and the reason for which it is refused.
 CASES: dict[str, tuple[Pod, str | None]] = {
@@ -64,7 +70,8 @@ CASES: dict[str, tuple[Pod, str | None]] = {
     "affinity to no label": (selecting(key="gpu", operator="DoesNotExist"), None),
     "this node": (a_pod(spec={"nodeName": "node-1"}), None),
     "other node": (a_pod(spec={"nodeName": "node-2"}), "NodeName"),
-    "sidecar": (a_pod(spec=SIDECAR), "InitContainerRestartPolicyForbidden"),
+    "sidecar": (a_pod(spec=SIDECAR), None),
+    "cpu beside a sidecar's": (a_pod(spec=GREEDY_SIDECAR), "OutOfcpu"),
     "other system": (a_pod(spec={"os": {"name": "windows"}}), "PodOSNotSupported"),
     "other system by label": (
         a_pod(spec={"nodeSelector": {"kubernetes.io/os": "windows"}}),
@@ -81,13 +88,25 @@ def test_pod_is_refused_for_its_reason(pod: Pod, reason: str | None) -> None:
     assert (found and found.reason) == reason
 
 
+def test_sidecars_are_refused_without_their_gate() -> None:
+    """A kubelet whose gate SidecarContainers is off refuses sidecars, and no other init container."""
+    old = Admission(SETTINGS, behaviour=Behaviour(runs_sidecars=False))
+    refused = old.admit(a_pod(spec=SIDECAR), ())
+
+    assert refused is not None
+    assert refused.reason == "InitContainerRestartPolicyForbidden"
+    assert old.admit(a_pod(spec={"initContainers": [{"name": "i", "image": "img:1"}]}), ()) is None
+
+
 def test_node_takes_only_so_many_pods() -> None:
     """The pod above the limit is refused; a pod does not count against itself (ADMIT-03)."""
     admission = Admission(SETTINGS)
     full = [*OTHERS, a_pod("o3", uid="o3")]
 
     assert admission.admit(a_pod(uid="new"), full) == Rejection(
-        "OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"
+        "OutOfpods",
+        "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3",
+        Lack("pods", 1),
     )
     assert admission.admit(full[0], full) is None
 
@@ -120,3 +139,27 @@ def test_init_containers_count_by_the_largest(init: str, millicores: int) -> Non
     }
 
     assert demand_of(a_pod(spec=spec)).cpu_millicores == millicores
+
+
+MEMORY, DISK = frozenset({"MemoryPressure"}), frozenset({"MemoryPressure", "DiskPressure"})
+TOLERATES = {"tolerations": [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}]}
+SYSTEM = {"priority": 2_000_000_000}
+
+
+@pytest.mark.parametrize(
+    ("pod", "distress", "reason"),
+    [
+        (a_pod(), Distress(MEMORY), "Evicted"),
+        (a_pod(spec=TOLERATES), Distress(MEMORY), None),
+        (asking(memory="1Mi"), Distress(MEMORY), None),
+        (asking(memory="1Mi"), Distress(DISK), "Evicted"),
+        (a_pod(spec=SYSTEM), Distress(DISK), None),
+        (asking(memory="1Mi"), Distress(goes_down=True), "NodeShutdown"),
+        (a_pod(spec=SYSTEM), Distress(goes_down=True), "NodeShutdown"),
+    ],
+)
+def test_node_in_distress(pod: Pod, distress: Distress, reason: str | None) -> None:
+    """A short node takes little, and one that goes down nothing (ADMIT-09, SHUT-01)."""
+    refused = Admission(SETTINGS, distress=lambda: distress).admit(pod, ())
+
+    assert (refused.reason if refused else None) == reason

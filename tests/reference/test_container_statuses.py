@@ -14,6 +14,18 @@ from msgspec import to_builtins
 
 from kubelet_reference.container_statuses import Told, container_statuses
 from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.records import ContainerState as Recorded
+from kubelet_reference.status_rows import (
+    REFUSALS,
+    STATES,
+    Before,
+    Refused,
+    RefusedRow,
+    Seen,
+    StateRow,
+    refused_row,
+)
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod
@@ -35,7 +47,7 @@ def told(pod: Pod, *known: ContainerRecord, error: str = "", failed: str = "c1")
     if error:
         reasons.add("u1", failed, error, "no luck")
     assert pod.status is not None
-    return container_statuses(Told(pod, records(*known), pod.status, reasons, "fake"))
+    return container_statuses(Told(pod, records(*known), pod.status, reasons, "fake", Behaviour()))
 
 
 def with_before(before: str, *, count: int = 4, **more: Any) -> Pod:
@@ -110,6 +122,36 @@ def test_row(
     (status,) = told(pod, *known, error=error).app
 
     assert words(status) == expected
+
+
+#: What each row decides, with all that the rows below it look at.
+SEEN = {
+    "first sight": Seen(None, Before.NOTHING),
+    "ended and gone": Seen(None, Before.TERMINATED),
+    "vanished": Seen(None, Before.RUNNING),
+    "not made yet": Seen(None, Before.WAITING),
+    "lost": Seen(Recorded.UNKNOWN, Before.RUNNING),
+    "on record": Seen(Recorded.UNKNOWN, Before.WAITING),
+}
+REFUSED = {
+    "not due": Refused(due=False, ended=True),
+    "ended": Refused(due=True, ended=True),
+    "not ended": Refused(due=True, ended=False),
+}
+
+
+@pytest.mark.parametrize("row", STATES, ids=lambda row: row.name)
+def test_each_state_decides(row: StateRow) -> None:
+    """Each row is the first that fits what it is for."""
+    seen = SEEN[row.name]
+
+    assert next(one for one in STATES if one.when(seen)) is row
+
+
+@pytest.mark.parametrize("row", REFUSALS, ids=lambda row: row.name)
+def test_each_refusal_decides(row: RefusedRow) -> None:
+    """Each row is the first that fits the refusal it is for."""
+    assert refused_row(REFUSED[row.name]) is row
 
 
 def test_fields_of_a_record() -> None:

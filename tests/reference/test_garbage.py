@@ -68,6 +68,23 @@ def test_gone_pod() -> None:
     _play(story)
 
 
+def test_full_disk() -> None:
+    """On a full disk pods that have ended keep nothing, though they are not gone (EVICT-01)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await _crashed(w, 2)
+        collector = w.side.garbage_collector
+
+        await collector.reclaim(lambda _: False)
+        lives_on = w.done.copy()
+        await collector.reclaim(lambda uid: uid == "u1")
+
+        assert [one for one in lives_on if "Remove" in one] == ["RemoveContainer c1#0"]
+        assert [one for one in w.done if "c1" in one] == ["RemoveContainer c1#0", "RemoveContainer c1#1"]
+
+    _play(story)
+
+
 def test_sources_not_ready() -> None:
     """Before all sources have spoken nobody knows which pods are gone (GC-02, GC-07)."""
 

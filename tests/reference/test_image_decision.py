@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from runtime_world import a_container, a_pod
 
+from kubelet_reference import image_decision as table
 from kubelet_reference import pods
 from kubelet_reference.image_decision import ImageFacts, ImageStep, Presence, image_decision
 from kubelet_reference.image_names import pull_policy, registry_of, with_default_tag
@@ -28,6 +29,12 @@ ROWS = [
     ("Never",         Presence.ABSENT,     True,        ImageStep.NEVER_PULL),
     ("Never",         Presence.FAILED,     False,       ImageStep.INSPECT_ERROR),
 ]
+UNPROVEN = [
+    # policy,         presence,            backing off, step
+    ("IfNotPresent",  Presence.PRESENT,    False,       ImageStep.PULL),
+    ("IfNotPresent",  Presence.PRESENT,    True,        ImageStep.BACK_OFF),
+    ("Never",         Presence.PRESENT,    False,       ImageStep.NEVER_PULL),
+]
 NAMES = [
     # image,               with a tag,             by default,     registry,    repository
     ("busybox",            "busybox:latest",       "Always",       "docker.io", "library/busybox"),
@@ -45,6 +52,22 @@ NAMES = [
 def test_decision(policy: str, presence: Presence, *, backing_off: bool, step: ImageStep) -> None:
     """Policy, presence and back-off decide (IMAGE-02, IMAGE-06, IMAGE-07)."""
     assert image_decision(ImageFacts(policy, presence, backing_off)) is step
+
+
+@pytest.mark.parametrize(("policy", "presence", "backing_off", "step"), UNPROVEN)
+def test_image_that_is_not_for_this_pod(
+    policy: str, presence: Presence, step: ImageStep, *, backing_off: bool
+) -> None:
+    """An image that the pod has yet to show its right to is as good as absent (IMAGE-21)."""
+    assert image_decision(ImageFacts(policy, presence, backing_off, proven=False)) is step
+
+
+def test_every_row_decides_something() -> None:
+    """No row of the table is hidden behind those above it."""
+    facts = [ImageFacts(policy, presence, backing_off) for policy, presence, backing_off, _ in ROWS]
+    deciding = {next(row.name for row in table.ROWS if row.when(each)) for each in facts}
+
+    assert deciding == {row.name for row in table.ROWS}
 
 
 @pytest.mark.parametrize(("image", "tagged", "policy", "registry", "repository"), NAMES)

@@ -197,6 +197,22 @@ def test_one_pull_at_a_time(serial: bool, begun: list[int]) -> None:  # noqa: FB
     _play(story, settings=Settings(serialize_image_pulls=serial))
 
 
+def test_so_many_pulls_at_a_time() -> None:
+    """Side by side no more images are pulled than the configuration allows (IMAGE-11)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.delay("PullImage", 2)
+        pods = [
+            a_pod(a_container("c1", image=f"new:{name}"), uid=name, metadata={"name": name}) for name in "abc"
+        ]
+
+        await asyncio.gather(*(w.sync(each) for each in pods))
+
+        assert [call.t for call in w.calls("PullImage")] == [0, 0, 2]
+
+    _play(story, settings=Settings(serialize_image_pulls=False, max_parallel_image_pulls=2))
+
+
 def test_too_many_pulls() -> None:
     """Beyond the registry's limit a pull fails at once, without a call (IMAGE-12)."""
 

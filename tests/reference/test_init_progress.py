@@ -3,7 +3,7 @@
 import pytest
 from decisions_bench import a_pod, a_record, actions, names, records
 
-from kubelet_reference.init_progress import init_progress
+from kubelet_reference.init_progress import INIT_ROWS, InitFacts, InitRow, init_progress
 from kubelet_reference.records import ContainerRecord
 
 THREE = ("i1", "i2", "i3")
@@ -49,6 +49,26 @@ def test_row(
     assert found.done is done
     assert (found.next.name if found.next else "") == following
     assert (found.record.id if found.record else "") == decided_by
+
+
+#: Facts that each row decides, with all that the rows below it look at.
+FACTS = {
+    "I1": InitFacts(has_inits=False, app_runs=True),
+    "I2": InitFacts(app_runs=True, some_failed=True, succeeded=True, is_last=True),
+    "I3": InitFacts(some_failed=True, runs=True),
+    "I4": InitFacts(runs=True, is_last=True),
+    "I5": InitFacts(succeeded=True, is_last=True),
+    "I6": InitFacts(succeeded=True),
+    "I7": InitFacts(),
+}
+
+
+@pytest.mark.parametrize("row", INIT_ROWS, ids=lambda row: row.name)
+def test_each_row_decides(row: InitRow) -> None:
+    """Each row is the first that fits the facts it is for."""
+    facts = FACTS[row.name]
+
+    assert next(one for one in INIT_ROWS if one.when(facts)) is row
 
 
 @pytest.mark.parametrize(

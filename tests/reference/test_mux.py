@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kubelet_fakes.clock import LoopClock
 from kubelet_reference import names, pods
 from kubelet_reference.config import Mux, Op, Source, classify_change
+from kubelet_reference.config.changes import CHANGES, Change, ChangeRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +60,26 @@ TABLE: dict[str, tuple[Pod | None, Pod | None, Op | None]] = {
 def test_change_is_classified(old: Pod | None, new: Pod | None, op: Op | None) -> None:
     """Each row of table 27.10 (CONFIG-05, CONFIG-07, CONFIG-08)."""
     assert classify_change(old, new) is op
+
+
+#: Changes that each row decides, with all that the rows below it look at.
+CASES = {
+    "never there": Change(known=False, named=False),
+    "dropped": Change(named=False),
+    "new": Change(known=False),
+    "deleted": Change(differs=True, deleting=True, other_status=True),
+    "changed": Change(differs=True, other_status=True),
+    "other status": Change(deleting=True, other_status=True),
+    "the same": Change(deleting=True),
+}
+
+
+@pytest.mark.parametrize("row", CHANGES, ids=lambda row: row.name)
+def test_each_row_decides(row: ChangeRow) -> None:
+    """Each row is the first that fits the change it is for."""
+    change = CASES[row.name]
+
+    assert next(one for one in CHANGES if one.when(change)) is row
 
 
 class StoppedClock(LoopClock):

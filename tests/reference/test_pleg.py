@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kubelet_reference.records import ListedPod
 
-STARTED, DIED, REMOVED, CHANGED = Happening
+STARTED, DIED, REMOVED, CHANGED, MET = Happening
 
 
 class Watch:
@@ -334,3 +334,43 @@ def test_health() -> None:
 def test_states_of_lists_are_those_of_the_cri() -> None:
     """Every state that a list can show has its row among the transitions."""
     assert {state.value for state in ContainerState} == {CREATED, RUNNING, EXITED, UNKNOWN}
+
+
+def test_a_watched_pod_is_inspected_until_what_is_awaited_holds() -> None:
+    """A pod that is watched is read at each relist, and is told once when that has come (PLEG-17)."""
+
+    async def story(watch: Watch) -> None:
+        await watch.relist(listed("u", c1="RUNNING"))
+        holds: list[bool] = []
+        watch.pleg.watch("u", "c1:cpu", lambda _: bool(holds))
+        watch.runtime.calls.clear()
+        for _ in range(2):
+            assert await watch.relist(*watch.runtime.pods) == []
+        holds.append(True)
+        await watch.pleg.relist()
+        assert [event.kind for event in taken(watch)] == [MET]
+        await watch.pleg.relist()
+        assert watch.runtime.calls == ["list", "u", "list", "u", "list", "u", "list"]
+
+    on_watch(story)
+
+
+def test_nobody_is_told_of_a_watched_pod_that_is_gone() -> None:
+    """A pod without records keeps nobody waiting: it is forgotten."""
+
+    async def story(watch: Watch) -> None:
+        watch.pleg.watch("u", "c1:cpu", lambda _: False)
+        await watch.relist()
+        await watch.relist()
+        assert watch.runtime.calls == ["list", "list"]
+        assert taken(watch) == []
+
+    on_watch(story)
+
+
+def taken(watch: Watch) -> list[PodLifecycleEvent]:
+    """The events that nobody has taken yet."""
+    found: list[PodLifecycleEvent] = []
+    while not watch.pleg.events.empty():
+        found.append(watch.pleg.events.get_nowait())
+    return found

@@ -16,8 +16,9 @@ from lightkube.models.core_v1 import (
 )
 from lightkube.models.meta_v1 import ObjectMeta
 
+from kubelet_fakes.clock import run
 from kubelet_reference import names
-from kubelet_reference.admission import Rejection
+from kubelet_reference.admission import Lack, Rejection
 from kubelet_reference.events import Recorder
 from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_handlers import HandlerTools, PodHandlers
@@ -25,6 +26,7 @@ from kubelet_reference.pod_manager import PodManager
 from kubelet_reference.pods import uid as uid_of
 from kubelet_reference.ports import PodEvent
 from kubelet_reference.updates import Update, UpdateKind
+from kubelet_reference.versions import Behaviour
 
 
 class Around:
@@ -39,6 +41,9 @@ class Around:
         self.terminated: set[str] = set()
         self.statuses: dict[str, PodStatus] = {}
         self.cleared: list[str] = []
+        self.lesser: set[str] = set()
+        self.preempted: list[str] = []
+        self.enough = 2
         self.events: list[PodEvent] = []
         self.seen = True
         me = cast("Any", self)
@@ -50,12 +55,33 @@ class Around:
                 admission=me,
                 statuses=me,
                 deadlines=me,
+                preemption=me,
                 recorder=Recorder(self),
                 clock=me,
+                behaviour=Behaviour(),
                 all_sources_seen=lambda: self.seen,
                 clear_away=self.cleared.append,
+                allocated=lambda pod: pod,
             )
         )
+
+    def add(self, added: Sequence[Pod]) -> None:
+        """Hand new pods over, and wait until they are admitted."""
+        run(self.handlers.add(added))
+
+    def victims(
+        self, pod: Pod, others: Sequence[Pod], missing: int, frees: Callable[[Pod], int]
+    ) -> Sequence[Pod]:
+        """Who makes room is the first one."""
+        assert missing == 1
+        assert frees(pod) == 1
+        return [other for other in others if uid_of(other) in self.lesser][:1]
+
+    async def end(self, victim: Pod) -> None:
+        """A pod makes room, and there is some then."""
+        self.preempted.append(uid_of(victim))
+        if len(self.preempted) == self.enough:
+            self.refused.clear()
 
     def update_pod(self, update: Update) -> None:
         """A worker is told."""
@@ -125,7 +151,7 @@ def mirror(uid: str, name: str = "web") -> Pod:
 def test_oldest_first() -> None:
     """Pods of one batch are taken in the order of their creation (LOOP-14)."""
     around = Around()
-    around.handlers.add([pod("young"), pod("old", age=60), pod("middle", age=30)])
+    around.add([pod("young"), pod("old", age=60), pod("middle", age=30)])
 
     assert around.updates == [(uid, UpdateKind.CREATE) for uid in ("old", "middle", "young")]
     assert around.others == {"old": [], "middle": ["old"], "young": ["old", "middle"]}
@@ -135,7 +161,7 @@ def test_refused_pod_is_failed_and_no_worker_told() -> None:
     """A refusal is an event and the phase Failed; the pod stays known and counts no more (ADMIT-02)."""
     around = Around()
     around.refused["b"] = Rejection("OutOfcpu", "no room")
-    around.handlers.add([pod("a", age=3), pod("b", age=2), pod("c", age=1)])
+    around.add([pod("a", age=3), pod("b", age=2), pod("c", age=1)])
     status = around.statuses["b"]
 
     assert [uid for uid, _ in around.updates] == ["a", "c"]
@@ -148,12 +174,26 @@ def test_refused_pod_is_failed_and_no_worker_told() -> None:
     assert around.others["c"] == ["a"]
 
 
+@pytest.mark.parametrize(("lesser", "told"), [("ab", ["a", "b", "new"]), ("a", ["a", "b"])])
+def test_critical_pod_makes_itself_room(lesser: str, told: list[str]) -> None:
+    """Pods are ended one after another until the new one fits, or nobody is left to be ended (ADMIT-08)."""
+    around = Around()
+    around.lesser = set(lesser)
+    around.add([pod("a", age=3), pod("b", age=2)])
+    around.refused["new"] = Rejection("OutOfpods", "no room", Lack("pods", 1))
+    around.add([pod("new")])
+
+    assert around.preempted == list(lesser)
+    assert [uid for uid, _ in around.updates] == told
+    assert ("new" in around.statuses) is (lesser == "a")
+
+
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_pod_that_is_over_is_not_admitted(phase: str) -> None:
     """A pod that is over or ending is handed to its worker without being asked for its fit (ADMIT-05)."""
     around = Around()
     around.ending.add("ending")
-    around.handlers.add([pod("over", phase=phase), pod("ending")])
+    around.add([pod("over", phase=phase), pod("ending")])
 
     assert [uid for uid, _ in around.updates] == ["over", "ending"]
     assert around.others == {}
@@ -162,10 +202,10 @@ def test_pod_that_is_over_is_not_admitted(phase: str) -> None:
 def test_who_counts_as_active() -> None:
     """Stopped pods and pods that are over take no room; one that is being stopped does (ADMIT-04)."""
     around = Around()
-    around.handlers.add([pod("stopped"), pod("over", phase="Failed"), pod("stopping", phase="Failed")])
+    around.add([pod("stopped"), pod("over", phase="Failed"), pod("stopping", phase="Failed")])
     around.terminated.add("stopped")
     around.ending.add("stopping")
-    around.handlers.add([pod("new")])
+    around.add([pod("new")])
 
     assert around.others["new"] == ["stopping"]
 
@@ -173,7 +213,7 @@ def test_who_counts_as_active() -> None:
 def test_update_is_not_admitted_again() -> None:
     """What changes goes to the worker, whether it would still fit or not (ADMIT-01)."""
     around = Around()
-    around.handlers.add([pod("a")])
+    around.add([pod("a")])
     around.refused["a"] = Rejection("OutOfcpu", "no room")
     around.handlers.update([pod("a", labels={"new": "label"})])
 
@@ -183,7 +223,7 @@ def test_update_is_not_admitted_again() -> None:
 def test_removal() -> None:
     """A removed pod is killed, but not before every source has spoken (CONFIG-17, LOOP-08)."""
     around = Around()
-    around.handlers.add([pod("a"), pod("b")])
+    around.add([pod("a"), pod("b")])
     around.updates.clear()
     around.seen = False
     around.handlers.remove([pod("a")])
@@ -197,10 +237,10 @@ def test_removal() -> None:
 def test_mirror_is_never_run() -> None:
     """Whatever happens to a mirror makes its static pod have a look, if there is one (CONFIG-15)."""
     around = Around()
-    around.handlers.add([mirror("m1", "nobody")])
-    around.handlers.add([static("s")])
+    around.add([mirror("m1", "nobody")])
+    around.add([static("s")])
     around.updates.clear()
-    for handle in (around.handlers.add, around.handlers.update, around.handlers.remove):
+    for handle in (around.add, around.handlers.update, around.handlers.remove):
         handle([mirror("m2")])
 
     assert around.updates == [("s", UpdateKind.UPDATE)] * 3
@@ -209,7 +249,7 @@ def test_mirror_is_never_run() -> None:
 def test_only_wanted_pods_are_synced() -> None:
     """What happens to a pod that nobody wants is ignored (LOOP-09)."""
     around = Around()
-    around.handlers.add([pod("a")])
+    around.add([pod("a")])
     around.updates.clear()
     around.handlers.sync(["unknown", "a"])
 

@@ -148,6 +148,7 @@ class Everything:
             root_dir="/k",
             network_error=self.network_error,
             pull_secrets=me.pull_secrets,
+            allocate=lambda pod: pod,
         )
         return PodSyncer(tools)
 

@@ -20,6 +20,7 @@ from kubelet_reference.clocks import FirstChance
 from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, Refusals, Source
 from kubelet_reference.ports import ApiError, FetchError, WatchEvent
 from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine
@@ -53,12 +54,12 @@ class World:
     def files(self, path: str = FOLDER) -> FileSource:
         """The file source of that path."""
         settings = Settings(node_name="n1", static_pod_path=path)
-        return FileSource(self.disk, self.clock, self.mux, self.refusals, settings)
+        return FileSource(self.disk, self.clock, self.mux, self.refusals, settings, Behaviour())
 
     def http(self) -> HttpSource:
         """The HTTP source."""
         settings = Settings(node_name="n1", static_pod_url=URL)
-        return HttpSource(self.web, self.clock, self.mux, self.refusals, settings)
+        return HttpSource(self.web, self.clock, self.mux, self.refusals, settings, Behaviour())
 
     def api_source(self) -> ApiSource:
         """The API source."""

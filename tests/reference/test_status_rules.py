@@ -12,6 +12,7 @@ from msgspec import convert
 
 from kubelet_reference import status_rules
 from kubelet_reference.conditions import condition
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from lightkube.models.core_v1 import ContainerStatus
@@ -54,9 +55,13 @@ def a_status(
 def test_resurrection(policy: str, before: str, now: str, impossible: bool) -> None:  # noqa: FBT001 - a column
     """A container that ended for good may not be shown otherwise, init containers neither (STATUS-10)."""
     pod = a_pod(policy=policy, inits=("i1", "sc"))
-    as_app = status_rules.resurrected(pod, a_status({"c1": before}), a_status({"c1": now}))
-    as_init = status_rules.resurrected(pod, a_status({}, {"i1": before}), a_status({}, {"i1": now}))
-    as_sidecar = status_rules.resurrected(pod, a_status({}, {"sc": before}), a_status({}, {"sc": now}))
+    as_app = status_rules.resurrected(pod, a_status({"c1": before}), a_status({"c1": now}), Behaviour())
+    as_init = status_rules.resurrected(
+        pod, a_status({}, {"i1": before}), a_status({}, {"i1": now}), Behaviour()
+    )
+    as_sidecar = status_rules.resurrected(
+        pod, a_status({}, {"sc": before}), a_status({}, {"sc": now}), Behaviour()
+    )
 
     assert as_app == ("c1" if impossible else None)
     assert as_init == ("i1" if impossible else None)

@@ -8,8 +8,9 @@ import pytest
 from runtime_world import a_container, a_pod
 
 from kubelet_reference import pods
+from kubelet_reference import stop_timeout as table
 from kubelet_reference.results import KillReason
-from kubelet_reference.stop_timeout import base_grace, hook_grace, stop_timeout
+from kubelet_reference.stop_timeout import BaseRow, Graces, TimeoutRow, base_grace, hook_grace, stop_timeout
 from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
@@ -60,6 +61,28 @@ HOOKS = [
     (0,     None,     NEW,       0),
 ]
 # fmt: on
+
+
+@pytest.mark.parametrize("row", table.BASES, ids=lambda row: row.name)
+def test_each_base_counts(row: BaseRow) -> None:
+    """Each row is the first that knows of seconds where nobody gave what the rows above it ask for."""
+    graces = {
+        "the deletion's": Graces(30, 10, 60),
+        "the probe's": Graces(30, None, 60),
+        "the spec's": Graces(30),
+    }[row.name]
+
+    assert next(one for one in table.BASES if one.seconds(graces) is not None) is row
+
+
+@pytest.mark.parametrize("row", table.TIMEOUTS, ids=lambda row: row.name)
+def test_each_timeout_counts(row: TimeoutRow) -> None:
+    """Each row is the first that fits its override."""
+    override, final = {"no override": (None, True), "it is final": (5, True), "it is a base": (5, False)}[
+        row.name
+    ]
+
+    assert next(one for one in table.TIMEOUTS if one.when(override, final)) is row
 
 
 @pytest.mark.parametrize(

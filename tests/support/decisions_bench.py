@@ -139,7 +139,7 @@ def names(found: Actions) -> dict[str, Any]:
     every: dict[str, Any] = {
         "kill_pod": found.kill_pod,
         "create": found.create_sandbox,
-        "init": found.next_init.name if found.next_init else "",
+        "init": " ".join(one.name for one in found.inits),
         "ephemeral": [one.name for one in found.ephemeral],
         "start": [one.name for one in found.to_start],
         "kill": [kill.record.id for kill in found.to_kill],

@@ -217,7 +217,9 @@ async def on_machine(folder: Path) -> AsyncGenerator[Machine]:
     logs = folder / "logs"
     (folder / "config.yaml").write_text(
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-        f"podLogsDir: {logs}\nfileCheckFrequency: 1s\n",
+        f"podLogsDir: {logs}\nfileCheckFrequency: 1s\n"
+        # However full the disk of this machine is.
+        'evictionHard: {memory.available: "0%"}\nimageGCHighThresholdPercent: 100\n',
         encoding="utf-8",
     )
     await machine.runtime_comes()

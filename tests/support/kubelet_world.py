@@ -64,6 +64,7 @@ class World:
         self._kubelet_api = KubeletApi(api, self.record)
         self.api = WorldApi(api, self._kubelet_api.connection, NODE)
         self.api.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        self.stats: Any = None
         self.events: list[PodEvent] = []
         self._parts = parts or Parts()
         self._behaviour = Behaviour.of(version)
@@ -88,6 +89,7 @@ class World:
             events=self,
             disk=self.disk,
             api=self._kubelet_api,
+            stats=self.stats,
         )
         self.kubelet = Kubelet(ports, self._settings, self._behaviour, self._parts)
         self._task = asyncio.create_task(self.kubelet.run(), name="kubelet")

@@ -46,7 +46,7 @@ async def tell(
 
     `settings` are fields of the kubelet's configuration, for one story alone.
     """
-    stage = open_live_stage(Choice(runtime=containerd.address))
+    stage = open_live_stage(Choice(runtime=containerd.address, kubernetes="1.32"))
     try:
         await stage.open(["img:1"])
         acts = [

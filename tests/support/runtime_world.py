@@ -24,6 +24,9 @@ from kubelet_reference.sync_result import SyncResult
 from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubelet_reference.node_signals import NodeStats
     from kubelet_reference.ports import ApiServer, HttpGet, PodEvent
     from kubelet_reference.records import ContainerRecord, PodRecords
     from kubelet_reference.results import ProbeOutcome
@@ -100,6 +103,7 @@ class RuntimeWorld:
         settings: Settings | None = None,
         api: ApiServer | None = None,
         http: HttpGet | None = None,
+        stats: NodeStats | None = None,
     ) -> None:
         self.clock = LoopClock()
         self.runtime = RecordingRuntime(self.clock)
@@ -113,7 +117,7 @@ class RuntimeWorld:
         self.sources_ready = True
         self.result = SyncResult()
         self.settings = settings or Settings()
-        self.behaviour = Behaviour.of(version)
+        self.behaviour = Behaviour.of(version, self.settings.feature_gates)
         self.client = CriClient(self.runtime, self.runtime, self.settings, self.metrics)
         tools = RuntimeTools(
             client=self.client,
@@ -133,9 +137,16 @@ class RuntimeWorld:
             is_ending=lambda uid: uid in self.ending,
             content_may_go=lambda uid: uid in self.gone,
             sources_ready=lambda: self.sources_ready,
+            stats=stats,
+            watch_pod=self._watch,
         )
+        self.watched: dict[tuple[str, str], Callable[[PodRecords], bool]] = {}
         self.side = build_runtime_side(tools, neighbours, parts)
         self.manager = self.side.manager
+
+    def _watch(self, uid: str, name: str, met: Callable[[PodRecords], bool]) -> None:
+        """Keep what a pod is to be watched for."""
+        self.watched[uid, name] = met
 
     async def records(self, pod: Pod) -> PodRecords:
         """What the runtime has of the pod."""

@@ -12,12 +12,13 @@ from kubelet_fakes.clock import run
 from kubelet_reference import names, pods
 from kubelet_reference.clocks import FirstChance, LoopClock
 from kubelet_reference.events import Recorder
-from kubelet_reference.pod_workers import PodWorkers, Timing, WorkerRules, WorkerTools
+from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.ports import PodEvent
 from kubelet_reference.records import ContainerRecord, ContainerState, ListedPod, PodRecords
 from kubelet_reference.updates import SyncFailed, Update, UpdateKind, Waits
 from kubelet_reference.versions import Behaviour
 from kubelet_reference.work_queue import WorkQueue
+from kubelet_reference.worker_rules import Timing, WorkerRules, WorkerTools
 from kubelet_reference.worker_states import WorkerTable, worker_table
 
 StatusChange = Callable[[PodStatus], PodStatus]

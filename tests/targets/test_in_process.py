@@ -31,7 +31,7 @@ def play(story: Callable[[Node], Awaitable[None]], **settings: object) -> list[d
     async def on(target: Target) -> None:
         await story(Node(target))
 
-    return lines(open_stage(Choice()).play(on, "story", settings))
+    return lines(open_stage(Choice()).play(on, "story", settings, "1.32"))
 
 
 def lines(trace: bytes) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ def test_restarted_kubelet_is_a_new_one() -> None:
         (Choice(kubelet="crio"), "choose reference, or bug:ID"),
         (Choice(kubelet="bug:K8S-1"), "no bug is named 'K8S-1'"),
         (Choice(runtime="containerd"), "choose fake"),
-        (Choice(kubernetes="1.9"), "expected Kubernetes 1.26 or newer, got 1.9"),
+        (Choice(kubernetes="1.9"), "expected Kubernetes 1.24 or newer, got 1.9"),
         (Choice(kubernetes="new"), "expected a Kubernetes version such as 1.32"),
     ],
 )

@@ -241,6 +241,30 @@ def test_blocks_are_not_seen(monkeypatch: pytest.MonkeyPatch, size: int) -> None
     assert refused(wrong).line == line
 
 
+def test_records_before_a_wrong_line_are_read() -> None:
+    """A wrong line hides nothing that stands before it in the same block."""
+    seen: list[int] = []
+    with (
+        Reader("t.jsonl", io.BytesIO(trace(call(1), call(2), b"{", end(4)))) as reader,
+        pytest.raises(TraceError) as caught,
+    ):
+        seen.extend(one.seq for one in reader)
+
+    assert seen == [1, 2]
+    assert caught.value.line == 4
+
+
+@pytest.mark.parametrize(("length", "shared"), [(10, True), (1000, False)])
+def test_equal_small_requests_share_a_body(length: int, *, shared: bool) -> None:
+    """A request that comes again and again is parsed once; large ones are not kept for it."""
+    wanted = {"x": "y" * length}
+    lines = (line for n in (1, 3) for line in (call(n, "Foo", wanted), reply(n + 1, f"c{n}", "Foo")))
+    bodies = [one.request for one in records(trace(*lines, end(5))) if isinstance(one, Call)]
+
+    assert bodies[0].raw == bodies[1].raw
+    assert (bodies[0] is bodies[1]) is shared
+
+
 def test_open_calls_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the number nor the bytes of calls without a reply grow without end; answered ones are free."""
     monkeypatch.setattr(bounds, "OPEN_CALLS_MAX", 3)

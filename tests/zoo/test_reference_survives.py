@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.targets.protocols import Target
 
-WITHOUT_EXPECTATION = {"CTRD-CRI-75", "CTRD-5438", "K8S-92057"}
+WITHOUT_EXPECTATION = {
+    *("CTRD-CRI-75", "CTRD-5438", "K8S-92057"),
+    # What it told wrongly decides nothing, or no kubelet asks for it.
+    *("MUT-CRI-18", "MUT-CRI-25", "MUT-CRI-27", "MUT-CRI-28", "MUT-CRI-29", "MUT-CRI-36", "MUT-CRI-37"),
+    *("MUT-CRI-39", "MUT-CRI-40"),
+}
 """Bugs that a kubelet cannot notice, let alone do anything about."""
 
 
@@ -97,7 +102,7 @@ def lived(bug: str, scenario: str) -> Seen:
 
     stage = open_stage(Choice(runtime=f"bug:{bug}"))
     try:
-        return Seen(stage.play(on, scenario, dict(scenario_of(story).settings)))
+        return Seen(stage.play(on, scenario, dict(scenario_of(story).settings), scenario_of(story).nearest()))
     except StoryError as error:
         if not isinstance(error.__cause__, AssertionError):
             raise
@@ -175,6 +180,36 @@ def runs_each_container_once(seen: Seen) -> bool:
     return bool(lists)
 
 
+def waits_for_the_runtime(seen: Seen) -> bool:
+    """On a runtime that does not say what it has to, nothing is run, and it is asked again."""
+    return not seen.of("RunPodSandbox") and len(seen.of("Version") + seen.of("Status")) > 2
+
+
+def restarts_nothing(seen: Seen) -> bool:
+    """What has gone with its end is taken for ended, and not run again."""
+    return len(seen.of("CreateContainer")) == 3 and seen.statuses()[-1]["phase"] == "Failed"
+
+
+def pulls_nothing_unseen(seen: Seen) -> bool:
+    """An image that cannot be inspected is inspected again, and not pulled."""
+    return len(seen.of("ImageStatus")) > 2 and not seen.of("PullImage")
+
+
+def leaves_alone_what_it_cannot_read(seen: Seen) -> bool:
+    """Containers whose statuses are no statuses are neither made again nor stopped."""
+    return len(seen.of("CreateContainer")) == 2 and not seen.of("StopContainer")
+
+
+def makes_one_of_two_sandboxes(seen: Seen) -> bool:
+    """Where two sandboxes are READY both are stopped for a third, and no container runs twice."""
+    return len(seen.of("RunPodSandbox")) == 3 and runs_each_container_once(seen)
+
+
+def lives_and_goes(seen: Seen) -> bool:
+    """The pod lives as it should, and is deleted in the end."""
+    return runs_each_container_once(seen) and seen.has_deletion
+
+
 EXPECTATIONS: dict[str, tuple[str, Callable[[Seen], bool]]] = {
     "CTRD-4604": ("late_sandbox_is_made_all_the_same", retries_in_peace),
     "CRIO-2984": ("late_sandbox_is_made_all_the_same", lists_before_it_retries),
@@ -185,6 +220,11 @@ EXPECTATIONS: dict[str, tuple[str, Callable[[Seen], bool]]] = {
     ),
     "CRIO-8030": ("second_stop_shortens_the_first", asks_again_with_less),
     "CTRD-4655": ("unknown_container_is_stopped_for_good", stops_before_it_creates),
+    "CRIO-1419": ("runtime.stopping_stops", lambda seen: seen.has_deletion),
+    "CTRD-255": (
+        "ended_stays_ended_over_a_restart",
+        lambda seen: not seen.of("StopContainer") and runs_each_container_once(seen),
+    ),
     "CRIO-7004": ("ended_stays_ended_over_a_restart", leaves_the_app_alone),
     "CRIO-3041": ("lost_ends_are_no_success", lambda seen: seen.statuses()[-1]["phase"] == "Succeeded"),
     "CRIO-6580": (
@@ -208,6 +248,29 @@ EXPECTATIONS: dict[str, tuple[str, Callable[[Seen], bool]]] = {
     ),
     "CTRD-13599": ("sandbox_dies_before_its_container_is_made", never_uses_a_stopped_sandbox),
     "K8S-83068": ("sandbox_takes_its_containers_along", lambda seen: seen.has_deletion),
+    "MUT-CRI-01": ("runtime.records_are_what_was_asked_for", waits_for_the_runtime),
+    "MUT-CRI-02": ("runtime.records_are_what_was_asked_for", waits_for_the_runtime),
+    "MUT-CRI-03": (
+        "runtime.records_are_what_was_asked_for",
+        lambda seen: len(seen.of("RunPodSandbox", "web")) == 1 and runs_each_container_once(seen),
+    ),
+    "MUT-CRI-04": ("runtime.work_goes_on_without_its_caller", runs_each_container_once),
+    "MUT-CRI-08": ("runtime.stop_of_what_is_gone", lambda seen: seen.has_deletion),
+    "MUT-CRI-17": ("runtime.the_dead_are_kept_with_their_ends", restarts_nothing),
+    "MUT-CRI-20": ("dead_sandboxes_stay_dead_over_a_restart", makes_one_of_two_sandboxes),
+    "MUT-CRI-23": ("runtime.pulled_image_is_known", pulls_nothing_unseen),
+    "MUT-CRI-24": (
+        "runtime.pulled_image_is_known",
+        lambda seen: [bool(each.code) for each in seen.of("CreateContainer")] == [True, False],
+    ),
+    "MUT-CRI-30": ("pleg_evented.events_drive_the_workers", lives_and_goes),
+    "MUT-CRI-33": (
+        "runtime.pods_do_not_wait_for_each_other",
+        lambda seen: max(gaps(seen.of("ListPodSandbox"))) < 2,
+    ),
+    "MUT-CRI-34": ("runtime.records_are_what_was_asked_for", leaves_alone_what_it_cannot_read),
+    "MUT-CRI-35": ("sandbox.handler_that_the_runtime_lacks", runs_each_container_once),
+    "CTRD-11312": ("pleg_evented.events_drive_the_workers", lives_and_goes),
     "K8S-83050": ("creation_times_order_attempts", runs_each_container_once),
 }
 

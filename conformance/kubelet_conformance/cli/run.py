@@ -8,11 +8,14 @@ from typing import cast
 
 import click
 
+from kubelet_conformance.cli.history_options import FOLDER, Part
 from kubelet_conformance.cli.options import VERSION
 from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
 __all__ = ("run",)
+
+_OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 
 
 @click.command()
@@ -22,7 +25,10 @@ __all__ = ("run",)
     "--runtime", default="fake", show_default=True, help="fake, containerd (a private one), or unix:///PATH."
 )
 @click.option(
-    "--kubernetes", type=VERSION, default="1.32", show_default=True, help="The version to behave as."
+    "--kubernetes",
+    type=VERSION,
+    metavar="V",
+    help="Play as this version, and only what it has.  [default: 1.32, and scenarios for others as those]",
 )
 @click.option(
     "--scenario", metavar="NAME|GLOB", multiple=True, help="Play these, whatever they witness; repeatable."
@@ -52,16 +58,35 @@ __all__ = ("run",)
     is_flag=True,
     help="Play on a runtime that has pods of others too. The kubelet KILLS them.",
 )
+@click.option(
+    "--histories",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Play N generated histories instead of the scenarios, drawn from --seed.",
+)
+@click.option("--shard", type=Part(), metavar="I/N", help="Play only the I-th of N parts of the histories.")
+@click.option("--history", metavar="FILE", multiple=True, help="Play these kept histories; repeatable.")
+@click.option(
+    "--histories-folder",
+    metavar="DIR",
+    help=f"Where histories that broke something are kept and played first.  [default: {FOLDER}]",
+)
 @click.option("--debug", is_flag=True, help="Show where an internal error happened.")
-def run(kubernetes: tuple[int, int], output: str | None, **options: object) -> None:
+def run(kubernetes: tuple[int, int] | None, output: str | None, **options: object) -> int:
     """Play the scenarios that put these contracts to the test (all, if none is named) and judge them."""
     check_writable(output)
-    version = f"{kubernetes[0]}.{kubernetes[1]}"
-    arguments = _for_pytest({**options, "kubernetes": version, "output": output})
+    version = None if kubernetes is None else f"{kubernetes[0]}.{kubernetes[1]}"
+    given = {**options, "kubernetes": version, "output": output}
+    if options["histories"] is not None or options["history"]:
+        # Late: nothing else of this command needs kubelets, fakes and what draws histories.
+        from kubelet_conformance.cli.histories import play_histories  # noqa: PLC0415
+
+        return play_histories(given)
+    arguments = _for_pytest({name: value for name, value in given.items() if name not in _OF_HISTORIES})
     sys.stdout.flush()
     # -P: a module in the user's folder must not stand in for one of ours.
     playing = [sys.executable, "-P", "-m", "kubelet_conformance.cli.playing"]
-    os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter
+    return os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter
 
 
 def _for_pytest(options: dict[str, object]) -> list[str]:

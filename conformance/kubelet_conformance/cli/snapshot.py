@@ -21,7 +21,10 @@ __all__ = ("snapshot",)
 @click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
 @click.option("--runtime", default="fake", show_default=True, help="fake.")
 @click.option(
-    "--kubernetes", type=VERSION, default="1.32", show_default=True, help="The version to behave as."
+    "--kubernetes",
+    type=VERSION,
+    metavar="V",
+    help="Play as this version, and only what it has.  [default: 1.32, and scenarios for others as those]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
 @click.option("-o", "--output", metavar="DIR", required=True, help="The folder to write into.")
@@ -31,7 +34,7 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
     names: tuple[str, ...],
     kubelet: str,
     runtime: str,
-    kubernetes: tuple[int, int],
+    kubernetes: tuple[int, int] | None,
     seed: int,
     output: str,
 ) -> int:
@@ -45,7 +48,8 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
 
     # What a kubelet logs about the faults of a scenario is of no interest here.
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
-    choice = Choice(kubelet, runtime, f"{kubernetes[0]}.{kubernetes[1]}", seed)
+    version = "" if kubernetes is None else f"{kubernetes[0]}.{kubernetes[1]}"
+    choice = Choice(kubelet, runtime, version, seed)
     scenarios = _chosen(scenarios_for(choice.kubernetes), names)
     progress = Steps(len(scenarios), "scenarios played")
     vain: list[str] = []

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.judge import Judge
+from kubelet_conformance.contract.patience import Patience
+from kubelet_conformance.contract.releases import is_required
 from kubelet_conformance.contract.verdicts import Outcome, Verdict, graver, merged
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.trace.errors import BodyError, TraceError
@@ -17,6 +19,7 @@ from kubelet_conformance.trace.records import Call, Expect, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from io import BufferedIOBase
 
     from kubelet_conformance.contract.baseline import Baseline, Deviation
     from kubelet_conformance.contract.frame import Contract
@@ -83,23 +86,28 @@ class Judged:
 
 
 @seldom_collected()
-def judge_file(
+def judge_file(  # noqa: PLR0913 - what to judge, by what, how, and who is told of it
     path: str,
     contracts: Iterable[Contract],
     *,
     kubernetes: Version | None = None,
     progress: Callable[[int], None] | None = None,
+    file: BufferedIOBase | None = None,
+    patient: bool = False,
 ) -> Judged:
     """Judge one trace file; `kubernetes` stands in for the version that the header tells.
 
-    `progress` is told now and then how many records have been judged. Raises TraceError, with the line, for
-    anything that is not a valid trace.
+    With `file` it is read from there, and `path` only names it. With `patient` nothing is overdue while calls
+    fail or are held up (see `Patience`). `progress` is told now and then how many records have been judged.
+    Raises TraceError, with the line, for anything that is not a valid trace.
     """
-    with Reader(path) as reader:
+    with Reader(path, file) as reader:
         header = reader.header
         told = _told_version(reader)
-        judge = Judge(path, header, contracts, kubernetes or told)
-        feed, count, waits = judge.feed, 0, list[Wait]()
+        patience = Patience() if patient else None
+        judge = Judge(path, header, contracts, kubernetes or told, patience)
+        feed = judge.feed if patience is None else patience.before(judge.feed)
+        count, waits = 0, list[Wait]()
         for count, record in enumerate(reader, start=1):
             try:
                 feed(record)
@@ -145,6 +153,12 @@ class Result:
     """The verdict by each Kubernetes version that was judged for; `unknown` where a trace does not tell."""
     reasons: list[str] = field(default_factory=list[str])
     """Why it did not apply, each reason once."""
+
+    @property
+    def counts(self) -> bool:
+        """A release in which it is broken is held to it; newer rules are told of, and no more."""
+        broken = [version for version, verdict in self.versions.items() if verdict is Verdict.BROKEN]
+        return any(is_required(self.contract.id, version) for version in broken)
 
     def add(self, outcome: Outcome, version: str) -> None:
         """Take the outcome on one more trace."""

@@ -19,8 +19,12 @@ def seldom_collected() -> Generator[None]:
     """Let Python look for cycles seldom, at the end, and never among what is there already.
 
     Use it as a decorator: what a function holds is gone at its end, and what is left in cycles goes with it.
+    Within another such function it changes nothing.
     """
     before = gc.get_threshold()
+    if before[0] == _COLLECT_AFTER_OBJECTS:
+        yield
+        return
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER_OBJECTS, *before[1:])
     try:

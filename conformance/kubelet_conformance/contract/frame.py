@@ -57,6 +57,17 @@ _TRAITS_OF_RULE: dict[str, frozenset[Trait] | None] = {
     "PROBE-24": None,
 }
 """The rules about other pods than their area, or about every pod (None)."""
+_BY_THE_PODS_POLICY = frozenset(
+    {
+        *(f"PHASE-{number:02}" for number in range(1, 16)),
+        *("COND-03", "GC-06", "GC-10", "HOOK-05", "INIT-07", "INIT-08", "RESTART-17", "RESTART-18"),
+        *("SANDBOX-05", "STATUS-10", "SYNC-13", "TERM-09"),
+    }
+)
+"""The rules that were read where the pod's policy decides for all of its containers.
+
+Where containers decide themselves (since 1.34), or restart their whole pod, RESTART-19 to RESTART-23 hold.
+"""
 
 
 @final
@@ -158,6 +169,8 @@ class Contract:
 
     def concerns(self, traits: frozenset[Trait] | None) -> bool:
         """It may say something of a pod that has these; None where they are not known."""
+        if traits is not None and "own restarts" in traits and self.id in _BY_THE_PODS_POLICY:
+            return False
         about = _TRAITS_OF_RULE.get(self.id, _TRAITS_OF_AREA.get(self.id.partition("-")[0]))
         return about is None or traits is None or not about.isdisjoint(traits)
 

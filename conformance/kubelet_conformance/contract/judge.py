@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
 from kubelet_conformance.contract.needs import missing
 from kubelet_conformance.contract.owed import Ledger, Obligation
+from kubelet_conformance.contract.releases import is_on
 from kubelet_conformance.contract.verdicts import UNTESTED, Evidence, Outcome, Verdict
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import TEACHING, learn
 from kubelet_conformance.trace.looking import key_of, look
+from kubelet_conformance.trace.untold import EVENTS_GATE, HEARING_SECONDS, is_untold
 from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.world import World
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from kubelet_conformance.contract.frame import Clause, Contract, Finding, Findings, JudgeFunction
+    from kubelet_conformance.contract.patience import Patience
     from kubelet_conformance.contract.versions import Version
     from kubelet_conformance.contract.words import Implication, Predicate
     from kubelet_conformance.trace.entity import Entity
@@ -74,7 +77,7 @@ class _Listener:
         if isinstance(finding, Kept):
             self.kept += 1
         elif isinstance(finding, Broken):
-            self.tally.broken(self.clause, (*finding.because, moment.seq), finding.text)
+            self.tally.broken(self.clause, (*finding.because, moment.seq), finding.text, moment.pod)
         else:
             self.tally.owe(Obligation(finding, moment, self._answered, self._not_answered), moment)
 
@@ -82,7 +85,7 @@ class _Listener:
         self.kept += 1
 
     def _not_answered(self, obligation: Obligation, seq: int, text: str) -> None:
-        self.tally.broken(self.clause, (obligation.seq, seq), text)
+        self.tally.broken(self.clause, (obligation.seq, seq), text, obligation.pod)
 
 
 def _several(findings: Finding | Iterable[Finding]) -> Iterable[Finding]:
@@ -144,10 +147,16 @@ class _Tally:
         self._failed = ""
 
     def owe(self, obligation: Obligation, moment: Moment) -> None:
+        if self._in_the_dark(moment.pod):
+            return
+        if obligation.deadline is not None and self._judge.is_evented and self.contract.gate != EVENTS_GATE:
+            obligation.deadline += HEARING_SECONDS
         of_pod = None if obligation.due.whole_node else moment.pod
         self._judge.ledger.owe(obligation, of_pod or moment.node)
 
-    def broken(self, clause: Clause, seqs: tuple[int, ...], text: str) -> None:
+    def broken(self, clause: Clause, seqs: tuple[int, ...], text: str, pod: Pod | None) -> None:
+        if self._in_the_dark(pod):
+            return
         outcome = self._own_outcome()
         outcome.breaks += 1
         place = clause.name, self._scenario
@@ -159,6 +168,11 @@ class _Tally:
             if self._judge.on_break is not None:
                 self._judge.on_break(self.contract, evidence)
         outcome.broken_clauses.add(place)
+
+    def _in_the_dark(self, pod: Pod | None) -> bool:
+        """Whether the kubelet could not know better: it goes by events about the pod, which were withheld."""
+        judge = self._judge
+        return self.contract.gate != EVENTS_GATE and is_untold(judge.world.node, pod, judge.now)
 
     def _own_outcome(self) -> Outcome:
         """The outcome, no longer the one that most contracts share."""
@@ -191,17 +205,31 @@ class Judge:
 
     `trace` names the trace in evidence. Contracts that the trace cannot exercise, for its channels or its
     Kubernetes version, are not applicable from the start. A judge that raises makes its own contract an
-    `error` and leaves the others alone; a body that does not parse raises BodyError.
+    `error` and leaves the others alone; a body that does not parse raises BodyError. With `patience`, which
+    must hear each record first, what is overdue may be excused.
     """
 
     def __init__(
-        self, trace: str, header: Header, contracts: Iterable[Contract], kubernetes: Version | None
+        self,
+        trace: str,
+        header: Header,
+        contracts: Iterable[Contract],
+        kubernetes: Version | None,
+        patience: Patience | None = None,
     ) -> None:
         self.trace = trace
         self.on_break: Callable[[Contract, Evidence], None] | None = None
         """Is told at once of each break that becomes evidence."""
         self.world = World(header, kubernetes)
-        self.ledger = Ledger(TEACHING, self._waits) if header.clock == "wall" else Ledger(TEACHING)
+        self.is_evented = header.feature_gates.get(EVENTS_GATE, False)
+        """The kubelet goes by container events."""
+        self.now = 0.0
+        """When the record that is judged was written."""
+        self.ledger = Ledger(TEACHING)
+        if patience is not None:
+            self.ledger = Ledger(TEACHING, self._waits, patience.until)
+        elif header.clock == "wall":
+            self.ledger = Ledger(TEACHING, self._waits)
         self._outcomes: dict[str, Outcome] = {}
         self._tallies: list[_Tally] = []
         self._listeners: dict[str, list[_Listener]] = defaultdict(list)
@@ -223,9 +251,10 @@ class Judge:
 
     def _why_not(self, contract: Contract) -> str | None:
         header = self.world.header
-        if contract.gate is not None and not header.feature_gates.get(contract.gate, False):
-            return f"feature gate {contract.gate} is off"
-        return contract.versions.why_not(self.world.kubernetes) or missing(contract.needs, header.channels)
+        version, gate = self.world.kubernetes, contract.gate
+        if gate is not None and not is_on(gate, header.feature_gates, version):
+            return f"feature gate {gate} is off"
+        return contract.versions.why_not(version) or missing(contract.needs, header.channels)
 
     def _enlist(self, contract: Contract) -> None:
         tally = _Tally(self, contract)
@@ -246,7 +275,7 @@ class Judge:
 
     def feed(self, record: Record) -> None:
         """Judge one record, then learn from it."""
-        ledger = self.ledger
+        ledger, self.now = self.ledger, record.t
         if ledger.next_due < record.t:
             ledger.pass_time(record.t, record.seq)
         key = key_of(record)

@@ -19,7 +19,7 @@ __all__ = ("Ledger", "Obligation")
 class Obligation:
     """One thing owed since a moment."""
 
-    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "seq", "t")
+    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "pod", "seq", "t")
 
     entity: Entity
     """Who owes it."""
@@ -34,6 +34,7 @@ class Obligation:
         self.due = due
         self.seq = moment.seq
         self.t = moment.t
+        self.pod = moment.pod
         self.deadline = moment.t + due.within if due.within is not None else None
         self.on_kept = on_kept
         self.on_break = on_break
@@ -65,12 +66,17 @@ class Ledger:
         awaited: Keys that somebody listens to anyhow.
         waits: Tells whether an entity waits for the runtime at the moment, whose time is not its own: what is
             due then is due as long again afterwards.
+        excused: Tells until when an obligation may still be met, whatever its deadline.
     """
 
     def __init__(
-        self, awaited: Iterable[str] = (), waits: Callable[[Entity], bool] = lambda _: False
+        self,
+        awaited: Iterable[str] = (),
+        waits: Callable[[Entity], bool] = lambda _: False,
+        excused: Callable[[Obligation], float] = lambda _: -math.inf,
     ) -> None:
         self._waits = waits
+        self._excused = excused
         self.next_due = math.inf
         """When the next deadline passes."""
         self.awaited = set(awaited)
@@ -126,9 +132,12 @@ class Ledger:
             obligation = heapq.heappop(deadlines)[2]
             if not obligation.open:
                 continue
+            until = self._excused(obligation)
             if self._waits(obligation.entity):
+                until = t + (obligation.due.within or 0)
+            if until >= t:
                 self._count += 1
-                obligation.deadline = t + (obligation.due.within or 0)
+                obligation.deadline = until
                 heapq.heappush(deadlines, (self._due(obligation), self._count, obligation))
             else:
                 obligation.overdue(seq)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ("ALL", "NEWEST_READ", "OLDEST_READ", "ByVersion", "Version", "parse_version", "since")
+__all__ = (
+    "ALL",
+    "NEWEST_READ",
+    "OLDEST_READ",
+    "USUAL_VERSION",
+    "ByVersion",
+    "Version",
+    "parse_version",
+    "since",
+)
 
 E = TypeVar("E")
 Version: TypeAlias = tuple[int, int]
@@ -13,6 +22,8 @@ Version: TypeAlias = tuple[int, int]
 OLDEST_READ: Version = (1, 12)
 NEWEST_READ: Version = (1, 37)
 """Between these two the catalogue was read from source, documentation or enhancement proposals."""
+USUAL_VERSION = "1.32"
+"""The newest version whose source was read: what kubelets are taken for unless said otherwise."""
 
 
 def parse_version(text: str) -> Version:

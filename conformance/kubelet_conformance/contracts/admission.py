@@ -29,7 +29,7 @@ from kubelet_conformance.trace.records import Event, PodChange
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.frame import Answered, Finding, Findings
     from kubelet_conformance.trace.manifests import PodStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
@@ -84,7 +84,7 @@ def update_is_not_admitted_again(m: Moment) -> Findings:
 def _fails_for(m: Moment) -> bool:
     now = m.status
     refusal = now is not None and now.phase == "Failed" and _is_a_refusal(now.reason)
-    return refusal and now is not None and now.reason not in _LATER | {"Evicted"}
+    return refusal and now is not None and now.reason not in (_LATER - {"NodeAffinity"}) | {"Evicted"}
 
 
 @contract("ADMIT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="told")
@@ -107,6 +107,29 @@ def refused_pod_is_told_and_left_alone(m: Moment) -> Iterator[Finding]:
         not_before=starts_or_creates().where(of(pod)),
         whole_node=True,
         text=f"nothing of {pod.name}, which was refused, is started",
+    )
+
+
+@refused_pod_is_told_and_left_alone.clause("failed", on=event(*sorted(REJECTIONS)))
+def refused_pod_is_failed(m: Moment) -> Findings:
+    """What was told is soon in the pod's status."""
+    pod, record = m.pod, m.record
+    if pod is None or not isinstance(record, Event) or record.type != "Warning":
+        return None
+    if (
+        pod.static
+        or pod.sandboxes
+        or not pod.born
+        or pod.finished
+        or pod.termination is not None
+        or not m.node.kubelet_up
+    ):
+        return None
+    return answered(
+        by=FINISHED,
+        within=_STATUS_BATCH + REACTION,
+        unless=FAULT.either(TERMINATION_ASKED),
+        text=f"pod {pod.name}, which is refused, is Failed",
     )
 
 
@@ -290,6 +313,10 @@ def _is_finalized(m: Moment) -> Findings:
         return None
     if not _is_a_refusal(pod.status.reason) or not m.node.kubelet_up or outside(m).api_away_t is not None:
         return None
+    return _goes_for_good(pod)
+
+
+def _goes_for_good(pod: Pod) -> Answered:
     return answered(
         by=deleted().either(API_DELETE).where(lambda n: n.pod is pod or pod_of_write(n) is pod),
         within=HOUSEKEEPING + RETRY + _STATUS_BATCH + REACTION,
@@ -303,6 +330,29 @@ def _is_finalized(m: Moment) -> Findings:
 def refused_pod_is_finalized(m: Moment) -> Findings:
     """A pod that was refused at admission and is deleted later is finalized, with grace 0."""
     return _is_finalized(m)
+
+
+@refused_pod_is_finalized.clause("asked-before", on=FINISHED)
+def pod_refused_when_it_was_to_go_is_finalized(m: Moment) -> Findings:
+    """So is one that was deleted before the API server was told of the refusal."""
+    return _is_finalized_late(m)
+
+
+@refused_pod_can_be_deleted.clause("asked-before", on=FINISHED)
+def pod_refused_when_it_was_to_go_can_be_deleted(m: Moment) -> Findings:
+    """So can one whose deletion came before the API server was told of the refusal."""
+    return _is_finalized_late(m)
+
+
+def _is_finalized_late(m: Moment) -> Findings:
+    pod, now, end = m.pod, m.status, m.pod.termination if m.pod else None
+    if pod is None or now is None or end is None or now.phase != "Failed" or not _is_a_refusal(now.reason):
+        return None
+    if pod.sandboxes or not pod.born or pod.static or end.cause != "deleted" or pod.deleted_t is not None:
+        return None
+    if not m.node.kubelet_up or outside(m).api_away_t is not None:
+        return None
+    return _goes_for_good(pod)
 
 
 @refused_pod_is_finalized.clause("grace", on=API_DELETE)

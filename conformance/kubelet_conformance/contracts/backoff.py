@@ -13,8 +13,8 @@ from kubelet_conformance.contracts.backoffs import (
     BASE,
     CAP,
     EXPIRY,
-    OTHER_CURVES,
     delay_before,
+    is_usual,
     most_delay,
     restart_at,
     restart_bound,
@@ -206,8 +206,7 @@ def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
     if found is None or found[3] != name or (found[5], found[4]) != (pod.namespace, pod.name):
         return f"the message {message!r} does not name delay, container {name} and pod {pod.name}"
     seconds = 60 * int(found[1] or 0) + int(found[2])
-    usual = not any(m.header.feature_gates.get(gate) for gate in OTHER_CURVES)
-    if usual and seconds not in {10, 20, 40, 80, 160, 300}:
+    if is_usual(m) and seconds not in {10, 20, 40, 80, 160, 300}:
         return f"a delay of {seconds} s is not of the series 10, 20, 40, 80, 160, 300 s"
     return ""
 

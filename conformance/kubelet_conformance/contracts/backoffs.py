@@ -31,6 +31,7 @@ __all__ = (
     "OTHER_CURVES",
     "Restart",
     "delay_before",
+    "is_usual",
     "most_delay",
     "restart_at",
     "restart_bound",
@@ -50,6 +51,12 @@ OTHER_CURVES = ("ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMa
 
 ATTEMPTS: Pattern = REMAKING.either(failed("PullImage"))
 """What a contract about back-off has to see besides what it judges: `remember(on=ATTEMPTS)(take_attempt)`."""
+
+
+def is_usual(m: Moment) -> bool:
+    """The series has its usual figures: no feature gate and no configuration gives it others."""
+    gates, configured = m.header.feature_gates, m.header.configuration or {}
+    return "crashLoopBackOff" not in configured and not any(gates.get(gate) for gate in OTHER_CURVES)
 
 
 class Restart(msgspec.Struct, frozen=True):
@@ -141,13 +148,18 @@ def take_attempt(m: Moment) -> None:
 def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
     config = asked(m)
     name = config.metadata.name
-    ended = _newest_exited(pod, name)
+    ended = _newest_exited(pod, name) or _just_removed(pod, name)
     finished = finished_t(ended) if ended else None
-    if ended is None or ended.exit is None or finished is None:
-        return None
     entry = series.entry(name, config.annotations.get(Annotation.HASH, ""))
+    if ended is None or ended.exit is None or finished is None:
+        if ended is None and _ended_before(pod, name):
+            entry.attempted(m.t, m.t, certain=False)
+        return None
+    if ended.state == "removed":
+        entry.attempted(m.t, finished, certain=False)
+        return None
     certain = not ended.exit.commanded
-    usual = not any(m.header.feature_gates.get(gate) for gate in OTHER_CURVES)
+    usual = is_usual(m)
     restart = Restart(
         ended,
         m.t - finished,
@@ -173,6 +185,19 @@ def _pull_failed(series: _Series, pod: Pod, m: Moment) -> None:
 def _newest_exited(pod: Pod, name: str) -> Container | None:
     exited = (one for one in reversed(pod.containers.get(name, ())) if one.state == "exited")
     return next(exited, None)
+
+
+def _just_removed(pod: Pod, name: str) -> Container | None:
+    """An init container that went with its sandbox; the pass that removed it may still have counted it."""
+    newest = pod.newest(name)
+    removed = newest is not None and newest.state == "removed" and not newest.vanished
+    return newest if removed and pod.kind_of(name) in {"init", "sidecar"} else None
+
+
+def _ended_before(pod: Pod, name: str) -> bool:
+    """The newest record never began and is a later attempt: garbage collection may just have taken the first."""
+    newest = pod.newest(name)
+    return newest is not None and newest.state == "created" and newest.attempt > 0
 
 
 def most_delay(m: Moment, name: str) -> float:

@@ -64,11 +64,12 @@ def failed_listing_ends_housekeeping(m: Moment) -> Findings:
     """As long as listings fail, housekeeping kills nothing that nobody wants."""
     if not m.node.kubelet_up or not _orphans(m):
         return None
+    rpc = m.call.rpc
     return answered(
-        by=LISTED,
+        by=LISTED.where(lambda n: n.call.rpc == rpc, f"it is {rpc}"),
         not_before=call("StopContainer").where(_kills_an_orphan),
         whole_node=True,
-        text="a listing succeeds",
+        text=f"{rpc} succeeds",
     )
 
 
@@ -98,6 +99,15 @@ def finished_pod_is_not_run_again(m: Moment) -> Findings:
     )
 
 
+@finished_pod_is_not_run_again.clause("later", on=_MAKES)
+def ended_pod_is_not_made_again(m: Moment) -> Findings:
+    """Nor does a kubelet that comes back later begin it again."""
+    pod = m.pod
+    if pod is None or not pod.finished or pod.static or not pod.born or not pod.wanted:
+        return None
+    return broken(f"{m.call.rpc} for {pod.name}, which is {pod.finished}", pod.status_seq)
+
+
 @contract("CLEANUP-08", on=call("StopContainer"), needs=(CRI, PODS), clause="not-early")
 def orphans_are_not_killed_at_once(m: Moment) -> Findings:
     """A kubelet that starts kills what nobody wants at its first housekeeping, 2 s after its start at the
@@ -108,6 +118,8 @@ def orphans_are_not_killed_at_once(m: Moment) -> Findings:
         return None
     if container.state != "running" or container.stops or container.started_t is None:
         return None
+    if container.started_t >= started:
+        return None  # This kubelet started it, and need not find out that nobody wants it.
     if m.t - started < HOUSEKEEPING - SAME_MOMENT:
         return broken(f"{pod.name}, which nobody wants, is killed {m.t - started:.1f} s after the start")
     return KEPT

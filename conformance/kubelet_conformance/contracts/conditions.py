@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import status
+from kubelet_conformance.contract.words import deleted, done, happened, status
+from kubelet_conformance.contracts.instances import sidecars
 from kubelet_conformance.contracts.sandboxes import why_replaced
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
-from kubelet_conformance.contracts.written import written
+from kubelet_conformance.contracts.written import is_lost, written
+from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
+from kubelet_conformance.trace.untold import EVENTS_GATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contracts.written import Written
+    from kubelet_conformance.trace.manifests import ContainerState, ContainerStatus, PodStatus
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
 
 NEEDS = (STATUS, PODS)
 READY_TO_START = "PodReadyToStartContainers"
@@ -61,15 +67,21 @@ def pod_scheduled_is_always_true(m: Moment) -> Findings:
     return _judged(now, "PodScheduled", [_TRUE]) if now is not None else None
 
 
-def _initialized(now: Written, phase: str, *, app_suffices: bool) -> Expected:
-    """The condition Initialized for a generated phase."""
+def _initialized(
+    now: Written, phase: str, *, app_suffices: bool, before: PodStatus | None = None
+) -> Expected:
+    """The condition Initialized for a generated phase.
+
+    A startup probe that succeeds is told at once, and the condition follows with the next sync: with `before`
+    sidecars count as started if that status said so.
+    """
     unknown, incomplete = list[str](), list[str]()
     statuses = now.statuses
     for c in now.pod.spec.init_containers or () if now.pod.spec else ():
         said = statuses.get(c.name)
         if said is None:
             unknown.append(c.name)
-        elif not (said.started if c.is_sidecar else said.ready):
+        elif not (_started(said, before) if c.is_sidecar else said.ready):
             incomplete.append(c.name)
     if phase == "Succeeded" and not unknown:
         return Expected("True", "PodCompleted")
@@ -82,6 +94,15 @@ def _initialized(now: Written, phase: str, *, app_suffices: bool) -> Expected:
     return _not_so(
         "ContainersNotInitialized", _list_of(unknown, "unknown"), _list_of(incomplete, "incomplete")
     )
+
+
+def _started(said: ContainerStatus, before: PodStatus | None) -> bool:
+    old = (one for one in before.init_container_statuses or () if one.name == said.name) if before else ()
+    return bool(next(iter(old), said).started)
+
+
+def _waited(said: ContainerStatus | None) -> bool:
+    return said is not None and said.state.waiting is not None
 
 
 APP_MEANS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
@@ -99,8 +120,38 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     if now is None:
         return None
     app_suffices = APP_MEANS_INITIALIZED.at(m.kubernetes)
-    expected = [_initialized(now, phase, app_suffices=app_suffices) for phase in now.phases]
+    before = now.before.lasting_by_name if now.before is not None else {}
+    if any(
+        is_lost(one) and (one.name not in now.pod.containers or _waited(before.get(one.name)))
+        for one in now.status.container_statuses or ()
+    ):
+        return None  # It is told as ended only because its pod has: it was never made, or waited in back-off.
+    views = _views(m, now) if m.pod is not None and any(sidecars(m.pod)) else (None,)
+    expected = [
+        _initialized(now, phase, app_suffices=app_suffices, before=view)
+        for phase in now.phases
+        for view in views
+    ]
     return _judged(now, "Initialized", expected)
+
+
+class _Synced:
+    """The last status that told more than results of probes."""
+
+    def __init__(self) -> None:
+        self.status: PodStatus | None = None
+
+
+def _views(m: Moment, now: Written) -> tuple[PodStatus | None, ...]:
+    """By which statuses a sidecar may count as started: a kubelet that hears events may sync 5 s later."""
+    before, synced = now.pod.status, now.pod.note(_Synced)
+    if before is None or synced.status is None or _stages(before) != _stages(now.status):
+        synced.status = now.status
+    return (None, before, synced.status) if m.header.feature_gates.get(EVENTS_GATE) else (None, before)
+
+
+def _stages(status: PodStatus) -> list[tuple[str, str, ContainerState]]:
+    return [(one.name, one.runtime_id, one.state) for one in status.every_container]
 
 
 def _containers_ready(now: Written, phase: str) -> Expected:
@@ -131,9 +182,16 @@ def containers_ready_follows_the_containers(m: Moment) -> Findings:
     At the end its reason is PodCompleted or PodFailed, by the phase that the containers amount to.
     """
     now = written(m)
-    if now is None:
+    if now is None or _ends_by_the_kubelet(m):
         return None
     return _judged(now, "ContainersReady", [_containers_ready(now, phase) for phase in now.phases])
+
+
+def _ends_by_the_kubelet(m: Moment) -> bool:
+    """The pod is Failed already for the kubelet that kills it, and for nobody else as long as it runs."""
+    if m.pod is None or m.status is None or m.status.terminal:
+        return False
+    return is_ended_by_the_kubelet(m, m.pod)
 
 
 @contract("COND-04", on=status(), needs=NEEDS)
@@ -193,15 +251,32 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Iterator[Finding]:
         yield KEPT
 
 
+@ready_to_start_means_a_usable_sandbox.clause("in the end", on=deleted())
+def sandbox_is_gone_in_the_end(m: Moment) -> Findings:
+    """The last status of a pod that was stopped does not tell of a sandbox."""
+    pod = m.pod
+    if pod is None or pod.static or not pod.born or not pod.sandboxes or m.header.channels.api != "full":
+        return None
+    said = pod.status.condition(READY_TO_START) if pod.status is not None else None
+    if pod.status is None or said is None or not pod.status.terminal or pod.status.reason:
+        return None
+    if any(s.state == "ready" for s in pod.sandboxes):
+        return None
+    is_so = said.status == "True"
+    return broken(f"{READY_TO_START} is True to the end", pod.status_seq) if is_so else KEPT
+
+
 def _true(m: Moment, now: Written) -> Finding:
     sandboxes = now.pod.sandboxes
-    if not any(s.ready_t is not None or not s.born for s in sandboxes):
-        return broken(f"{READY_TO_START} is True, and no sandbox was ever run", now.pod.set_seq)
     if any(s.state == "ready" for s in sandboxes):
         return KEPT
+    if not any(s.ready_t is not None or not s.born for s in sandboxes):
+        return broken(f"{READY_TO_START} is True, and no sandbox was ever run", now.pod.set_seq)
     newest = sandboxes[-1]
     ends = [stop.end_t for stop in newest.stops if stop.succeeded and stop.end_t is not None]
     gone_t = min([*ends, *(t for t in (newest.died_t, newest.removed_t) if t is not None)], default=m.t)
+    if newest.state != "removed" and (newest.status_t is None or newest.status_t < gone_t):
+        return KEPT  # The kubelet has not been able to inspect it since.
     if m.t - gone_t > REACTION:
         return broken(
             f"{READY_TO_START} is True, the sandbox is gone", newest.run.seq if newest.run else None
@@ -214,3 +289,55 @@ def _is_in_use(now: Written) -> bool:
     newest, status = now.pod.sandboxes[-1], now.status
     every = status.lasting_containers
     return any(said.runtime_id in newest.containers for said in every)
+
+
+TOLD_AT_ONCE = ByVersion({"1.29..1.35": False, ">=1.36": True})
+"""A sandbox that was made is told at once, and not by the next sync."""
+
+
+@contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=TOLD_AT_ONCE)
+def new_sandbox_is_told_by_the_next_sync(m: Moment) -> Findings:
+    """Up to 1.35 PodReadyToStartContainers comes with the next sync, which a long pull puts off.
+
+    From 1.36 on it is told as soon as the sandbox runs, before any image is pulled.
+    """
+    pod, now = m.pod, m.status
+    said = now.condition(READY_TO_START) if now is not None else None
+    if pod is None or said is None or said.status != "True" or not pod.born:
+        return None
+    before = pod.status.condition(READY_TO_START) if pod.status is not None else None
+    if before is not None and before.status == "True":
+        return None
+    if TOLD_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(pod):
+        return KEPT
+    return broken(f"{READY_TO_START} is True while the sync that made the sandbox still pulls an image")
+
+
+def _still_in_first_sync(pod: Pod) -> bool:
+    """The sync that ran the newest sandbox pulls the image of its first container."""
+    run = pod.sandbox.run if pod.sandbox is not None else None
+    pulls = any(c.rpc == "PullImage" for c in pod.calls_open.values())
+    return run is not None and pulls and (pod.create is None or pod.create.seq < run.seq)
+
+
+@new_sandbox_is_told_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
+def new_sandbox_is_told_at_once(m: Moment) -> Findings:
+    """Nothing that the sync has to wait for puts it off any more."""
+    pod = m.pod
+    if pod is None or not TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
+        return None
+    said = pod.status.condition(READY_TO_START) if pod.status is not None else None
+    if said is not None and said.status == "True":
+        return None
+
+    def tells(n: Moment) -> bool:
+        told = n.status.condition(READY_TO_START) if n.status is not None else None
+        return n.pod is pod and told is not None and told.status == "True"
+
+    return answered(
+        by=status().where(tells, f"{READY_TO_START} is True"),
+        within=REACTION,
+        unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), happened("sandbox-died", "removed")),
+        whole_node=True,
+        text=f"that {pod.name} has a sandbox is told",
+    )

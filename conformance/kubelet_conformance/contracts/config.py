@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +18,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     pod_unset,
 )
+from kubelet_conformance.contracts.change_table import change_row, word
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
     Fresh,
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.contracts.change_table import Change, Word
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-Json = dict[str, Any]
 _HTTP_OR_FILE = {"http": FILE_POLL + REACTION, "file": REACTION}
 """Within what a change at a source of static pods is noticed."""
 
@@ -193,40 +194,26 @@ def _departure_is_sent(m: Moment) -> None:
 
 
 class _Sent:
-    """What of each API pod's manifest means something, by UID."""
+    """What was said last of each API pod, by UID."""
 
     def __init__(self) -> None:
-        self.by_uid: dict[str, Json] = {}
-        self.changed = ""
-        """What the latest record has changed: `nothing`, `something`, or empty where it is not known."""
+        self.by_uid: dict[str, Word] = {}
+        self.changed: Change | None = None
+        """What the latest record has changed, as far as that is known."""
         self.seq = 0
 
 
-def _meaningful(pod: Json) -> Json:
-    meta: Json = pod.get("metadata") or {}
-    annotations: dict[str, str] = meta.get("annotations") or {}
-    return {
-        "spec": pod.get("spec"),
-        "labels": meta.get("labels") or {},
-        "deletion": (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")),
-        "annotations": {
-            key: v for key, v in annotations.items() if not key.startswith("kubernetes.io/config.")
-        },
-    }
-
-
-def _changed(m: Moment) -> str:
+def _changed(m: Moment) -> Change | None:
     """Take a manifest in (call it for every moment of pod_set() and deleted()), and say what it changed."""
     sent, record = m.node.note(_Sent), _record(m)
     if sent.seq == m.seq:
         return sent.changed
-    sent.seq, sent.changed = m.seq, ""
+    sent.seq, sent.changed = m.seq, None
     if record is None or m.manifest is None:
         sent.by_uid.pop(getattr(m.record, "uid", ""), None)
     elif record.source == "api" and m.manifest.metadata.uid:
-        uid, new = m.manifest.metadata.uid, _meaningful(msgspec.json.decode(record.pod))
-        old = sent.by_uid.get(uid)
-        sent.changed = "" if old is None else "nothing" if old == new else "something"
+        uid, new = m.manifest.metadata.uid, word(msgspec.json.decode(record.pod))
+        sent.changed = change_row(sent.by_uid.get(uid), new).change
         sent.by_uid[uid] = new
     return sent.changed
 
@@ -251,7 +238,12 @@ def only_meaningful_changes_count(m: Moment) -> Findings:
     only in its status, or in nothing, causes no sync.
     """
     change, pod = _changed(m), m.pod
-    if change != "nothing" or pod is None or pod.termination is not None or not m.node.kubelet_up:
+    if (
+        change not in {"nothing", "reconciled"}
+        or pod is None
+        or pod.termination is not None
+        or not m.node.kubelet_up
+    ):
         return None
     failure = pod.note(_Failure)
     if failure.t is None or m.t + _WHILE > failure.t + _RETRY_LEAST or worker_waits(pod):
@@ -277,11 +269,11 @@ def worker_waits(pod: Pod) -> bool:
 def meaningful_change_is_taken_up(m: Moment) -> Findings:
     """A change that means something wakes a worker that waits for its retry."""
     change, pod = _changed(m), m.pod
-    if change != "something" or pod is None or pod.termination is not None or is_mirror(m):
+    if change != "updated" or pod is None or pod.termination is not None or is_mirror(m):
         return None
     if pod.note(_Failure).t is None or worker_waits(pod) or outside(m).api_away_t is not None:
         return None
-    if m.manifest is None or m.manifest.metadata.deletion_timestamp or not kubelet_works(m):
+    if not kubelet_works(m):
         return None
     if outside(m).down_since(m.t) is not None or outside(m).network_bad_t is not None:
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import answered, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, event, kubelet, pod_set
-from kubelet_conformance.contracts.outside import DISK
+from kubelet_conformance.contracts.outside import DISK, MANIFEST
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.timing import KUBELET_START
@@ -60,7 +60,7 @@ def _is_refused(name: FullName, expected: Images) -> Answered:
         by=event("FailedValidation"),
         within=KUBELET_START,
         not_before=call("CreateContainer").where(is_another, "it is of the second file"),
-        unless=FAULT.either(DISK),
+        unless=FAULT.either(MANIFEST),
         whole_node=True,
         text=f"the second pod {name[1]} is refused",
     )

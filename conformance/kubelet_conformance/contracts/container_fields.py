@@ -9,6 +9,7 @@ from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import done, status
 from kubelet_conformance.contracts.container_status import NEEDS
+from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.written import END_TOLD, kubelets_entries, record_with, take_names
 from kubelet_conformance.trace.bodies import Annotation, CreateContainerReply
 from kubelet_conformance.trace.records import Status
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contracts.written import Entry
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
 
 STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
 """Whether init containers carry `started`."""
@@ -50,7 +52,7 @@ def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
         config = container.config or record if container else None
         noted = config.annotations.get(Annotation.RESTART_COUNT) if config else None
         if container is None or noted is None or not noted.isdecimal():
-            if said.restart_count < before:
+            if said.restart_count < before and not _is_forgotten(m, pod):
                 yield broken(f"restartCount of {said.name} falls from {before} to {said.restart_count}", seq)
             continue
         # A container that is lost while it runs counts as restarted before there is a new record.
@@ -63,6 +65,12 @@ def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
         else:
             yield KEPT
     counted.seq = m.seq
+
+
+def _is_forgotten(m: Moment, pod: Pod) -> bool:
+    """A new kubelet has the last status of an API pod from its object, and of a static pod from nowhere."""
+    started_t = m.node.started_t
+    return pod.static and started_t is not None and (pod.status_t or 0.0) < started_t
 
 
 @contract("CSTAT-08", on=status(), needs=NEEDS)
@@ -85,7 +93,7 @@ def image_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
                     f"{record.image.image} ({record.image_ref})"
                 )
             )
-        elif entry.without_record and said.state.waiting and entry.spec:
+        elif entry.without_record and said.state.waiting and entry.spec and m.pod and never_updated(m.pod):
             right = said.image == entry.spec.image and not said.image_id
             yield (
                 KEPT
@@ -128,8 +136,15 @@ def ids_are_of_containers_of_the_pod(m: Moment) -> Iterator[Finding]:
                 named.append(end.container_id)
         for full in named:
             if full:
-                known = full.rpartition("://")[2] in ids
-                yield KEPT if known else broken(f"{said.name} has containerID {full}, which nobody created")
+                one_id = full.rpartition("://")[2]
+                found = m.world.containers.get(one_id)
+                if found is not None and found.pod is pod:
+                    ids[one_id] = None  # It may come of a creation whose answer was lost.
+                yield (
+                    KEPT
+                    if one_id in ids
+                    else broken(f"{said.name} has containerID {full}, which nobody created")
+                )
 
 
 def _no_probes(entry: Entry) -> bool:

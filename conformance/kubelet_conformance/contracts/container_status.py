@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import status
+from kubelet_conformance.contract.words import read_as, status
+from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import (
     AGAIN,
@@ -19,6 +22,7 @@ from kubelet_conformance.contracts.written import (
     seconds,
     take_names,
 )
+from kubelet_conformance.trace.bodies import ContainerStatusReply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,6 +143,47 @@ def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
         yield broken(f"lastState of {entry.status.name} {wrong}", _ended(container)) if wrong else KEPT
 
 
+class _Read:
+    """The states in which the kubelet has read a container's record."""
+
+    def __init__(self) -> None:
+        self.states: set[Recorded] = set()
+
+
+_RECORDED: dict[str, Recorded] = {
+    "CONTAINER_CREATED": "created",
+    "CONTAINER_RUNNING": "running",
+    "CONTAINER_EXITED": "exited",
+    "CONTAINER_UNKNOWN": "unknown",
+}
+
+
+@state_is_that_of_the_record.remember(on=read_as("created", "running", "exited", "unknown"))
+def _state_is_read(m: Moment) -> None:
+    record = m.response(ContainerStatusReply).status
+    state = _RECORDED.get(record.state) if record is not None else None
+    if m.container is not None and state is not None:
+        m.container.note(_Read).states.add(state)
+
+
+@state_is_that_of_the_record.clause("as read", on=status())
+def state_was_read(m: Moment) -> Iterator[Finding]:
+    """What is said of a container follows from a state that its record was read in (table 27.8)."""
+    if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
+        return  # Events of the runtime tell states too.
+    for entry in kubelets_entries(m):
+        container = entry.container
+        read = container.note(_Read).states if container is not None else set[Recorded]()
+        if container is None or not container.born or not read or container.state == "removed":
+            continue
+        told, before = shown(entry.status), said(entry.before)
+        if told in may_be_shown(read, before):
+            yield KEPT
+        else:
+            text = f"{entry.status.name} is shown as {told}, it was read as {', '.join(sorted(read))}"
+            yield broken(text, _started(container))
+
+
 @contract("CSTAT-03", on=END_TOLD, needs=NEEDS)
 def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
     """State is of the newest record of a name, lastState of the one before it."""
@@ -155,6 +200,9 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
         before = record_with(m, last.runtime_id)
         if before is None or not before.born or not container.born:
             continue
+        state = entry.status.state.terminated
+        if before is container and state is not None and not state.container_id:
+            continue  # It waited to be run again when its pod went: that it never was is no record's end.
         if before.attempt >= container.attempt:
             yield broken(f"lastState of {container.name} is not of an earlier record", _started(container))
         elif any(before.attempt < c.attempt < container.attempt for c in _records(m, container.name)):
@@ -243,18 +291,32 @@ def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
 vanished_record_leaves_its_trace.remember(on=status())(take_names)
 
 
+def _tells_of_probes_only(m: Moment) -> bool:
+    """Whether the last status was written again for what a probe has found, and not built from records."""
+    before = m.pod.status if m.pod is not None else None
+    if m.status is None or before is None:
+        return False
+    old = {one.name: one for one in before.every_container}
+    new = {one.name: one for one in m.status.every_container}
+    if old.keys() != new.keys() or old == new:
+        return False
+    alike = (replace(one, ready=old[name].ready, started=old[name].started) for name, one in new.items())
+    return all(one == old[one.name] for one in alike)
+
+
 @contract("CSTAT-14", on=AGAIN, needs=NEEDS)
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
     """LastState is of a record: it goes with that record once the status is built from the remaining one.
 
     So does the end that was invented for a vanished record. restartCount stays.
     """
+    only_probes = _tells_of_probes_only(m)
     for entry in kubelets_entries(m):
         said, container, old = entry.status, entry.container, entry.before
         if container is None or not container.born or old is None or said.state.waiting or _ends(m):
             continue
         last, older = said.last_state.terminated, old.last_state.terminated
-        if older is None or old.container_id not in {"", said.container_id}:
+        if older is None or old.container_id not in {"", said.container_id} or only_probes:
             continue
         gone = record_with(m, older.runtime_id)
         removed_t = container.created_t if older.reason == UNKNOWN_END else gone.removed_t if gone else None

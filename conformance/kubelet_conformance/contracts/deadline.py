@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, kubelet, status
-from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, ROUNDING
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.manifests import PodStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
+
+__all__ = ("time_may_be_over",)
 
 _EXCEEDED = "DeadlineExceeded"
 
@@ -48,6 +50,14 @@ def _deadline(m: Moment, pod: Pod, told: PodStatus | None) -> float | None:
     return began - origin + spec.active_deadline_seconds
 
 
+def time_may_be_over(m: Moment, pod: Pod) -> bool:
+    """The pod has a deadline, and has reached it for all one can tell: the kubelet itself ends it."""
+    if pod.spec is None or pod.spec.active_deadline_seconds is None:
+        return False
+    deadline = _deadline(m, pod, pod.status)
+    return deadline is None or m.t >= deadline - ROUNDING
+
+
 class _Watched:
     """The deadline that a kubelet's life has been held to."""
 
@@ -61,13 +71,18 @@ def _to_watch(pod: Pod) -> bool:
     return pod.born and pod.wanted and pod.termination is None and not pod.finished and runs
 
 
+_KEEPS_THE_WORKER = call("PullImage", "ExecSync")
+"""A pull and a hook may take longer than the pod has: its worker does one thing after the other."""
+
+
 def _is_ended(m: Moment, pod: Pod, deadline: float, slack: float) -> Answered:
     ends = call("StopContainer", "ExecSync", "StopPodSandbox").where(lambda n: n.t >= deadline - ROUNDING)
     other = status().where(lambda n: n.status is not None and n.status.terminal)
+    busy = _KEEPS_THE_WORKER.where(lambda n: n.t < deadline - ROUNDING)
     return answered(
         by=ends.where(of(pod)),
         within=max(deadline + ROUNDING - m.t, 0.0) + slack,
-        unless=other.either(TERMINATION_ASKED, call("RunPodSandbox")).where(of(pod)).either(FAULT),
+        unless=other.either(TERMINATION_ASKED, call("RunPodSandbox"), busy).where(of(pod)).either(FAULT),
         whole_node=True,
         text=f"pod {pod.name} is ended, whose time was over at {deadline:.1f} s,",
     )
@@ -82,11 +97,20 @@ def pod_ends_at_its_deadline(m: Moment) -> Findings:
     deadline = _deadline(m, pod, m.status) if pod is not None else None
     if pod is None or deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
         return None
+    if worker_is_busy(pod):
+        return None
     watched = pod.note(_Watched)
     if watched.deadline == deadline and watched.life == m.node.lives:
         return None
     watched.deadline, watched.life = deadline, m.node.lives
     return _is_ended(m, pod, deadline, REACTION)
+
+
+@pod_ends_at_its_deadline.remember(on=_KEEPS_THE_WORKER)
+def _(m: Moment) -> None:
+    """Ask again once the worker is free: what was owed until then may be late."""
+    if m.pod is not None:
+        m.pod.note(_Watched).deadline = None
 
 
 @pod_ends_at_its_deadline.clause("not-before", on=status())

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, exited, happened, status
+from kubelet_conformance.contract.words import call, exited, failed, happened, sandbox_died, status
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -16,9 +17,11 @@ from kubelet_conformance.contracts.instances import (
     asked,
     creation_of,
     exit_of,
+    failing_start,
     start_of,
     stop_of,
     to_watch,
+    wants_restart,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, hook_command
 from kubelet_conformance.contracts.timing import REACTION
@@ -105,6 +108,52 @@ def does_not_wait_for_init(m: Moment) -> Iterator[Finding]:
     for name in _added(m):
         if running:
             yield _is_started(name)
+
+
+_CUT_SHORT = TERMINATION_ASKED.either(sandbox_died(), failed("PodSandboxStatus", "ContainerStatus"))
+"""What ends the hope for the containers of a pod, whatever else its worker does."""
+
+
+@contract(
+    "EPH-04",
+    on=failed("PullImage", "CreateContainer", "StartContainer"),
+    needs=(CRI, PODS),
+    versions=_ON,
+)
+def failed_one_harms_no_other(m: Moment) -> Findings:
+    """An ephemeral container that cannot be started keeps no other container of its pod from starting."""
+    pod, name = m.pod, failing_start(m)
+    if pod is None or pod.kind_of(name) != "ephemeral" or not to_watch(m) or at_its_end(pod):
+        return None
+    due = _next_ephemeral(pod, name) or _ended_app(pod)
+    if due is None or pod.sandbox is None or pod.sandbox.state != "ready" or pod.sandbox.stops:
+        return None
+    return answered(
+        by=start_of(due),
+        within=restart_bound(m, due),
+        unless=_CUT_SHORT,
+        text=f"{due} is made though ephemeral container {name} cannot be started",
+    )
+
+
+failed_one_harms_no_other.remember(on=ATTEMPTS)(take_attempt)
+
+
+def _next_ephemeral(pod: Pod, failing: str) -> str | None:
+    """The next ephemeral container that has not been tried."""
+    names = [one.name for one in (pod.spec.ephemeral_containers or () if pod.spec else ())]
+    later = names[names.index(failing) + 1 :] if failing in names else []
+    return next((one for one in later if one not in pod.containers and one not in pod.create_failed), None)
+
+
+def _ended_app(pod: Pod) -> str | None:
+    """An app container that ended by itself, as the kubelet knows, and that is wanted again."""
+    for one in pod.of_kind("app"):
+        told = one.record is not None and one.record.state == "CONTAINER_EXITED"
+        own_end = one.exit is not None and not one.exit.commanded
+        if one is pod.newest(one.name) and one.state == "exited" and told and own_end:
+            return one.name if wants_restart(pod, one) else None
+    return None
 
 
 @contract("EPH-05", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
@@ -195,7 +244,7 @@ def stopped_with_the_pod(m: Moment) -> Iterator[Finding]:
                 by=stop_of(one),
                 within=REACTION,
                 unless=exit_of(one),
-                not_before=done("StopPodSandbox"),
+                not_before=call("StopPodSandbox"),
                 text=f"ephemeral container {one.name} is stopped",
             )
 

@@ -10,7 +10,13 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, event, failed
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, runs_post_start, runs_pre_stop
+from kubelet_conformance.contracts.image_volumes import shows_images
+from kubelet_conformance.contracts.situations import (
+    TERMINATION_ASKED,
+    known_to_kubelet,
+    runs_post_start,
+    runs_pre_stop,
+)
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import ExecSyncReply
 
@@ -101,7 +107,8 @@ def container_events_name_their_container(m: Moment) -> Findings:
     spec.initContainers{i1}.
     """
     record, pod = _event(m), m.pod
-    if pod is None or pod.manifest is None:
+    # Events about the image of a volume are the pod's.
+    if pod is None or pod.manifest is None or (not record.container and shows_images(pod)):
         return None
     if not record.container:
         return broken(f"event {record.reason} does not say which container it is about")
@@ -111,6 +118,8 @@ def container_events_name_their_container(m: Moment) -> Findings:
     if kind == "unknown":
         return None
     if path != _LISTS.get(kind):
+        if path == _LISTS["app"] and not known_to_kubelet(pod, m.node):
+            return None  # What nobody wants is known from its records alone, and these tell of no list.
         return broken(f"event {record.reason} is about {record.container}, expected {_LISTS[kind]}{{{name}}}")
     return KEPT
 
@@ -261,8 +270,8 @@ def deadline_is_told_again_and_again(m: Moment) -> Findings:
         return None
     told = pod.note(_Deadlines)
     told.count += 1
-    if told.count > 1:
-        return None
+    if told.count > 1 or not any(c.state == "running" for c in pod.every_container()):
+        return None  # Of a pod that has ended by itself no status need be computed any more.
     return answered(
         by=event("DeadlineExceeded"),
         within=REACTION,
@@ -323,3 +332,30 @@ def failed_start_is_told(m: Moment) -> Findings:
         unless=TERMINATION_ASKED,
         text=f"a Warning event Failed after {m.call.rpc} failed",
     )
+
+
+class _LastFailure:
+    """What the runtime said when it last refused to make or start a container of the pod."""
+
+    def __init__(self) -> None:
+        self.message = ""
+        self.seq = 0
+
+
+@failed_start_is_told.remember(on=failed("CreateContainer", "StartContainer"))
+def _start_has_failed(m: Moment) -> None:
+    if m.pod is not None and m.reply.error is not None:
+        memory = m.pod.note(_LastFailure)
+        memory.message, memory.seq = m.reply.error.message, m.seq
+
+
+@failed_start_is_told.clause("text", on=event("Failed"))
+def failed_start_is_told_without_wrapper(m: Moment) -> Findings:
+    """The event tells what the runtime said, and not how it was sent."""
+    last, said = m.pod.note(_LastFailure) if m.pod is not None else None, _event(m).message
+    if last is None or not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
+        return None
+    return broken(f"the event says {said!r}", last.seq) if _WRAPPER in said else KEPT
+
+
+_WRAPPER = "rpc error: code ="

@@ -12,6 +12,7 @@ from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import FILE_POLL
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
+from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.looking import full_name
 from kubelet_conformance.trace.records import Event, PodChange
 
@@ -35,33 +36,10 @@ __all__ = (
 
 MIRROR = "kubernetes.io/config.mirror"
 """The annotation by which a mirror pod names the hash of its static pod."""
-REJECTIONS = frozenset(
-    {
-        "AppArmor",
-        "Evicted",
-        "Forbidden",
-        "HostPort",
-        "InitContainerRestartPolicyForbidden",
-        "InvalidNodeInfo",
-        "NodeAffinity",
-        "NodeName",
-        "NodePorts",
-        "NodeShutdown",
-        "OutOfcpu",
-        "OutOfephemeral-storage",
-        "OutOfmemory",
-        "OutOfpods",
-        "PodFeatureUnsupported",
-        "PodLevelResourcesNotSupported",
-        "PodOSNotSupported",
-        "PodOSSelectorNodeLabelDoesNotMatch",
-        "SupplementalGroupsPolicyNotSupported",
-        "SysctlForbidden",
-        "TopologyAffinityError",
-        "UnexpectedAdmissionError",
-    }
-)
-"""Reasons with which a pod is refused at admission (lifecycle/predicate.go and its other handlers)."""
+REJECTIONS = REFUSALS
+"""Reasons with which a pod is refused at admission."""
+MAKES_ROOM = event("Preempting")
+"""A pod has to go for another one: until it is gone the kubelet looks at nothing else (ADMIT-08)."""
 _HINDRANCES = REJECTIONS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
 
 
@@ -187,7 +165,7 @@ def starts(pod: Fresh, within: float, text: str) -> Answered:
     return answered(
         by=call("RunPodSandbox").where(pod.asked),
         within=within,
-        unless=about.either(FAULT),
+        unless=about.either(FAULT, MAKES_ROOM),
         whole_node=True,
         text=text,
     )

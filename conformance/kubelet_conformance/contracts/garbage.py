@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, deleted, exited, pod_unset, read_as
-from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about
-from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION
+from kubelet_conformance.contract.words import call, deleted, done, exited, failed, pod_set, pod_unset, read_as
+from kubelet_conformance.contracts.distress import DISTRESS, distress, setting, take_distress
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply
+from kubelet_conformance.trace.disruption import disruption_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,31 +23,60 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Container, Pod
 
 REMOVE = call("RemoveContainer")
-_GC_SLACK = 15.0
+GC_SLACK = 15.0
 """A round of garbage collection on a loaded machine, and its wait for the pod's worker."""
 
 
-def _lives_on(pod: Pod) -> bool:
+def lives_on(pod: Pod) -> bool:
     """The pod is wanted, and not evicted: its newest records tell its past."""
-    evicted = pod.status is not None and pod.status.reason == "Evicted"
+    evicted = disruption_of(pod) is not None or (pod.status is not None and pod.status.reason == "Evicted")
     return pod.wanted and pod.termination is None and not evicted
 
 
 @contract("GC-01", on=REMOVE, needs=(CRI, PODS))
 def oldest_record_goes_first(m: Moment) -> Findings:
-    """Of the dead records of one container of a living pod the oldest is removed first."""
+    """Of the dead records of one container of a living pod the oldest is removed first.
+
+    What one more death makes superfluous goes newest first, and before what was never started (LOOP-10).
+    """
     pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not _lives_on(pod):
+    if pod is None or container is None or not pod.born or not lives_on(pod):
         return None
     if container.kind in {"init", "sidecar", "unknown"}:
         return None
     records = [c for c in pod.containers.get(container.name, []) if c.state != "removed"]
     if len(records) < 2:  # noqa: PLR2004 - there is an order only among several
         return None
-    if records[0] is not container:
+    if records[0] is not container and not _made_due_by_a_death(m, container, records):
         text = f"expected attempt {records[0].attempt} of {container.name} to go before {container.attempt}"
         return broken(text, records[0].create.seq if records[0].create else None)
     return KEPT
+
+
+class _Removals:
+    """When the kubelet last had to wait for a removal: those it has in mind come after it."""
+
+    def __init__(self) -> None:
+        self.waited_t = 0.0
+
+
+def _made_due_by_a_death(m: Moment, container: Container, records: list[Container]) -> bool:
+    """A newer instance has died, or died before this kubelet came, and was heard of no longer ago."""
+    newer = [c for c in records[records.index(container) + 1 :] if c.state == "exited" and c.exit is not None]
+    if container.state != "exited" or not newer:
+        return False
+    died_t = max(c.exit.t for c in newer if c.exit is not None)
+    due_t = max(died_t, m.node.started_t or 0.0, m.node.note(_Removals).waited_t)
+    return m.t <= heard_by(m, due_t) + RELIST + REACTION
+
+
+oldest_record_goes_first.remember(on=DELAYS)(take_in_delays)
+
+
+@oldest_record_goes_first.remember(on=done("RemoveContainer").either(failed("RemoveContainer")))
+def _waits_are_remembered(m: Moment) -> None:
+    if m.t - m.call.t > TOGETHER:
+        m.node.note(_Removals).waited_t = m.t
 
 
 @contract("GC-10", on=REMOVE, needs=(CRI, PODS), clause="newest-kept")
@@ -52,23 +85,36 @@ def newest_record_is_kept(m: Moment) -> Findings:
     dead one is removed soon after a death.
     """
     pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not _lives_on(pod):
+    if pod is None or container is None or not pod.born or not lives_on(pod):
         return None
     if container.kind in {"init", "sidecar"} and pod.sandbox is not None and pod.sandbox.state != "ready":
         return None
-    if container is pod.newest(container.name):
+    if container is pod.newest(container.name) and not _may_all_go(m, pod):
         create = container.create.seq if container.create else None
         return broken(f"the newest record of {container.name} is removed while its pod lives", create)
     return KEPT
+
+
+def _disk_is_short(m: Moment) -> bool:
+    """The node removes whatever it can do without (EVICT-01)."""
+    return any(low.of_disk for low in distress(m).low.values())
+
+
+newest_record_is_kept.remember(on=DISTRESS)(take_distress)
+
+
+def _may_all_go(m: Moment, pod: Pod) -> bool:
+    """No record of the pod is safe: the disk is full, or an operator allows only so many in all (GC-03)."""
+    return (bool(pod.finished) and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) > 0
 
 
 @newest_record_is_kept.clause("older-removed", on=exited())
 def older_dead_record_is_removed(m: Moment) -> Iterator[Finding]:
     """The record before the one that died goes."""
     pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not _lives_on(pod) or not m.node.kubelet_up:
+    if pod is None or container is None or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
         return
-    if container is not pod.newest(container.name) or m.node.listing_failed:
+    if container is not pod.newest(container.name) or m.node.listing_failed or outside(m).disk_fails:
         return
     for older in pod.containers.get(container.name, []):
         if older is container or older.state != "exited":
@@ -79,6 +125,9 @@ def older_dead_record_is_removed(m: Moment) -> Iterator[Finding]:
             unless=TERMINATION_ASKED,
             text=f"attempt {older.attempt} of {container.name} is removed after attempt {container.attempt}",
         )
+
+
+newest_record_is_kept.remember(on=OUTSIDE)(take_in)
 
 
 @contract("GC-02", on=deleted().either(pod_unset()), needs=(CRI, PODS))
@@ -95,7 +144,8 @@ def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
         if container.state in {"running", "exited"} and container.born and container not in going:
             yield answered(
                 by=REMOVE.where(about(container)),
-                within=GC_PERIOD + _GC_SLACK + grace,
+                within=GC_PERIOD + GC_SLACK + grace,
+                unless=pod_set().where(of(pod), "it is wanted again"),
                 text=f"the record of {container.name}, whose pod is gone, is removed",
                 whole_node=True,
             )
@@ -150,7 +200,7 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
         left = ", ".join(sorted(c.name for c in sandbox.containers.values()))
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
     # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
-    over = pod.termination is not None and len(sandbox.stops) > 1
+    over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
     if sandbox is pod.sandbox and pod.wanted and not over:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT
@@ -167,7 +217,7 @@ def sandbox_of_a_gone_pod_goes(m: Moment) -> Findings:
         return None
     return answered(
         by=call("RemovePodSandbox").where(lambda n: n.sandbox is sandbox),
-        within=GC_PERIOD + _GC_SLACK,
+        within=GC_PERIOD + GC_SLACK,
         unless=FAULT,
         whole_node=True,
         text=f"the sandbox of {pod.name}, which is gone, is removed",

@@ -20,7 +20,8 @@ from kubelet_conformance.contracts.kills import (
     wait_before_stop,
 )
 from kubelet_conformance.contracts.situations import hook_command, known_to_kubelet, runs_pre_stop
-from kubelet_conformance.contracts.timing import API_POLL, REACTION, ROUNDING
+from kubelet_conformance.contracts.stop_table import STOPS, stop_timeouts
+from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _overridden(m: Moment, reason: Reason) -> bool:
 
 
 def _floor(m: Moment, reason: Reason) -> int:
-    return max(1 if _overridden(m, reason) else MINIMUM_GRACE, reason.seconds)
+    return stop_timeouts(STOPS[reason.situation], reason.seconds, (0, 0), m.kubernetes)[0]
 
 
 def _one_of(m: Moment, allowed: dict[int, Reason]) -> Kept | Broken:
@@ -64,6 +65,24 @@ def _one_of(m: Moment, allowed: dict[int, Reason]) -> Kept | Broken:
         return KEPT
     said = " or ".join(f"{seconds} ({reason.cause})" for seconds, reason in allowed.items())
     return broken(f"expected timeout {said}, got {got}", *(r.seq for r in allowed.values()))
+
+
+class _Graces:
+    """The graces that deletions of a pod have asked for, in order."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int, float]] = []
+        """Each grace, the record that asked for it, and when."""
+
+
+def _graces_are_remembered(m: Moment) -> None:
+    """Remember each grace that is asked for, once for all contracts."""
+    grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
+    if m.pod is None or grace is None:
+        return
+    asked = m.pod.note(_Graces).asked
+    if not asked or asked[-1][1] != m.seq:
+        asked.append((grace, m.seq, m.t))
 
 
 @contract("TERM-03", on=STOP, needs=(CRI, PODS), versions=_READ)
@@ -77,7 +96,31 @@ def grace_follows_the_reason(m: Moment) -> Findings:
         return None
     if _has_a_hook_that_was_not_seen(m.container):
         return None
+    if _timeout(m) in _still_heard(m):
+        return KEPT
     return _one_of(m, {_floor(m, reason): reason for reason in why})
+
+
+def _still_heard(m: Moment) -> set[int]:
+    """The timeouts of a kill that began before it was heard that another grace is asked for."""
+    asked = m.pod.note(_Graces).asked if m.pod is not None else []
+    is_new = len(asked) > 1 and m.t - asked[-1][2] <= API_POLL
+    return {max(grace, MINIMUM_GRACE) for grace, _, _ in asked} if is_new else set()
+
+
+@grace_follows_the_reason.clause("whole", on=done("StopContainer").either(failed("StopContainer")))
+def stop_is_not_given_up(m: Moment) -> Findings:
+    """A call that lasts that long is not given up after the usual two minutes."""
+    container, error = m.container, m.reply.error
+    lasted, timeout = m.t - m.call.t, m.request(StopContainerRequest).timeout
+    if container is None or timeout <= CALL_TIMEOUT + REACTION or lasted < CALL_TIMEOUT - REACTION:
+        return None
+    if error is not None and error.code == "DEADLINE_EXCEEDED" and lasted < timeout:
+        return broken(f"the stop of {container.name} is given up after {lasted:.0f} s of {timeout} s")
+    return KEPT
+
+
+grace_follows_the_reason.remember(on=pod_set())(_graces_are_remembered)
 
 
 @contract("TERM-04", on=STOP, needs=(CRI, PODS), versions=_READ)
@@ -97,11 +140,11 @@ def deletion_grace_wins_over_a_probes(m: Moment) -> Findings:
     return KEPT
 
 
-def _left(wait: Wait, reason: Reason) -> tuple[int, int]:
-    """Least and most seconds that may be left of the grace; each wait is cut to whole seconds."""
-    least = math.ceil(reason.seconds - wait.seconds - ROUNDING / 2)
-    most = math.floor(reason.seconds - max(0.0, wait.seconds - wait.turns * ROUNDING))
-    return max(MINIMUM_GRACE, least), max(MINIMUM_GRACE, most)
+def _left(m: Moment, wait: Wait, reason: Reason) -> range:
+    """The seconds that may be left of the grace; each wait is cut to whole seconds."""
+    longest = math.floor(wait.seconds + ROUNDING / 2)
+    shortest = math.ceil(max(0.0, wait.seconds - wait.turns * ROUNDING))
+    return stop_timeouts(STOPS[reason.situation], reason.seconds, (shortest, longest), m.kubernetes)
 
 
 @contract("TERM-05", on=STOP, needs=(CRI, PODS), versions=_READ)
@@ -114,12 +157,12 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     if not why or not wait.turns or any(_overridden(m, reason) for reason in why):
         return None
     got = _timeout(m)
-    for reason in why:
-        least, most = _left(wait, reason)
-        if least <= got <= most:
-            return KEPT
-    least, most = _left(wait, why[0])
-    text = f"expected {least} to {most} s left of {why[0].seconds} after {wait.seconds:.1f} s, got {got}"
+    if any(got in _left(m, wait, reason) for reason in why):
+        return KEPT
+    left = _left(m, wait, why[0])
+    text = (
+        f"expected {left[0]} to {left[-1]} s left of {why[0].seconds} after {wait.seconds:.1f} s, got {got}"
+    )
     return broken(text, why[0].seq)
 
 
@@ -185,34 +228,24 @@ def whole_grace_after_the_hook(m: Moment) -> Findings:
     return _one_of(m, {_floor(m, reason): reason for reason in why})
 
 
-class _Graces:
-    """The graces that deletions of a pod have asked for, in order."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[int, int]] = []
-
-
 @contract("WORK-07", on=STOP, needs=(CRI, PODS), versions=_READ)
 def grace_only_shrinks(m: Moment) -> Findings:
     """Of several graces asked for one after another the smallest holds, and a later longer one is ignored."""
     pod = m.pod
     if pod is None:
         return None
-    asked = [(grace, seq) for grace, seq in pod.note(_Graces).asked if grace > 0]
-    if len({grace for grace, _ in asked}) < 2 or pod.spec is None:  # noqa: PLR2004 - several
+    asked = [one for one in pod.note(_Graces).asked if one[0] > 0]
+    if len({grace for grace, _, _ in asked}) < 2 or pod.spec is None:  # noqa: PLR2004 - several
         return None
-    least, seq = min(asked)
+    # A grace that was asked for just now may come too late for a kill that has begun.
+    heard = [one for one in asked if m.t - one[2] > API_POLL]
+    least, seq, _ = min(heard) if heard else max(asked)
     if _timeout(m) > max(least, MINIMUM_GRACE):
         return broken(f"expected at most {least} s, got {_timeout(m)}", seq)
     return KEPT
 
 
-@grace_only_shrinks.remember(on=pod_set())
-def graces_are_remembered(m: Moment) -> None:
-    """Remember each grace that is asked for."""
-    grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
-    if m.pod is not None and grace is not None:
-        m.pod.note(_Graces).asked.append((grace, m.seq))
+grace_only_shrinks.remember(on=pod_set())(_graces_are_remembered)
 
 
 @contract("WORK-08", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True, ">=1.31": True}))
@@ -223,6 +256,9 @@ def grace_of_a_forced_deletion(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not forced(pod) or not known_to_kubelet(pod, m.node) or wait_before_stop(m).turns:
         return None
+    sandbox = m.container.sandbox if m.container is not None else None
+    if sandbox is not None and sandbox.died_t is not None:
+        return None  # It may be killed for that: a sync that had begun before the kubelet heard of the end.
     return _as_forced(m, pod.termination.seq if pod.termination else 0, _timeout(m))
 
 

@@ -8,9 +8,11 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call
+from kubelet_conformance.contracts.former_images import VERSIONS, former_policies, take_in_versions
+from kubelet_conformance.contracts.image_table import ImageFacts, image_row
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandbox_config import differing, never_updated, of_the_pod, told_otherwise
-from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.images import ImageKnown
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contracts.image_table import ImageRow, Presence
+    from kubelet_conformance.trace.images import ImageAnswer
     from kubelet_conformance.trace.manifests import ContainerSpec
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-__all__ = ("containers_of", "pulled_image", "reference")
+__all__ = ("containers_of", "every_spec", "is_another_try", "pulled_image", "reference")
 
 USER_IMAGE = ByVersion({"<=1.26": False, ">=1.32": True})
 """CreateContainer carries the manifest's image beside the one that was found."""
@@ -42,6 +46,17 @@ def reference(image: str) -> str:
 def pulled_image(m: Moment) -> str:
     """The image that a PullImage names."""
     return m.request(PullImageRequest).image.image
+
+
+def is_another_try(m: Moment) -> bool:
+    """The pull follows at once a failed one of the same image and pod, with other credentials (IMAGE-13)."""
+    pod, image = m.pod, pulled_image(m)
+    if pod is None or pod.spec is None or not pod.spec.image_pull_secrets:
+        return False
+    pulls = pod.pulls.get(image)
+    if pulls is None or not pulls.failed_seq or not m.request(PullImageRequest).auth:
+        return False
+    return 0 <= m.call.t - pulls.failed_t <= SAME_MOMENT and pulls.life == m.node.lives
 
 
 def every_spec(pod: Pod) -> list[ContainerSpec]:
@@ -122,13 +137,31 @@ def pull_policy_decides(m: Moment) -> Findings:
     specs = containers_of(pod, image) if pod is not None and pod.born else []
     if not specs or not m.node.born:
         return None
-    policies = {spec.pull_policy for spec in specs}
-    if policies == {"Never"}:
-        return broken(f"{image} is pulled for a container whose policy is Never", pod.set_seq if pod else 0)
-    if "Always" in policies:
-        return KEPT
-    wrong, seq = _pulled_in_vain(m, image)
+    policies = {spec.pull_policy for spec in specs} | former_policies(m, image)
+    last = m.world.images.get(image, ImageKnown()).last
+    rows = [row for policy in sorted(policies) for row in _rows(m, policy, last)]
+    if all(row.step != "pull" for row in rows):
+        return broken(
+            f"{image} is pulled with the policy {', '.join(sorted(policies))}: {rows[0].why}", _seq(m, last)
+        )
+    wrong, seq = _pulled_in_vain(m, image) if "Always" not in policies else ("", 0)
     return broken(wrong, seq) if wrong else KEPT
+
+
+def _seq(m: Moment, last: ImageAnswer | None) -> int:
+    return last.seq if last is not None else (m.pod.set_seq if m.pod is not None else 0)
+
+
+def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[ImageRow]:
+    """What may be done with this policy, by what the runtime said last.
+
+    An error is the business of IMAGE-06. Where a pod has to prove its right to an image, nobody sees whether
+    it has.
+    """
+    present: Presence = "present" if policy != "Always" and last is not None and last.present else "absent"
+    checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
+    sights = [ImageFacts(policy, present), *([ImageFacts(policy, present, unproven=True)] if checks else [])]
+    return [image_row(each) for each in sights]
 
 
 def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:
@@ -137,15 +170,15 @@ def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:
     last = known.last if known is not None else None
     if last is None:
         return f"{image} is pulled before anybody looked for it", 0
-    if own is not None and last.seq < max(own.pulled_seq, own.failed_seq):
+    if own is not None and last.seq < max(own.pulled_seq, own.failed_seq) and not is_another_try(m):
         return (
             f"{image} is pulled again, and nobody looked for it in between",
             own.pulled_seq or own.failed_seq,
         )
-    checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
-    if last.present and not checks:
-        return f"{image} is pulled, which is present, with the policy IfNotPresent", last.seq
     return "", 0
+
+
+pull_policy_decides.remember(on=VERSIONS)(take_in_versions)
 
 
 @pull_policy_decides.clause("used", on=call("CreateContainer"))
@@ -171,9 +204,10 @@ def never_pull_is_the_policys(m: Moment) -> Iterator[Finding]:
     """ErrImageNeverPull is for an absent image with the policy Never."""
     for spec, known in _waiting(m, "ErrImageNeverPull"):
         last = known.last
+        checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
         if spec.pull_policy != "Never":
             yield broken(f"{spec.name} waits for ErrImageNeverPull, its policy is {spec.pull_policy}")
-        elif last is None or all(answer.present for answer in known.answers):
+        elif last is None or (not checks and all(answer.present for answer in known.answers)):
             yield broken(f"{spec.name} waits for ErrImageNeverPull, and its image was never absent")
         else:
             yield KEPT
@@ -201,7 +235,8 @@ def always_asks_first(m: Moment) -> Findings:
     ):
         return None
     pulls, known = pod.pulls.get(image), m.world.images.get(image)
-    since = max(pod.create.seq if pod.create else 0, pulls.failed_seq if pulls else 0)
+    failed_seq = pulls.failed_seq if pulls is not None and not is_another_try(m) else 0
+    since = max(pod.create.seq if pod.create else 0, failed_seq)
     last = known.last if known is not None else None
     if last is None or last.seq < since:
         return broken(f"{image} is pulled, and nobody looked for it before", since)
@@ -244,7 +279,9 @@ def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
     if m.t <= m.node.cut_off_until:
         return  # It may have found nobody at the socket, which leaves no trace.
     for spec, known in _waiting(m, "ImageInspectError"):
-        failed = any(answer.present is None for answer in known.answers)
+        failed = known.failed_seq > 0
+        if not failed and m.pod is not None and not never_updated(m.pod):
+            continue  # It may be that of the image it had before.
         yield (
             KEPT if failed else broken(f"{spec.name} waits for ImageInspectError, and no ImageStatus failed")
         )
@@ -287,6 +324,37 @@ def container_is_made_from_what_was_found(m: Moment) -> Findings:
             KEPT if named == spec.image else broken(f"{use.name} is said to want {named!r}, not {spec.image}")
         )
     return KEPT
+
+
+@contract("IMAGE-19", on=call("CreateContainer"), needs=(CRI, PODS))
+def policy_follows_from_the_tag(m: Moment) -> Findings:
+    """Without a pull policy an image with the tag latest, or with none, is pulled for each container, and
+    any other only where it is absent.
+    """
+    use = _use(m)
+    spec = m.pod.container_spec(use.name) if use is not None and m.pod is not None else None
+    if use is None or spec is None or spec.image_pull_policy is not None:
+        return None
+    if use.policy == "Always":
+        return (
+            KEPT if use.pulled else broken(f"{use.name} is made, and {use.image} was not pulled", use.since)
+        )
+    pulled_seq = _pulled_for(m, use.image)
+    if pulled_seq <= use.since or not use.answers:
+        return KEPT
+    before = [answer for answer in use.answers if answer.seq < pulled_seq]
+    checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
+    if before and before[-1].present and not checks:
+        return broken(f"{use.image} was pulled for {use.name}, though it is there", before[-1].seq)
+    return KEPT
+
+
+def _pulled_for(m: Moment, image: str) -> int:
+    """The last pull for this pod's sake; 0 where there is none, or it may have been for the policy Always."""
+    pulls = m.pod.pulls.get(image) if m.pod is not None else None
+    if m.pod is None or pulls is None or any(c.pull_policy == "Always" for c in containers_of(m.pod, image)):
+        return 0
+    return pulls.pulled_seq
 
 
 @contract("IMAGE-24", on=call("CreateContainer"), needs=(CRI, PODS))

@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited
 from kubelet_conformance.contracts.backoffs import restart_bound
+from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -19,6 +20,7 @@ from kubelet_conformance.contracts.instances import (
     first_missing,
     following,
     made_in,
+    never_pulled,
     recorded,
     regular_inits,
     start_of,
@@ -89,12 +91,13 @@ def _(m: Moment) -> Findings:
     if pod is None or container is None or m.exit is None or not to_watch(m):
         return None
     sandbox = container.sandbox
-    if container.kind != "init" or m.exit.code != 0 or m.exit.commanded or sandbox is None:
+    if container.kind != "init" or m.exit.commanded or sandbox is None:
         return None
-    if m.exit.reason == "OOMKilled":
+    failed = m.exit.code != 0 or m.exit.reason == "OOMKilled"
+    if init_row(InitSeen("exited", pod.restart_policy, failed=failed)).act != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
-    if missing is None or sandbox.state != "ready" or sandbox.stops:
+    if missing is None or sandbox.state != "ready" or sandbox.stops or never_pulled(pod, missing):
         return None
     return answered(
         by=start_of(missing),

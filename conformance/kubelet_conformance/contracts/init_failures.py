@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, failed, read_as
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
     OWN_END,
@@ -32,12 +33,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contracts.init_table import InitAct
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+    from kubelet_conformance.trace.views import Container, Pod
 
 
 def _seq(container: Container) -> int | None:
     return container.create.seq if container.create else None
+
+
+def _becomes(pod: Pod, code: int | None) -> InitAct | None:
+    """What is done about a regular init container that ended with `code`; None where nobody knows that."""
+    if code is None:
+        return None
+    return init_row(InitSeen("exited", pod.restart_policy, failed=code != 0)).act
 
 
 @contract("INIT-07", on=OWN_END, needs=(CRI, PODS))
@@ -47,9 +56,9 @@ def failed_one_is_retried(m: Moment) -> Findings:
     None after it is made before.
     """
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or pod.restart_policy == "Never":
+    if pod is None or container is None or m.exit is None or _becomes(pod, m.exit.code) != "start":
         return None
-    if container.kind != "init" or m.exit.code in {0, None} or m.exit.commanded or not to_watch(m):
+    if container.kind != "init" or m.exit.commanded or not to_watch(m):
         return None
     return answered(
         by=start_of(container.name),
@@ -75,9 +84,9 @@ def _(m: Moment) -> Findings:
 def failure_under_never_ends_the_pod(m: Moment) -> Findings:
     """Under policy Never a failed init container is not retried: the pod is killed and ends as Failed."""
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or pod.restart_policy != "Never":
+    if pod is None or container is None or m.exit is None or _becomes(pod, m.exit.code) != "end the pod":
         return None
-    if container.kind != "init" or m.exit.code in {0, None} or m.exit.commanded or not to_watch(m):
+    if container.kind != "init" or m.exit.commanded or not to_watch(m):
         return None
     return answered(
         by=call("StopPodSandbox"),
@@ -133,7 +142,7 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
         return None
     if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None
-    never = pod.restart_policy == "Never"
+    never = init_row(InitSeen("exited", pod.restart_policy, failed=True)).act == "end the pod"
     return answered(
         by=call("StopPodSandbox") if never else start_of(container.name),
         within=REACTION if never else restart_bound(m, container.name),
@@ -158,7 +167,7 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
         return None
     if one.record.state != "CONTAINER_UNKNOWN":
         return None
-    if pod.restart_policy == "Never":
+    if init_row(InitSeen("unknown", pod.restart_policy)).act == "end the pod":
         return broken(f"{one.name} is made again under policy Never", _seq(one))
     if not any(stop.succeeded for stop in one.stops):
         return broken(f"{one.name} is made again before its unknown instance was stopped", _seq(one))

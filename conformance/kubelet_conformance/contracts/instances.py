@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import call, done, exited, failed, pod_set, sandbox_died, status
+from kubelet_conformance.contract.words import (
+    Pattern,
+    call,
+    done,
+    exited,
+    failed,
+    pod_set,
+    sandbox_died,
+    status,
+)
+from kubelet_conformance.contracts.app_table import AppSeen, app_row
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
-from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerRequest,
@@ -14,11 +24,12 @@ from kubelet_conformance.trace.bodies import (
     PullImageRequest,
 )
 from kubelet_conformance.trace.records import Reply
+from kubelet_conformance.trace.streaming import event_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubelet_conformance.contract.words import Pattern, Predicate
+    from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.bodies import ContainerConfig
     from kubelet_conformance.trace.manifests import ContainerSpec
     from kubelet_conformance.trace.moment import Moment
@@ -37,11 +48,14 @@ __all__ = (
     "creation_of_kind",
     "exit_of",
     "failed_run",
+    "failing_start",
     "finished_t",
     "first_missing",
     "following",
+    "given_up_with_its_pod",
     "in_place",
     "made_in",
+    "never_pulled",
     "newly_imaged",
     "of_container",
     "put_off",
@@ -117,9 +131,20 @@ FREE_CHANGE: Pattern = pod_set().where(to_watch, "its kubelet has its hands free
 
 
 def put_off(m: Moment) -> bool:
-    """The container is made in a later sync than the one that ran its sandbox, for all one can tell."""
-    sandbox = m.sandbox
-    return sandbox is None or sandbox.ready_t is None or m.t - sandbox.ready_t > REACTION
+    """The container is made in a later sync than the one that ran its sandbox, for all one can tell.
+
+    The sync that runs a sandbox makes the first container right then, unless that must wait for its back-off.
+    """
+    sandbox, pod = m.sandbox, m.pod
+    if sandbox is None or sandbox.ready_t is None or m.t - sandbox.ready_t > REACTION:
+        return True
+    old = pod.newest(asked(m).metadata.name) if pod is not None else None
+    if old is None:
+        return False
+    if old.removed_t is not None and sandbox.run is not None and sandbox.run.t - old.removed_t > RELIST:
+        return True  # Its record went when another sync tried to run a sandbox.
+    has_failed = old.attempt > 0 or (old.exit is not None and not old.exit.commanded)
+    return has_failed and m.t - sandbox.ready_t > RELIST / 2
 
 
 def asked(m: Moment) -> ContainerConfig:
@@ -169,9 +194,30 @@ def stop_of(container: Container) -> Pattern:
     return call("StopContainer").where(of_container(container), f"it stops {container.name}")
 
 
+def given_up_with_its_pod(container: Container) -> Pattern:
+    """The sandbox of this one is stopped, in a pod that has failed: of policy Never, and no app runs any more."""
+
+    def has_failed(m: Moment) -> bool:
+        pod = m.pod
+        if pod is None or m.sandbox is not container.sandbox or pod.restart_policy != "Never":
+            return False
+        apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
+        return all(one is not None and (one.state == "exited" or _is_lost(one)) for one in apps)
+
+    return call("StopPodSandbox").where(has_failed, "its pod has failed")
+
+
+def _is_lost(container: Container) -> bool:
+    """The runtime does not know whether it runs."""
+    return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
+
+
 def exit_of(container: Container) -> Pattern:
     """The end of this one."""
     return exited().where(of_container(container), f"{container.name} ended")
+
+
+_TOLD = Pattern(frozenset({"message"}), words="the runtime tells")
 
 
 def told_otherwise(container: Container) -> Pattern:
@@ -181,7 +227,13 @@ def told_otherwise(container: Container) -> Pattern:
         told = m.response(ContainerStatusReply).status
         return m.container is container and told is not None and told.state != "CONTAINER_CREATED"
 
-    return done("ContainerStatus").where(fits, f"{container.name} is not just created")
+    def heard(m: Moment) -> bool:
+        event = event_of(m)
+        states = {one.id: one.state for one in event.containers_statuses} if event is not None else {}
+        return states.get(container.id, "CONTAINER_CREATED") != "CONTAINER_CREATED"
+
+    what = f"{container.name} is not just created"
+    return done("ContainerStatus").where(fits, what).either(_TOLD.where(heard, what))
 
 
 def of_container(container: Container) -> Predicate:
@@ -192,6 +244,24 @@ def of_container(container: Container) -> Predicate:
 def removal_of(container: Container) -> Pattern:
     """A RemoveContainer for this one."""
     return call("RemoveContainer").where(of_container(container), f"it removes {container.name}")
+
+
+def failing_start(m: Moment) -> str:
+    """The container whose start fails with this reply, as far as the call tells; "" where it does not."""
+    if m.call.rpc == "CreateContainer":
+        return asked(m).metadata.name
+    if m.call.rpc == "StartContainer":
+        return m.container.name if m.container is not None else ""
+    image = m.request(PullImageRequest).image
+    names = {image.image, image.user_specified_image}
+    found = [name for name, (_, spec) in m.pod.entries.items() if spec.image in names] if m.pod else []
+    return found[0] if len(found) == 1 else ""
+
+
+def never_pulled(pod: Pod, name: str) -> bool:
+    """Nothing is asked for this container where its image is not there: it may not be pulled."""
+    spec = pod.container_spec(name)
+    return spec is not None and spec.pull_policy == "Never"
 
 
 def recorded(pod: Pod, name: str) -> Container | None:
@@ -237,9 +307,7 @@ def wants_restart(pod: Pod, container: Container) -> bool | None:
     spec = container.spec
     if container.exit is None or container.exit.code is None or (spec is not None and spec.restart_policy):
         return None
-    if pod.restart_policy == "OnFailure":
-        return container.exit.code != 0
-    return pod.restart_policy == "Always"
+    return app_row(AppSeen("exited", pod.restart_policy, container.exit.code)).act == "start"
 
 
 def in_place(container: Container) -> bool:

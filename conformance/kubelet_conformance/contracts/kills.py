@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kubelet_conformance.contract.versions import ByVersion
+from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, known_to_kubelet
-from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, Graces, Situation
+from kubelet_conformance.contracts.timing import API_POLL, REACTION
+from kubelet_conformance.trace.pod_cgroups import PodCgroup
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.manifests import ContainerSpec
@@ -25,13 +28,10 @@ __all__ = (
     "failing_probe",
     "forced",
     "reasons",
+    "stopped_for_itself",
     "wait_before_stop",
 )
 
-MINIMUM_GRACE = 2
-"""Least timeout of a StopContainer (kuberuntime_container.go)."""
-OVERRIDES = ByVersion({"<=1.21": False, "1.22..1.26": True, ">=1.28": False})
-"""The grace of a pod's termination replaces the computed one after the preStop hook and the minimum."""
 ORPHAN_GRACE = ByVersion({"1.22..1.26": 1, ">=1.28": 2})
 """StopContainer timeout for a pod that no source knows."""
 _FORCED_GRACE = ByVersion({"1.22..1.26": "whole", ">=1.31": "least"})
@@ -46,6 +46,8 @@ class Reason(msgspec.Struct, frozen=True):
     """The whole pod is being terminated."""
     seq: int = 0
     """The record that shows it."""
+    situation: Situation = "ended"
+    """Its row in the table."""
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -84,41 +86,56 @@ def reasons(m: Moment) -> list[Reason]:
         return []
     if not known_to_kubelet(pod, m.node):
         grace = ORPHAN_GRACE.get(m.kubernetes)
-        return [] if grace is None else [Reason("no source knows the pod", grace, pod_goes=True)]
+        return [] if grace is None else [_reason("orphan", "no source knows the pod", Graces(grace))]
     end, found = pod.termination, list[Reason]()
     if end is not None:
         grace = deletion_grace(m, pod)
         if grace is None:
             return []
-        found.append(Reason(f"the pod is {end.cause}", grace, pod_goes=True, seq=end.seq))
+        found.append(_reason("deleted", f"the pod is {end.cause}", Graces(grace, grace), end.seq))
         if m.t - end.t > REACTION:
             return found
     spec = container.spec
     if pod.spec is not None and spec is not None:
-        found += _reasons_of_a_living_pod(pod, container, spec, pod.spec.grace_seconds)
+        graces = Graces(pod.spec.grace_seconds)
+        if pod.manifest is not None and pod.manifest.status is not None and pod.manifest.status.terminal:
+            found.append(_reason("deleted", "the pod was sent as ended", graces, pod.set_seq))
+        found += _reasons_of_a_living_pod(pod, container, spec, graces)
     return found
 
 
-def _reasons_of_a_living_pod(pod: Pod, container: Container, spec: ContainerSpec, grace: int) -> list[Reason]:
+def _reason(situation: Situation, cause: str, graces: Graces, seq: int = 0) -> Reason:
+    """A reason, with what the situation's row makes of the graces."""
+    row = STOPS[situation]
+    return Reason(cause, row.seconds(graces), row.pod_goes, seq, situation)
+
+
+def _reasons_of_a_living_pod(
+    pod: Pod, container: Container, spec: ContainerSpec, graces: Graces
+) -> list[Reason]:
     found = list[Reason]()
     sandbox = container.sandbox
     if sandbox is not None and sandbox.state == "notready":
-        found.append(Reason("its sandbox is dead", grace))
+        found.append(_reason("dead sandbox", "its sandbox is dead", graces))
+    elif (why := why_replaced(pod)) is not None:
+        found.append(_reason("dead sandbox", f"its pod needs another sandbox: {why}", graces))
+    lost = pod.note(PodCgroup).lost_seq
+    if lost and container.create is not None and container.create.seq < lost:
+        found.append(_reason("lost cgroup", "its pod's cgroup is missing", graces, lost))
     if at_its_end(pod):
-        found.append(Reason("the pod has come to its end", grace))
+        found.append(_reason("ended", "the pod has come to its end", graces))
     if container.state == "unknown":
-        found.append(Reason("its state is unknown", grace))
+        found.append(_reason("unknown state", "its state is unknown", graces))
     if _may_have_changed(pod, container, spec):
-        found.append(Reason("its image has changed", grace, seq=pod.spec_changed_seq))
+        found.append(_reason("changed", "its image has changed", graces, pod.spec_changed_seq))
     command = hook_command(container, "post_start")
     for hook in container.hooks:
         if hook.cmd == command and hook.failed:
-            found.append(Reason("its postStart hook failed", grace, seq=hook.call.seq))
+            found.append(_reason("postStart failed", "its postStart hook failed", graces, hook.call.seq))
     handler = spec.lifecycle.post_start
     if handler is not None and handler.exec is None:
-        found.append(
-            Reason("its postStart hook, which does not pass through the runtime, may have failed", grace)
-        )
+        cause = "its postStart hook, which does not pass through the runtime, may have failed"
+        found.append(_reason("postStart failed", cause, graces))
     found += failing_probe(pod, container)
     return found
 
@@ -143,12 +160,25 @@ def failing_probe(pod: Pod, container: Container) -> list[Reason]:
         failed = probe and probe.exec and container.probes_failed.get(tuple(probe.exec.command))
         if probe is None or not failed:
             continue
-        own = probe.termination_grace_period_seconds
-        grace = pod.spec.grace_seconds if own is None else own
-        found.append(Reason("its probe fails", grace, seq=failed.call.seq))
+        graces = Graces(pod.spec.grace_seconds, probe=probe.termination_grace_period_seconds)
+        found.append(_reason("probe failed", "its probe fails", graces, failed.call.seq))
         if pod.restart_policy == "Never":
-            found.append(Reason("its probe fails and the pod ends", pod.spec.grace_seconds))
+            found.append(_reason("probe failed for good", "its probe fails and the pod ends", graces))
     return found
+
+
+def stopped_for_itself(pod: Pod, container: Container) -> bool:
+    """It was being stopped when its pod was asked to go, or just after for a reason of its own.
+
+    The sync that stops it may have begun before the kubelet heard of the end, and makes it again.
+    """
+    end = pod.termination
+    if end is None or not container.stops or container.stops[0].call.t - end.t > API_POLL:
+        return False
+    changed_t, created_t = pod.spec_changed_t, container.created_t
+    is_changed = changed_t is not None and created_t is not None and changed_t > created_t
+    was_stopping = container.stops[0].call.t < end.t - API_POLL
+    return was_stopping or is_changed or bool(failing_probe(pod, container))
 
 
 def wait_before_stop(m: Moment) -> Wait:
@@ -158,11 +188,27 @@ def wait_before_stop(m: Moment) -> Wait:
         return Wait(0.0, 0)
     hook = _hook_before_stop(container)
     begun = [hook] if hook is not None else []
-    if container.kind == "sidecar":
+    waits_for_turn = container.kind == "sidecar" and _goes_whole(pod, container)
+    if waits_for_turn:
         begun += _kills_of_siblings(pod, container, m.node.started_t or 0.0)
     if not begun:
         return Wait(0.0, 0)
-    return Wait(m.t - min(begun), (hook is not None) + (container.kind == "sidecar"))
+    return Wait(m.t - min(begun), (hook is not None) + waits_for_turn)
+
+
+def _goes_whole(pod: Pod, container: Container) -> bool:
+    """The container is stopped together with the rest of its pod."""
+    sandbox = container.sandbox
+    return pod.termination is not None or at_its_end(pod) or sandbox is None or sandbox.state != "ready"
+
+
+def _was_killed_alone(pod: Pod, container: Container) -> bool:
+    """Its own hook or probe was why it was stopped, and the pod came to its end by that: nobody waited."""
+    sandbox = container.sandbox
+    if pod.termination is not None or sandbox is None or sandbox.state != "ready":
+        return False
+    command = hook_command(container, "post_start")
+    return any(h.cmd == command and h.failed for h in container.hooks) or bool(failing_probe(pod, container))
 
 
 def _hook_before_stop(container: Container) -> float | None:
@@ -175,7 +221,7 @@ def _hook_before_stop(container: Container) -> float | None:
 
 def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:
     since = max(life, pod.termination.t if pod.termination else container.started_t or 0.0)
-    others = [c for c in pod.every_container() if c is not container]
+    others = [c for c in pod.every_container() if c is not container and not _was_killed_alone(pod, c)]
     stops = [stop.call.t for c in others for stop in c.stops if stop.call.t >= since]
     hooks = [t for c in others if (t := _hook_before_stop(c)) is not None and t >= since]
     return stops + hooks

@@ -8,28 +8,29 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, kubelet
 from kubelet_conformance.contracts.instances import REMAKING
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE, ORPHAN_GRACE, reasons
+from kubelet_conformance.contracts.kills import reasons
+from kubelet_conformance.contracts.outside import OUTSIDE, take_in
+from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.situations import (
     END,
     NOBODY,
     TERMINATION_ASKED,
-    about,
+    end_is_forgotten,
     has_ended,
     hook_command,
-    known_to_kubelet,
     of,
     runs_post_start,
-    runs_pre_stop,
     will_not_run_again,
 )
 from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START
+from kubelet_conformance.contracts.unprovoked import is_ended_for_a_reason
 from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.bodies import (
     Annotation,
     CreateContainerRequest,
     RunPodSandboxRequest,
-    StopContainerRequest,
 )
+from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +83,11 @@ def healthy_container_is_not_stopped(m: Moment) -> Findings:
     spec = container.spec
     if pod.termination is not None or not pod.born or spec is None or reasons(m):
         return None
-    if container.stopping or _has_probes_that_nobody_sees(container):
+    if (
+        container.stopping
+        or has_other_probes(container, "liveness", "startup")
+        or is_ended_for_a_reason(m, pod)
+    ):
         return None
     return answered(
         by=NOBODY,
@@ -90,12 +95,6 @@ def healthy_container_is_not_stopped(m: Moment) -> Findings:
         unless=TERMINATION_ASKED,
         text=f"there is a reason to stop container {container.name}, which ran before the kubelet's start,",
     )
-
-
-def _has_probes_that_nobody_sees(container: Container) -> bool:
-    spec = container.spec
-    probes = (spec.liveness_probe, spec.startup_probe) if spec else ()
-    return any(probe is not None and probe.exec is None for probe in probes)
 
 
 @healthy_container_is_not_stopped.clause("no-sandbox", on=call("RunPodSandbox", "StopPodSandbox"))
@@ -106,6 +105,8 @@ def healthy_sandbox_is_not_replaced(m: Moment) -> Findings:
     if pod is None or sandbox is None or not _again(m.node) or not pod.born or pod.termination is not None:
         return None
     if sandbox.state != "ready" or not sandbox.ip or not _before(m.node, sandbox.ready_t) or sandbox.stops:
+        return None
+    if is_ended_for_a_reason(m, pod) or (m.call.rpc == "StopPodSandbox" and m.sandbox is not sandbox):
         return None
     if not any(_healthy(container, m.node) for container in sandbox.containers.values()):
         return None
@@ -136,6 +137,9 @@ def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
         for container in pod.every_container():
             if _healthy(container, m.node):
                 yield KEPT
+
+
+healthy_container_is_not_stopped.remember(on=OUTSIDE)(take_in)
 
 
 @contract("RESTARTKUBELET-03", on=REMAKING, needs=(CRI, PODS))
@@ -224,75 +228,9 @@ def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
 def ended_pod_is_not_started(m: Moment) -> Findings:
     """Nothing of it is made."""
     pod = m.pod
-    if pod is None or not pod.born or not pod.finished or not _again(m.node):
+    if pod is None or not pod.born or not pod.finished or not _again(m.node) or end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
-
-
-def _asked_while_down(pod: Pod, node: Node) -> bool:
-    end, down = pod.termination, node.down_t
-    return end is not None and down is not None and end.t >= down
-
-
-@contract("RESTARTKUBELET-06", on=kubelet("started"), needs=(CRI, PODS), clause="stopped")
-def pod_deleted_meanwhile_is_stopped(m: Moment) -> Iterator[Finding]:
-    """A pod that was deleted while the kubelet was down is stopped after its start: with its grace while the
-    object exists, else with the least and without hooks.
-    """
-    if m.node.lives < 1:
-        return
-    for pod in list(m.world.pods.values()):
-        if not pod.born or pod.static or not _asked_while_down(pod, m.node):
-            continue
-        yield from _stops_due(pod, "deleted")
-
-
-def _stops_due(pod: Pod, how: str) -> Iterator[Finding]:
-    for container in pod.of_kind("app", "init"):
-        if container.state == "running" and container.born:
-            yield answered(
-                by=call("StopContainer")
-                .where(about(container))
-                .either(call("ExecSync").where(runs_pre_stop).where(about(container))),
-                within=KUBELET_START,
-                text=f"container {container.name} of a pod {how} while the kubelet was down is stopped",
-            )
-
-
-@pod_deleted_meanwhile_is_stopped.clause("grace", on=call("StopContainer"))
-def pod_deleted_meanwhile_has_its_grace(m: Moment) -> Findings:
-    """The grace is the object's, or the least."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.state != "running" or not pod.born or pod.static:
-        return None
-    end, node = pod.termination, m.node
-    if (
-        end is None
-        or not _again(node)
-        or node.down_t is None
-        or not node.down_t <= end.t <= (node.started_t or 0)
-    ):
-        return None
-    got = m.request(StopContainerRequest).timeout
-    if known_to_kubelet(pod, node):
-        hooks = hook_command(container, "pre_stop") is not None
-        if end.grace is None or hooks or container.kind == "sidecar":
-            return None
-        expected = {end.grace, max(end.grace, MINIMUM_GRACE)}
-    else:
-        least = ORPHAN_GRACE.get(m.kubernetes)
-        expected = {least} if least is not None else set[int]()
-    if expected and got not in expected:
-        return broken(f"expected timeout {max(expected)}, got {got}", end.seq)
-    return KEPT if expected else None
-
-
-@contract("RESTARTKUBELET-07", on=kubelet("started"), needs=(CRI, PODS))
-def pod_removed_meanwhile_is_stopped(m: Moment) -> Iterator[Finding]:
-    """A static pod whose manifest was removed while the kubelet was down is stopped after its start."""
-    for pod in list(m.world.pods.values()):
-        if pod.born and pod.static and not pod.wanted and _asked_while_down(pod, m.node):
-            yield from _stops_due(pod, "removed")
 
 
 @contract("RESTARTKUBELET-11", on=AGAIN, needs=(CRI, PODS, STATUS))
@@ -304,9 +242,13 @@ def address_and_start_time_live_on(m: Moment) -> Findings:
         return None
     if not _before(m.node, pod.status_t) or pod.sandbox is None or not _before(m.node, pod.sandbox.ready_t):
         return None
+    is_lost = pod.sandbox.state == "removed" or pod.sandbox.died_t is not None
+    if is_lost or is_ended_by_the_kubelet(m, pod):
+        return None  # Nobody can tell its address any more, or the pod is refused and has none.
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
-    if before.pod_ip and now.pod_ip != before.pod_ip:
+    address = pod.sandbox.ip or before.pod_ip  # The status before may have told of another sandbox.
+    if before.pod_ip and before.pod_ip == address != now.pod_ip:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
     return KEPT
 
@@ -351,11 +293,12 @@ def dead_sandbox_is_replaced_after_a_reboot(m: Moment) -> Iterator[Finding]:
             continue
         if pod.restart_policy != "Always" or sandbox.died_t is None or node.down_t is None:
             continue
-        if sandbox.died_t < node.down_t:
+        if sandbox.died_t < node.down_t or (pod.spec and pod.spec.active_deadline_seconds is not None):
             continue
         yield answered(
             by=call("RunPodSandbox").where(_runs_attempt(pod, sandbox.attempt + 1)),
             within=KUBELET_START + (pod.spec.grace_seconds if pod.spec else 0),
+            unless=TERMINATION_ASKED.where(of(pod)),
             not_before=call("RunPodSandbox").where(_runs_another(pod, sandbox.attempt + 1)),
             text=f"a sandbox of {pod.name} is run as attempt {sandbox.attempt + 1}",
         )

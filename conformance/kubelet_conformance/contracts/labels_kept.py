@@ -64,14 +64,20 @@ def _lacking(config: ContainerConfig, pod: Pod) -> Iterator[str]:
         yield f"{name} has a preStop hook and no annotation {Annotation.PRE_STOP_HANDLER}"
 
 
-_LATE = ByVersion({"<=1.34": RETRY + RETRY_SLACK, ">=1.35": REACTION})
-"""How long after the end of its back-off a container is made again at the latest."""
+_JITTER = 0.5
+"""A worker's waits are longer by this part at most (pod_workers.go)."""
+_LONGEST = 60.0
+"""A worker never waits longer on purpose, seconds."""
+_LATE = ByVersion({"<=1.34": (0.0, RETRY + RETRY_SLACK), ">=1.35": (_JITTER, REACTION)})
+"""How long after the end of its back-off a container is made again at the latest: a part of the back-off, which
+counts up to `_LONGEST` seconds, and seconds on top."""
 
 
 @contract("WORK-16", on=OWN_END, needs=(CRI, PODS), versions=_LATE)
 def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     """A pod whose container sits out its restart back-off is looked at again every 10 to 15 s, so that the
-    container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over.
+    container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over, later
+    by no more than half of it.
     """
     container, pod = m.container, m.pod
     if container is None or pod is None or m.exit is None or m.exit.commanded or m.exit.code is None:
@@ -84,9 +90,10 @@ def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     spec = container.spec
     if spec is None or spec.restart_policy is not None or pod.restart_policy == "Never":
         return None
+    part, seconds = _LATE.at(m.kubernetes)
     return answered(
         by=start_of(container.name),
-        within=delay + _LATE.at(m.kubernetes),
+        within=delay + part * min(delay, _LONGEST) + seconds,
         unless=HELD_UP,
         text=f"{container.name} is made again after a back-off of {delay:g} s",
     )

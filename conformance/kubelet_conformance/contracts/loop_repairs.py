@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 _NEWS = told("sandbox", "list")
 """The runtime says something new, perhaps of a sandbox that was run though the call failed."""
 _HINDERED = event(*sorted(REJECTIONS | {"FailedMount", "FailedValidation"}))
+_NO_PORT = event("NodePorts")
+_HINDERED_OTHERWISE = event(*sorted(REJECTIONS - {"NodePorts"} | {"FailedMount", "FailedValidation"}))
 _CANNOT_START = event("BackOff", "ErrImageNeverPull", "Failed", "FailedMount", "InspectFailed")
 """Something keeps a container from being created."""
 _READS_FAIL = failed(
@@ -110,8 +112,12 @@ def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=call("RunPodSandbox").where(of(older)),
                 within=KUBELET_START,
-                not_before=call("RunPodSandbox").where(_is_one_of(rivals), "it is of a newer one"),
-                unless=_DELAYED.either(TERMINATION_ASKED.where(of(older)), _HINDERED.where(of(older))),
+                not_before=call("RunPodSandbox")
+                .where(_is_one_of(rivals), "it is of a newer one")
+                .either(_NO_PORT.where(of(older), "it is refused its port")),
+                unless=_DELAYED.either(
+                    TERMINATION_ASKED.where(of(older)), _HINDERED_OTHERWISE.where(of(older))
+                ),
                 whole_node=True,
                 text=f"pod {older.name}, the oldest that wants its port, is run",
             )

@@ -6,14 +6,25 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
-from kubelet_conformance.contract.words import call, done, exited, failed, kubelet, pod_set, status
+from kubelet_conformance.contract.words import (
+    call,
+    done,
+    exited,
+    failed,
+    kubelet,
+    pod_set,
+    sandbox_died,
+    status,
+)
 from kubelet_conformance.contracts.fresh import FRESH_STATIC, can_start, fresh_pod, host_ports, starts
+from kubelet_conformance.contracts.instances import HELD_UP
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     about,
     to_run,
+    worker_is_busy,
 )
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
@@ -37,10 +48,12 @@ def exit_wakes_the_worker(m: Moment) -> Findings:
         return None
     if not container.seen_running or container is not pod.newest(container.name) or not _works(m):
         return None
+    if worker_is_busy(pod):
+        return None  # A hook, a pull or a stop of another container comes first.
     return answered(
         by=status().where(_tells_otherwise(container), f"{container.name} does not run"),
         within=RELIST + REACTION,
-        unless=TERMINATION_ASKED.either(failed("PodSandboxStatus", "ContainerStatus")),
+        unless=HELD_UP,
         text=f"a status tells that {container.name} has ended",
     )
 
@@ -50,7 +63,7 @@ def _works(m: Moment) -> bool:
     node, known = m.node, outside(m)
     if not node.kubelet_up or node.relisted_t is None or node.listing_failed:
         return False
-    return known.api_away_t is None and known.down_since(m.t) is None
+    return known.api_away_t is None and known.down_since(m.t) is None and not known.disk_fails
 
 
 def _tells_otherwise(container: Container) -> Predicate:
@@ -67,22 +80,24 @@ exit_wakes_the_worker.remember(on=OUTSIDE)(take_in)
 
 @contract("LOOP-10", on=exited(), needs=(CRI, PODS))
 def older_dead_instances_go(m: Moment) -> Findings:
-    """When an instance of a container dies, its oldest dead one is removed before any other of that name."""
+    """When an instance of a container dies, its oldest dead one is removed soon, and before the newest."""
     container, pod = m.container, m.pod
     if container is None or pod is None or not to_run(m) or not _works(m):
         return None
+    if container.sandbox is None or container.sandbox.died_t is not None:
+        return None  # With a new sandbox init records go in any order (SANDBOX-05).
     records = [c for c in pod.containers.get(container.name, []) if c.state == "exited" and c.born]
     if not records or container is not pod.newest(container.name) or container in records:
         return None
     oldest, name = records[0], container.name
-    others = call("RemoveContainer").where(
-        lambda n: n.container is not None and n.pod is pod and n.container.name == name
+    newest = call("RemoveContainer").where(
+        lambda n: n.container is not None and n.pod is pod and n.container is pod.newest(name)
     )
     return answered(
         by=call("RemoveContainer").where(about(oldest)),
         within=RELIST + REACTION,
-        unless=TERMINATION_ASKED,
-        not_before=others.where(lambda n: n.container is not oldest),
+        unless=TERMINATION_ASKED.either(sandbox_died(), call("StopPodSandbox")),
+        not_before=newest,
         text=f"attempt {oldest.attempt} of {name} is removed",
     )
 

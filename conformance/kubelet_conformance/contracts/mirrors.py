@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import Pattern, call, deleted, done, pod_set, pod_unset, status
+from kubelet_conformance.contract.words import call, deleted, done, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import MIRROR, is_mirror
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.mirror_writes import (
+    API_WRITE,
+    CREATED,
+    CREATES_A_MIRROR,
+    MIRRORS,
+    MIRROR_IS_TO_GO,
+    Json,
+    body_of,
+    learn_mirrors,
+    metadata_of,
+    name_of,
+    static_pod_of,
+    take_mirrors,
+)
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT
@@ -23,87 +35,20 @@ from kubelet_conformance.trace.records import ApiWrite, PodChange
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
     from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.contracts.static_names import FullName
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-Json = dict[str, Any]
-_CREATED = 201
+_STATUS_BATCH = 10.0
+"""How often the status manager looks for what is still to be written (status_manager.go)."""
 
 
-class _Mirrors:
-    """Mirror pods by UID, the hash that the latest of each name has, and the hash of static pods by UID."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, FullName] = {}
-        self.latest: dict[FullName, tuple[str, int]] = {}
-        """Mirrors that were created since the last sandbox of that name: hash and seq."""
-        self.hashes: dict[str, str] = {}
-
-
-def _creates_a_mirror(m: Moment) -> bool:
-    record = m.record
-    if not isinstance(record, ApiWrite) or record.verb.lower() != "create" or record.resource != "pods":
-        return False
-    return MIRROR in (_metadata(_body(record)).get("annotations") or {})
-
-
-_CREATE: Pattern = Pattern(frozenset({"api"})).where(_creates_a_mirror, "the kubelet creates a mirror pod")
-_WRITE: Pattern = Pattern(frozenset({"api"}))
-_LEARNING = _WRITE.either(call("RunPodSandbox"))
-
-
-def _body(record: ApiWrite) -> Json:
-    body: Json = msgspec.json.decode(record.body) if bytes(record.body) else {}
-    return body
-
-
-def _metadata(body: Json) -> Json:
-    found: Json = body.get("metadata") or {}
-    return found
-
-
-def _name_of(body: Json) -> FullName:
-    meta = _metadata(body)
-    return meta.get("namespace") or "default", meta.get("name", "")
-
-
-def _learn(m: Moment) -> _Mirrors:
-    """Take writes and sandboxes in."""
-    known, record = m.node.note(_Mirrors), m.record
-    if isinstance(record, ApiWrite):
-        if record.code == _CREATED and record.uid and _creates_a_mirror(m):
-            body = _body(record)
-            known.names[record.uid] = _name_of(body)
-            known.latest[_name_of(body)] = _metadata(body)["annotations"][MIRROR], m.seq
-    elif m.keys[0] == "call:RunPodSandbox":
-        config = sandbox_asked(m)
-        if is_static(config):
-            known.hashes[config.metadata.uid] = config.annotations.get(HASH, "")
-    return known
-
-
-def _take_in(m: Moment) -> None:
-    """For `remember(on=_LEARNING)`, and done once a moment for all."""
-    _learn(m)
-
-
-def _static_pod(m: Moment, mirror_uid: str) -> Pod | None:
-    """The static pod that a mirror stands for."""
-    found = m.world.mirrors.get(mirror_uid)
-    if found is None:
-        name = m.node.note(_Mirrors).names.get(mirror_uid)
-        found = m.world.names.get(name) if name is not None else None
-    return found if found is not None and found.static else None
-
-
-@contract("STATIC-04", on=_CREATE, needs=(CRI, PODS, EVERY_STATUS))
+@contract("STATIC-04", on=CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
 def pods_of_files_tolerate_no_execute(m: Moment) -> Findings:
     """A static pod from a file tolerates every NoExecute taint; one from a URL does not for that."""
     if not isinstance(m.record, ApiWrite):
         return None
-    body = _body(m.record)
-    pod = m.world.names.get(_name_of(body))
+    body = body_of(m.record)
+    pod = m.world.names.get(name_of(body))
     if pod is None or not pod.static or pod.manifest is None:
         return None
     spec: Json = body.get("spec") or {}
@@ -117,29 +62,29 @@ def pods_of_files_tolerate_no_execute(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("STATIC-11", on=_CREATE, needs=(CRI, PODS, EVERY_STATUS), clause="content")
+@contract("STATIC-11", on=CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS), clause="content")
 def mirror_names_hash_and_node(m: Moment) -> Findings:
     """Each static pod gets a mirror pod at the API server, which carries its hash and is owned by
     the node.
     """
-    known = _learn(m)
+    known = learn_mirrors(m)
     if not isinstance(m.record, ApiWrite):
         return None
-    body = _body(m.record)
-    pod, got = m.world.names.get(_name_of(body)), _metadata(body)["annotations"][MIRROR]
+    body = body_of(m.record)
+    pod, got = m.world.names.get(name_of(body)), metadata_of(body)["annotations"][MIRROR]
     expected = known.hashes.get(pod.uid) if pod is not None and pod.uid else None
     if expected is not None and got != expected:
         return broken(f"the mirror has hash {got}, its static pod {expected}")
-    owners: list[Json] = _metadata(body).get("ownerReferences") or []
+    owners: list[Json] = metadata_of(body).get("ownerReferences") or []
     if not any(one.get("kind") == "Node" and one.get("controller") for one in owners):
-        return broken(f"the mirror of {_name_of(body)[1]} is not owned by its node")
+        return broken(f"the mirror of {name_of(body)[1]} is not owned by its node")
     return KEPT
 
 
 @mirror_names_hash_and_node.clause("made", on=call("RunPodSandbox"))
 def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
     """It is made when the pod is started, unless there is one."""
-    known, config = _learn(m), sandbox_asked(m)
+    known, config = learn_mirrors(m), sandbox_asked(m)
     if not is_static(config) or m.pod is None or not m.pod.born or m.pod.mirror_uid or m.pod.sandboxes:
         return None
     name = config.metadata.namespace, config.metadata.name
@@ -153,10 +98,10 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
         return None
 
     def is_its_mirror(n: Moment) -> bool:
-        return isinstance(n.record, ApiWrite) and _name_of(_body(n.record)) == name
+        return isinstance(n.record, ApiWrite) and name_of(body_of(n.record)) == name
 
     return answered(
-        by=_CREATE.where(is_its_mirror),
+        by=CREATES_A_MIRROR.where(is_its_mirror),
         within=RETRY + RETRY_SLACK,
         unless=FAULT.either(pod_unset()),
         whole_node=True,
@@ -165,7 +110,7 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
 
 
 mirror_names_hash_and_node.remember(on=OUTSIDE)(take_in)
-mirror_names_hash_and_node.remember(on=_LEARNING)(_take_in)
+mirror_names_hash_and_node.remember(on=MIRRORS)(take_mirrors)
 
 
 @contract("STATIC-12", on=call("RunPodSandbox"), needs=(CRI, PODS, EVERY_STATUS))
@@ -177,10 +122,16 @@ def no_mirror_without_a_node(m: Moment) -> Findings:
     return answered(
         by=FAULT.either(LIFE_ENDS),
         unless=pod_unset(),
-        not_before=_CREATE,
+        not_before=CREATES_A_MIRROR,
         whole_node=True,
         text="the node's object is there again",
     )
+
+
+@no_mirror_without_a_node.clause("create", on=CREATES_A_MIRROR)
+def mirror_has_a_node(m: Moment) -> Findings:
+    """Whoever creates a mirror pod has seen the node's object."""
+    return broken("a mirror pod is created for a node without an object") if outside(m).node_gone else None
 
 
 no_mirror_without_a_node.remember(on=OUTSIDE)(take_in)
@@ -191,9 +142,9 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
     """A mirror pod that is deleted or out of date is deleted with grace 0 and its UID as a precondition, and
     created again; its static pod's containers are not touched.
     """
-    _learn(m)
+    learn_mirrors(m)
     record = m.record
-    if not isinstance(record, ApiWrite) or _static_pod(m, record.uid or record.precondition or "") is None:
+    if not isinstance(record, ApiWrite) or static_pod_of(m, record.uid or record.precondition or "") is None:
         return None
     if record.grace != 0:
         return broken(f"a mirror pod is deleted with grace {record.grace}, expected 0")
@@ -208,7 +159,7 @@ def deleted_mirror_is_replaced(m: Moment) -> Findings:
     meta = m.manifest.metadata if m.manifest is not None else None
     if meta is None or meta.deletion_timestamp is None or not kubelet_works(m):
         return None
-    pod, uid = _static_pod(m, meta.uid), meta.uid
+    pod, uid = static_pod_of(m, meta.uid), meta.uid
     if pod is None or not pod.wanted or pod.finished or outside(m).api_away_t is not None:
         return None
 
@@ -240,10 +191,10 @@ def gone_mirror_is_made_again(m: Moment) -> Findings:
     name = pod.namespace, pod.name
 
     def is_its_mirror(n: Moment) -> bool:
-        return isinstance(n.record, ApiWrite) and _name_of(_body(n.record)) == name
+        return isinstance(n.record, ApiWrite) and name_of(body_of(n.record)) == name
 
     return answered(
-        by=_CREATE.where(is_its_mirror),
+        by=CREATES_A_MIRROR.where(is_its_mirror),
         # Where nothing else wakes its worker, the next resync does.
         within=90.0 + RETRY_SLACK,
         unless=FAULT.either(pod_unset()),
@@ -254,7 +205,7 @@ def gone_mirror_is_made_again(m: Moment) -> Findings:
 
 
 mirror_is_deleted_with_care.remember(on=OUTSIDE)(take_in)
-mirror_is_deleted_with_care.remember(on=_LEARNING)(_take_in)
+mirror_is_deleted_with_care.remember(on=MIRRORS)(take_mirrors)
 
 
 @contract(
@@ -265,6 +216,8 @@ def mirror_outlives_its_containers(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not pod.static or pod.termination is None or pod.wanted or not pod.born:
         return None
+    if getattr(m.record, "uid", "") in pod.note(_ToGo).uids:
+        return None  # Somebody else had it deleted.
     if pod.note(_Unheard).of or (m.node.started_t is not None and pod.termination.t < m.node.started_t):
         return None
     running = [c for c in pod.every_container() if c.state == "running"]
@@ -280,6 +233,8 @@ def orphaned_mirror_goes(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not pod.static or pod.wanted or not pod.mirror_uid or m.sandbox is not pod.sandbox:
         return None
+    if m.sandbox is None or m.sandbox.died_t is not None or any(s.succeeded for s in m.sandbox.stops):
+        return None  # It was stopped before, and the mirror may have gone since.
     if m.world.names.get((pod.namespace, pod.name)) is not pod or not kubelet_works(m):
         return None
     if any(c.state == "running" for c in pod.every_container()) or outside(m).api_away_t is not None:
@@ -291,6 +246,22 @@ def orphaned_mirror_goes(m: Moment) -> Findings:
         whole_node=True,
         text=f"the mirror of {pod.name} is deleted",
     )
+
+
+class _ToGo:
+    """The mirrors of a static pod whose deletion somebody asked for, by UID."""
+
+    def __init__(self) -> None:
+        self.uids: set[str] = set()
+
+
+@mirror_outlives_its_containers.remember(on=MIRROR_IS_TO_GO)
+def _mirror_is_to_go(m: Moment) -> None:
+    """Take in deletions that are not the kubelet's."""
+    uid = m.manifest.metadata.uid if m.manifest is not None else ""
+    pod = static_pod_of(m, uid)
+    if pod is not None:
+        pod.note(_ToGo).uids.add(uid)
 
 
 class _Unheard:
@@ -320,7 +291,7 @@ def status_goes_to_the_mirror(m: Moment) -> Findings:
     return broken(f"a status of static pod {pod.name} carries its own UID") if uid == pod.uid else KEPT
 
 
-@status_goes_to_the_mirror.clause("patch", on=_WRITE)
+@status_goes_to_the_mirror.clause("patch", on=API_WRITE)
 def status_patch_names_the_mirror(m: Moment) -> Findings:
     """No write of a status names the static pod's own UID."""
     record = m.record
@@ -330,6 +301,29 @@ def status_patch_names_the_mirror(m: Moment) -> Findings:
     if pod is None or not pod.static:
         return None
     return broken(f"the status of static pod {pod.name} is written under its own UID")
+
+
+@status_goes_to_the_mirror.clause("each", on=CREATES_A_MIRROR)
+def each_mirror_gets_the_status(m: Moment) -> Findings:
+    """Each new mirror gets it, and not only the first one."""
+    record = m.record
+    if not isinstance(record, ApiWrite) or record.code != CREATED or not record.uid:
+        return None
+    uid = record.uid
+
+    def names_it(n: Moment) -> bool:
+        wrote = n.record
+        return getattr(wrote, "uid", "") == uid and not (
+            isinstance(wrote, ApiWrite) and wrote.verb == "create"
+        )
+
+    return answered(
+        by=API_WRITE.either(status()).where(names_it, "it is about that mirror"),
+        within=_STATUS_BATCH + REACTION,
+        unless=FAULT.either(pod_unset(), pod_set().where(lambda n: not is_mirror(n))),
+        whole_node=True,
+        text="the status is written to the new mirror",
+    )
 
 
 @contract("STATIC-17", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS))

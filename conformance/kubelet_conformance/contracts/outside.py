@@ -12,10 +12,21 @@ from kubelet_conformance.trace.records import Disk, Fault
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
 
-__all__ = ("API_BACK", "DISK", "OUTSIDE", "STATUS_STALE", "Outside", "outside", "take_in")
+__all__ = ("API_BACK", "DISK", "MANIFEST", "OUTSIDE", "STATUS_STALE", "Outside", "outside", "take_in")
+
+_OF_PODS = "/pods/"
+"""Stands in the path of every file that a kubelet keeps for a pod."""
+_CGROUPS = "/sys/fs/cgroup/"
+"""Below it every pod has a folder, which no source has written."""
+
+
+def _is_a_manifest(m: Moment) -> bool:
+    return isinstance(m.record, Disk) and not any(part in m.record.path for part in (_OF_PODS, _CGROUPS))
+
 
 DISK = Pattern(frozenset({"disk"}), words="on disk")
 """A manifest folder or another path changes."""
+MANIFEST = DISK.where(_is_a_manifest, "of a manifest")
 OUTSIDE: Pattern = FAULT.either(done("Status"), failed("Status"), kubelet("started"), DISK)
 """What a contract that asks `outside` has to see besides what it judges: `remember(on=OUTSIDE)(take_in)`."""
 STATUS_STALE = 30.0
@@ -23,6 +34,7 @@ STATUS_STALE = 30.0
 _AWAY = "the API server is away"
 _NODE_GONE = "the node's object is missing"
 _HEALED = "healed:"
+_DISK_FAILS, _DISK_WORKS = "the disk fails at", "healed: the disk works"
 
 
 def _api_is_back(m: Moment) -> bool:
@@ -41,6 +53,8 @@ class Outside:
         """Since when the API server cannot be reached; None while it can."""
         self.node_gone = False
         """The node's own object is not there."""
+        self.disk_fails = False
+        """Some path of the disk cannot be used."""
         self.good_t: float | None = None
         """When the runtime last said that it is ready, in this life of the kubelet."""
         self.bad_t: float | None = None
@@ -73,6 +87,8 @@ def outside(m: Moment) -> Outside:
             known.api_away_t = None
         elif m.record.what == _AWAY:
             known.api_away_t = m.t
+        elif _DISK_FAILS in m.record.what or m.record.what.startswith(_DISK_WORKS):
+            known.disk_fails = _DISK_FAILS in m.record.what
         elif "node's object" in m.record.what:
             known.node_gone = m.record.what == _NODE_GONE
     elif isinstance(m.record, Disk):

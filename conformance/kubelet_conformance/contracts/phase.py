@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, status
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, to_run
+from kubelet_conformance.contract.words import call, done, exited, failed, status
+from kubelet_conformance.contracts.situations import (
+    FAULT,
+    TERMINATION_ASKED,
+    at_its_end,
+    end_is_forgotten,
+    of,
+    to_run,
+)
 from kubelet_conformance.contracts.tables import seen
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import AGAIN, END_TOLD, written
@@ -62,7 +69,7 @@ def _owed(m: Moment, phase: str) -> Findings:
     return answered(
         by=status().where(lambda now: now.status is not None and now.status.phase == phase, f"it is {phase}"),
         within=REACTION,
-        unless=TERMINATION_ASKED.either(call("RunPodSandbox")),
+        unless=TERMINATION_ASKED.either(call("RunPodSandbox"), failed("NodeUnprepareResources")),
         text=f"phase {phase} is written",
     )
 
@@ -71,6 +78,26 @@ def _owed(m: Moment, phase: str) -> Findings:
 def ephemeral_containers_do_not_count(m: Moment) -> Findings:
     """Ephemeral containers have no part in the phase."""
     return _judged(m, lambda now: bool(now.status.ephemeral_container_statuses))
+
+
+@ephemeral_containers_do_not_count.clause("in the end", on=exited())
+def end_does_not_wait_for_debugging(m: Moment) -> Findings:
+    """A pod whose app containers have all ended for good ends, though an ephemeral one runs."""
+    pod, last = m.pod, m.container
+    if pod is None or last is None or m.exit is None or last.kind != "app" or not to_run(m):
+        return None
+    debugging = any(c.state == "running" for c in pod.of_kind("ephemeral"))
+    if not debugging or not at_its_end(pod, last, m.exit.code) or not m.node.kubelet_up:
+        return None
+    return answered(
+        by=status()
+        .where(of(pod))
+        .where(lambda now: now.status is not None and now.status.terminal, "its phase is final"),
+        within=REACTION + (pod.spec.grace_seconds if pod.spec is not None else 0),
+        unless=TERMINATION_ASKED.where(of(pod)).either(FAULT),
+        whole_node=True,
+        text=f"{pod.name}, whose app containers have ended, ends",
+    )
 
 
 @contract("PHASE-02", on=status(), needs=NEEDS)
@@ -96,12 +123,6 @@ def crash_loop_is_running(m: Moment) -> Findings:
     return _judged(m, crash_loop)
 
 
-@contract("PHASE-04", on=status(), needs=NEEDS)
-def missing_status_makes_pending(m: Moment) -> Findings:
-    """A pod is Pending where the status of one of its app containers is missing."""
-    return _judged(m, lambda now: "missing" in now.counts.apps or "empty" in now.counts.apps)
-
-
 @contract("PHASE-05", on=STOPPED, needs=NEEDS)
 def always_never_succeeds(m: Moment) -> Findings:
     """A pod with policy Always whose containers have all stopped is Running, unless it is being deleted."""
@@ -124,11 +145,11 @@ def success_is_written_in_the_end(m: Moment) -> Findings:
 def failure_is_final_only_under_never(m: Moment) -> Findings:
     """With all containers stopped and one failed, a pod is Failed under Never and Running under OnFailure."""
 
-    def failed(now: Written) -> bool:
+    def has_failed(now: Written) -> bool:
         counts = now.counts
         return counts.policy != "Always" and counts.all_stopped and not counts.all_succeeded
 
-    return _judged(m, failed)
+    return _judged(m, has_failed)
 
 
 @failure_is_final_only_under_never.clause("in the end", on=done("StopPodSandbox"))
@@ -177,12 +198,18 @@ def init_that_waits_after_success_is_done(m: Moment) -> Findings:
 @contract("PHASE-11", on=status(), needs=NEEDS)
 def terminal_phase_is_final(m: Moment) -> Findings:
     """Once Succeeded or Failed was written for a pod, no other phase is."""
-    pod = m.pod
-    if pod is None or m.status is None or not pod.finished:
+    pod, sent = m.pod, m.pod.manifest.status if m.pod is not None and m.pod.manifest is not None else None
+    finished = pod.finished if pod is not None else ""
+    if not finished and sent is not None and sent.terminal:
+        finished = sent.phase  # Somebody else has ended it.
+    if pod is None or m.status is None or not finished:
         return None
-    if m.status.phase == pod.finished:
+    if m.status.phase == finished:
         return KEPT
-    return broken(f"phase goes from {pod.finished} to {m.status.phase}", pod.status_seq)
+    was_forgotten = pod.static and pod.status is not None and pod.status.phase != finished
+    if was_forgotten or end_is_forgotten(pod, m.node):
+        return None
+    return broken(f"phase goes from {finished} to {m.status.phase}", pod.status_seq)
 
 
 @contract("PHASE-12", on=AGAIN, needs=NEEDS)
@@ -201,6 +228,8 @@ def handlers_decide_before_containers(m: Moment) -> Findings:
     now = m.status
     if m.pod is None or now is None or now.reason not in HANDLED or m.pod.finished:
         return None
+    if now.reason == "Terminated" and now.phase == "Succeeded":
+        return None  # SHUT-02: what had succeeded before a shutdown stays so.
     return KEPT if now.phase == "Failed" else broken(f"phase is {now.phase} with reason {now.reason}")
 
 

@@ -18,11 +18,14 @@ from kubelet_conformance.contract.words import (
     pod_set,
     sandbox_died,
 )
+from kubelet_conformance.contracts.resize_caps import awaits_resize, take_update
 from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
+    ListContainersReply,
     ListContainersRequest,
+    ListPodSandboxReply,
     ListPodSandboxRequest,
 )
 from kubelet_conformance.trace.records import RuntimeEvent
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Sandbox
+    from kubelet_conformance.trace.views import Container, Sandbox
 
 _RELIST_SLACK = 2.0
 """What a loaded machine may add to a relist."""
@@ -75,25 +78,47 @@ class _Relist:
     def __init__(self) -> None:
         self.t: float | None = None
         self.seq = 0
+        self.listing = set[str]()
+        """Listings of all containers that are under way, by call id: meanwhile others may list sandboxes."""
+        self.containers_t = -1.0
+        """When all containers were last listed: garbage collection then lists the sandboxes."""
 
 
-@contract("PLEG-01", on=done("ListContainers", "ListPodSandbox").either(END), clause="both")
+@contract(
+    "PLEG-01",
+    on=done("ListPodSandbox", "ListContainers").either(call("ListContainers"), END),
+    clause="both",
+)
 def relist_asks_for_both(m: Moment) -> Findings:
     """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
     relist, key = m.node.note(_Relist), m.keys[0]
-    if relist.t is None:
-        if key == "done:ListPodSandbox" and _lists_all_sandboxes(m):
-            relist.t, relist.seq = m.t, m.seq
+    lists_sandboxes = key == "done:ListPodSandbox" and _lists_all_sandboxes(m)
+    late = lists_sandboxes and m.t - m.call.t > RELIST  # What held up this one held up the relist.
+    if relist.t is None or late or relist.t <= m.node.cut_off_until:
+        first_half = lists_sandboxes and not relist.listing and m.call.t > relist.containers_t
+        relist.t, relist.seq = (m.t if first_half else None), m.seq
+        _follow_containers(m, relist)
         return None
     if m.t - relist.t > REACTION and not _evented(m):
         began, relist.t = relist.seq, None
         return broken(
             f"no listing of all containers follows that of all sandboxes within {REACTION:g} s", began
         )
-    if key == "done:ListContainers" and _lists_all_containers(m):
+    if _follow_containers(m, relist):
         relist.t = None
         return KEPT
     return None
+
+
+def _follow_containers(m: Moment, relist: _Relist) -> bool:
+    """Take in that a listing of all containers begins or is answered; whether one begins."""
+    begins = m.keys[0] == "call:ListContainers" and _lists_all_containers(m)
+    if begins:
+        relist.listing.add(m.call.id)
+    elif m.keys[0] == "done:ListContainers":
+        relist.listing.discard(m.call.id)
+        relist.containers_t = m.t if _lists_all_containers(m) else relist.containers_t
+    return begins
 
 
 @relist_asks_for_both.remember(
@@ -101,7 +126,12 @@ def relist_asks_for_both(m: Moment) -> Findings:
 )
 def relist_is_given_up(m: Moment) -> None:
     """A failing listing ends the relist; the next one begins anew."""
-    m.node.note(_Relist).t = None
+    relist = m.node.note(_Relist)
+    relist.t = None
+    if m.keys[0].startswith("failed"):
+        relist.listing.discard(m.call.id)
+    else:
+        relist.listing.clear()
 
 
 @relist_asks_for_both.clause("failed", on=LISTING_FAILED)
@@ -142,7 +172,7 @@ def unchanged_pod_is_not_inspected(m: Moment) -> Findings:
     if pod is None or m.node.started_t is None or m.t - m.node.started_t < KUBELET_START:
         return None
     quiet = pod.note(_Quiet)
-    if m.t - quiet.since < REACTION:
+    if m.t - quiet.since < REACTION or awaits_resize(pod):
         return None
     quiet.inspected.append((m.t, m.seq))
     first, seq = quiet.inspected[0]
@@ -151,6 +181,9 @@ def unchanged_pod_is_not_inspected(m: Moment) -> Findings:
             f"{len(quiet.inspected)} inspections in {m.t - first:.1f} s, nothing having changed", seq
         )
     return None
+
+
+unchanged_pod_is_not_inspected.remember(on=done("UpdateContainerResources"))(take_update)
 
 
 @unchanged_pod_is_not_inspected.clause("changed", on=_CHANGES)
@@ -247,7 +280,7 @@ def first_relist_inspects_every_pod(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=done("PodSandboxStatus").either(failed("PodSandboxStatus")).where(_reads(sandbox)),
                 within=KUBELET_START,
-                unless=LISTING_FAILED.either(happened("removed")),
+                unless=LISTING_FAILED.either(happened("removed"), _lacks(sandbox)),
                 text=f"sandbox {sandbox.id[:12]} is inspected",
             )
     for container in list(m.world.containers.values()):
@@ -255,10 +288,30 @@ def first_relist_inspects_every_pod(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=done("ContainerStatus").either(failed("ContainerStatus")).where(about(container)),
                 within=KUBELET_START,
-                unless=LISTING_FAILED.either(happened("removed")),
+                unless=LISTING_FAILED.either(happened("removed"), _lacks_container(container)),
                 text=f"container {container.name} is inspected",
             )
 
 
 def _reads(sandbox: Sandbox) -> Predicate:
     return lambda m: m.sandbox is sandbox
+
+
+def _lacks(sandbox: Sandbox) -> Pattern:
+    """A list of all sandboxes lacks it: it was removed by a call that was not answered before the start."""
+
+    def lacks(m: Moment) -> bool:
+        listed = m.response(ListPodSandboxReply).items
+        return _lists_all_sandboxes(m) and all(one.id != sandbox.id for one in listed)
+
+    return done("ListPodSandbox").where(lacks, "it is not in it")
+
+
+def _lacks_container(container: Container) -> Pattern:
+    """The same of a list of all containers."""
+
+    def lacks(m: Moment) -> bool:
+        listed = m.response(ListContainersReply).containers
+        return _lists_all_containers(m) and all(one.id != container.id for one in listed)
+
+    return done("ListContainers").where(lacks, "it is not in it")

@@ -15,12 +15,13 @@ from kubelet_conformance.contracts.probe_runs import (
     ever_succeeded,
     exec_probes,
     probe_at,
+    probes_have_ended,
     probes_of,
     runs_of,
     runs_probe,
 )
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
-from kubelet_conformance.contracts.timing import API_POLL, REACTION, RELIST
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, is_first_of_this_life
+from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION, RELIST
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.bodies import CreateContainerRequest
@@ -61,11 +62,21 @@ def container_is_not_ready_at_first(m: Moment) -> Iterator[Finding]:
             if name not in probes:
                 continue
             if says and not ever_succeeded(container, name):
+                if _workers_are_to_come(m, container) or probes_have_ended(m):
+                    continue
                 said = "ready" if name == "readiness" else "started"
                 text = f"{one.name} is shown as {said}, and its {name} probe has never succeeded"
                 yield broken(text, container.started_seq)
             else:
                 yield KEPT
+
+
+def _workers_are_to_come(m: Moment, container: Container) -> bool:
+    """The kubelet has just come back: its first status of a pod is made before its probes have workers."""
+    began = m.node.started_t
+    if began is None or (container.started_t or 0.0) >= began:
+        return False
+    return m.t - began < KUBELET_START or is_first_of_this_life(m)
 
 
 @container_is_not_ready_at_first.remember(on=PROBES)
@@ -116,7 +127,7 @@ def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
             continue
         if runs.published is one.ready or m.t - runs.ended_t <= API_POLL:
             yield KEPT
-        else:
+        elif not probes_have_ended(m):
             text = f"{one.name} is shown as {'' if one.ready else 'not '}ready, its probe says otherwise"
             yield broken(text, runs.published_seq)
 
@@ -153,12 +164,13 @@ def readiness_kills_nobody(m: Moment) -> Findings:
     container = m.container
     if container is None or runs_of(container, "readiness", m).published is not False:
         return None
-    if not _without_reason(m):
+    if not without_reason(m):
         return None
     return to_be_explained(f"there is a reason to stop {container.name} beside its failing readiness probe")
 
 
-def _without_reason(m: Moment) -> bool:
+def without_reason(m: Moment) -> bool:
+    """Nothing that the trace shows, the container's probes included, explains that it is stopped."""
     container = m.container
     return container is not None and not explained(m, probes=False) and not _fails(m, container)
 
@@ -199,7 +211,7 @@ def liveness_ends_with_the_deletion(m: Moment) -> Iterator[Finding]:
                     unless=ends.either(call("StopPodSandbox")),
                     text=f"the readiness probe of {container.name} goes on while it is stopped",
                 )
-            elif name != "readiness":
+            elif name != "readiness" and container.kind != "sidecar":  # See SIDECAR-25.
                 yield answered(
                     by=ends.either(call("RemoveContainer", "StopPodSandbox")),
                     not_before=late,
@@ -279,16 +291,23 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
         if started is None or started > node.started_t - (_LONG_BEFORE if kept else 0.0):
             continue
         runs = runs_of(container, "readiness", m)
-        if kept and was and runs.published is not False:
+        if kept and was and runs.published is not False and ever_succeeded(container, "readiness"):
             yield (
                 KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
             )
-        elif not kept and runs.published is None:
+        elif is_first_of_this_life(m) and one.ready and not was:
+            continue  # Its probe has no worker yet.
+        elif not kept and runs.published is None and not _is_replaced(container):
             yield (
                 KEPT
                 if not one.ready
                 else broken(f"{one.name} is ready, and was not probed since the restart")
             )
+
+
+def _is_replaced(container: Container) -> bool:
+    """Its sandbox is dead: the first sync of this life kills the pod before it has it probed."""
+    return container.sandbox is None or container.sandbox.state != "ready"
 
 
 def _was_ready(m: Moment, now: ContainerStatus) -> bool | None:
@@ -335,7 +354,7 @@ def new_instance_is_not_killed(m: Moment) -> Findings:
     """It is not stopped for that."""
     container = m.container
     late = container.note(_Late).t if container is not None else None
-    if container is None or late is None or not _without_reason(m):
+    if container is None or late is None or not without_reason(m):
         return None
     return to_be_explained(
         f"there is a reason to stop {container.name} beside a late failure of the one before"

@@ -20,7 +20,8 @@ from kubelet_conformance.contracts.probe_runs import (
     runs_probe,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
-from kubelet_conformance.contracts.timing import REACTION, RELIST, ROUNDING, TOGETHER
+from kubelet_conformance.contracts.tick_table import Sight, tick_row
+from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncRequest
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
     if (
         container is None
         or not container.born
+        or container.ended
         or not _to_watch(m)
         or container.kind not in {"app", "sidecar"}
     ):
@@ -96,10 +98,12 @@ def startup_probe_goes_first(m: Moment) -> Findings:
     probed = probe_at(m)
     if probed is None or probed.name == "startup" or "startup" not in exec_probes(probed.container):
         return None
-    if ever_succeeded(probed.container, "startup"):
-        return KEPT
-    start = probed.container.started_seq
-    return broken(f"a {probed.name} probe runs, and the startup probe has not succeeded yet", start)
+    row = tick_row(Sight(probed.name, started=ever_succeeded(probed.container, "startup")))
+    return (
+        KEPT
+        if row.probes
+        else broken(f"the {probed.name} probe runs: {row.why}", probed.container.started_seq)
+    )
 
 
 @startup_probe_goes_first.remember(on=PROBED)
@@ -118,8 +122,9 @@ def probes_wait_for_the_initial_delay(m: Moment) -> Findings:
     if started is None:
         return None
     passed, delay = m.t - started, probed.probe.initial_delay_seconds
-    if passed < delay - ROUNDING:
-        text = f"the {probed.name} probe runs {passed:.1f} s after the start, its delay is {delay} s"
+    row = tick_row(Sight("readiness", age=passed, delay=delay))
+    if not row.probes:
+        text = f"the {probed.name} probe runs {passed:.1f} s after the start: {row.why}, which is {delay} s"
         return broken(text, probed.container.started_seq)
     return KEPT
 

@@ -35,6 +35,7 @@ __all__ = (
     "has_other_probes",
     "no_more_probed",
     "probe_at",
+    "probes_have_ended",
     "probes_of",
     "runs_of",
     "runs_probe",
@@ -236,3 +237,12 @@ def no_more_probed(container: Container) -> Pattern:
     stops = call("StopPodSandbox").where(_its_pod(container))
     ends = exited().where(about(container)).either(happened("removed", "unknown", "sandbox-died"))
     return kills.either(stops, ends, TERMINATION_ASKED.where(_its_pod(container)))
+
+
+def probes_have_ended(m: Moment) -> bool:
+    """The pod has come to its end for the kubelet, though containers still run: it probes no more.
+
+    A container without a result counts as ready then, which the condition Ready does not follow.
+    """
+    ready = m.status.condition("Ready") if m.status is not None else None
+    return ready is not None and ready.reason in {"PodCompleted", "PodFailed"}

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import call, done, exited, failed, status
+from kubelet_conformance.contract.words import call, done, event, exited, failed, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.probe_runs import exec_probes, runs_probe
+from kubelet_conformance.contracts.probe_effects import liveness_ends_with_the_deletion, without_reason
+from kubelet_conformance.contracts.probe_exec import probe_without_result_is_tried_thrice
+from kubelet_conformance.contracts.probe_runs import exec_probes, runs_of, runs_probe
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
-from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.timing import REACTION, RELIST
+from kubelet_conformance.contracts.unprovoked import to_be_explained
 from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
 
 if TYPE_CHECKING:
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
 
 _HANDOVER = 0.5
 """So long the news that a sandbox is stopped may take from the runtime's reply to whoever probes."""
-_PROMPTLY = 0.5
-"""An exit so soon after the last failure may be read before the kill begins."""
+_PROMPTLY = RELIST + 0.5
+"""An exit so soon may be read before the kill begins: a sync waits for a relist later than the last one."""
 
 
 class _Failures:
@@ -61,10 +64,49 @@ def failing_liveness_kills_at_once(m: Moment) -> Findings:
     soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY, "it was soon")
     return answered(
         by=call("StopContainer", "ExecSync").where(about(container)),
-        within=REACTION,
+        within=REACTION + _unseen_hook_seconds(pod, container),
         unless=soon.either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after {failures.count} failed probes",
     )
+
+
+def _unseen_hook_seconds(pod: Pod, container: Container) -> int:
+    """How long a preStop hook that does not pass through the runtime may take before the StopContainer."""
+    spec = container.spec
+    hook = spec.lifecycle.pre_stop if spec is not None else None
+    if spec is None or hook is None or hook.exec is not None or pod.spec is None:
+        return 0
+    own = spec.liveness_probe.termination_grace_period_seconds if spec.liveness_probe else None
+    return pod.spec.grace_seconds if own is None else own
+
+
+@probe_without_result_is_tried_thrice.clause("lives", on=call("StopContainer"))
+def probe_without_result_kills_nobody(m: Moment) -> Findings:
+    """No container is stopped for an execution without a result."""
+    container = m.container
+    if container is None or not without_reason(m):
+        return None
+    if not any(runs_of(container, name, m).errors for name in ("liveness", "startup")):
+        return None
+    return to_be_explained(f"there is a reason to stop {container.name} beside a probe without a result")
+
+
+@liveness_ends_with_the_deletion.clause("deadline", on=event("DeadlineExceeded"))
+def liveness_ends_with_the_deadline(m: Moment) -> Iterator[Finding]:
+    """So it is when the kubelet itself ends a pod (K8S-105215)."""
+    pod, begun = m.pod, m.t
+    for container in pod.every_container() if pod is not None and pod.born else ():
+        if container.state != "running" or not container.born:
+            continue
+        for name, probe in exec_probes(container).items():
+            if name == "readiness":
+                continue
+            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION, "it is long after")
+            yield answered(
+                by=exited().where(about(container)).either(call("RemoveContainer", "StopPodSandbox")),
+                not_before=late,
+                text=f"container {container.name} ends and is not probed for {name}",
+            )
 
 
 @contract("PROBE-12", on=status(), needs=(CRI, PODS, STATUS), clause="ended")

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import call, failed, pod_set, sandbox_died
-from kubelet_conformance.contracts.images import containers_of, pulled_image, reference
+from kubelet_conformance.contract.versions import ByVersion, since
+from kubelet_conformance.contract.words import call, done, event, failed, pod_set, sandbox_died
+from kubelet_conformance.contracts.images import containers_of, is_another_try, pulled_image, reference
+from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import to_run
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
+from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.images import Pulls
-    from kubelet_conformance.trace.manifests import Waiting
+    from kubelet_conformance.trace.manifests import ContainerSpec, Waiting
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.records import RpcError
+    from kubelet_conformance.trace.views import Pod
 
 BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""
@@ -30,6 +34,10 @@ TELLS_WHY = ByVersion({"1.23..1.26": False, ">=1.32": True})
 """ImagePullBackOff tells the error of the pull before."""
 
 
+TOO_OFTEN = "pull QPS exceeded"
+"""What is told of a pull that failed without a call (images/helpers.go)."""
+
+
 class _Series:
     """The back-off of one pod for its images, in one life of the kubelet."""
 
@@ -37,6 +45,7 @@ class _Series:
         self.delay: dict[str, float] = {}
         self.failed_t: dict[str, float] = {}
         self.life = 0
+        self.seq = 0
 
     def failed(self, image: str, t: float, life: int) -> float:
         """A pull failed: the delay that follows."""
@@ -49,6 +58,19 @@ class _Series:
         return self.delay[image]
 
 
+def _delay_at(m: Moment, pod: Pod) -> float:
+    """Take a failed pull in, once for all judges: the delay that follows."""
+    image, series = pulled_image(m), pod.note(_Series)
+    if series.seq == m.seq:
+        return series.delay[image]
+    series.seq = m.seq
+    if is_another_try(m) and image in series.delay:
+        # Nor did other credentials help: it is one failure.
+        series.failed_t[image] = m.t
+        return series.delay[image]
+    return series.failed(image, m.t, m.node.lives)
+
+
 @contract("IMAGE-07", on=failed("PullImage"), needs=(CRI, PODS, STATUS))
 def failed_pull_is_retried(m: Moment) -> Findings:
     """After a failed pull the pod pulls that image again only when 10, 20, 40 ... 300 s have passed.
@@ -58,7 +80,7 @@ def failed_pull_is_retried(m: Moment) -> Findings:
     pod, image = m.pod, pulled_image(m)
     if pod is None or not pod.born:
         return None
-    delay = pod.note(_Series).failed(image, m.t, m.node.lives)
+    delay = _delay_at(m, pod)
     if not to_run(m) or not containers_of(pod, image):
         return None
 
@@ -80,6 +102,8 @@ def pull_waits_for_its_back_off(m: Moment) -> Findings:
     series = pod.note(_Series) if pod is not None and pod.born else None
     if pod is None or series is None or image not in series.failed_t or series.life != m.node.lives:
         return None
+    if is_another_try(m):
+        return None
     passed, delay = m.t - series.failed_t[image], series.delay[image]
     if passed < delay - SAME_MOMENT:
         seq = pod.pulls[image].failed_seq if image in pod.pulls else None
@@ -95,14 +119,29 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[str, Waiting, Pulls | Non
     for one in m.status.every_container:
         spec, waiting = pod.container_spec(one.name), one.state.waiting
         if spec is not None and waiting is not None and waiting.reason == reason:
-            pulls = pod.pulls.get(reference(spec.image))
-            yield one.name, waiting, pulls if pulls is not None and pulls.errors else None
+            known = [pod.pulls.get(image) for image in _needed(pod, spec)]
+            failures = [pulls for pulls in known if pulls is not None and pulls.errors]
+            yield one.name, waiting, max(failures, key=lambda pulls: pulls.failed_seq, default=None)
+
+
+def _needed(pod: Pod, spec: ContainerSpec) -> Iterator[str]:
+    """The images that a container needs: its own, and those that it mounts (IMAGE-20)."""
+    yield reference(spec.image)
+    mounted = {mount.name for mount in spec.volume_mounts or ()}
+    for volume in (pod.spec.volumes or ()) if pod.spec is not None else ():
+        image = volume.get("image")
+        if volume.get("name") in mounted and isinstance(image, dict):
+            yield reference(str(cast("dict[str, Any]", image).get("reference") or ""))
 
 
 @failed_pull_is_retried.clause("told", on=REFUSED)
 def failed_pull_is_told(m: Moment) -> Iterator[Finding]:
     """ErrImagePull needs a failed pull, and tells its error."""
     for name, waiting, pulls in _waiting(m, "ErrImagePull"):
+        if waiting.message.endswith(TOO_OFTEN):
+            continue
+        if pulls is None and m.pod is not None and not never_updated(m.pod):
+            continue  # It may be that of the image it had before.
         if pulls is None:
             yield broken(f"{name} waits for ErrImagePull, and no pull of its image by this pod failed")
         elif not any(error.message in waiting.message for error in pulls.errors):
@@ -114,11 +153,101 @@ def failed_pull_is_told(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
+KNOWN_ERRORS = ("RegistryUnavailable", "SignatureValidationFailed")
+"""What the text of a pull's error may begin with, as the CRI says; it is the reason then."""
+
+
+def _rest_of(error: RpcError) -> str:
+    """The text of an error without the reason that it begins with."""
+    return next(
+        (error.message.removeprefix(known) for known in KNOWN_ERRORS if error.message.startswith(known)),
+        error.message,
+    )
+
+
+@contract("IMAGE-10", on=REFUSED, needs=(CRI, PODS, STATUS), versions=since("1.27"))
+def well_known_errors_are_reasons(m: Moment) -> Iterator[Finding]:
+    """A pull error that begins with RegistryUnavailable or SignatureValidationFailed is told by that reason,
+    with a message that explains it.
+    """
+    for name, _, pulls in _waiting(m, "ErrImagePull"):
+        if pulls is not None and all(error.message.startswith(KNOWN_ERRORS) for error in pulls.errors):
+            yield broken(
+                f"{name} waits for ErrImagePull, the error was {pulls.errors[-1].message!r}", pulls.failed_seq
+            )
+    for reason in KNOWN_ERRORS:
+        for name, waiting, pulls in _waiting(m, reason):
+            found = [error for error in pulls.errors if error.message.startswith(reason)] if pulls else []
+            if not found:
+                yield broken(f"{name} waits for {reason}, and no pull of its image by this pod failed so")
+            elif not any(_rest_of(error) in waiting.message for error in found):
+                yield broken(f"{reason} of {name} says {waiting.message!r}", pulls.failed_seq if pulls else 0)
+            else:
+                yield KEPT
+
+
+class _Brought:
+    """When a pull last succeeded on the node, and of which image."""
+
+    def __init__(self) -> None:
+        self.image = ""
+        self.t = 0.0
+        self.seq = 0
+
+
+@contract("IMAGE-23", on=call("PullImage"), needs=(CRI, PODS))
+def good_pull_clears_no_other_back_off(m: Moment) -> Findings:
+    """A pull that succeeds ends the back-off of no other image."""
+    pod, image, brought = m.pod, pulled_image(m), m.node.note(_Brought)
+    series = pod.note(_Series) if pod is not None and pod.born else None
+    if series is None or image not in series.failed_t or series.life != m.node.lives or is_another_try(m):
+        return None
+    if brought.image in {"", image} or brought.t < series.failed_t[image]:
+        return None
+    if m.t - series.failed_t[image] < series.delay[image] - SAME_MOMENT:
+        return broken(f"{image} is pulled before its back-off is over, since another has come", brought.seq)
+    return KEPT
+
+
+@good_pull_clears_no_other_back_off.remember(on=failed("PullImage"))
+def _bad_pulls(m: Moment) -> None:
+    """Take failures in."""
+    if m.pod is not None and m.pod.born:
+        _delay_at(m, m.pod)
+
+
+@good_pull_clears_no_other_back_off.remember(on=done("PullImage"))
+def _good_pulls(m: Moment) -> None:
+    """Remember the last good pull."""
+    brought = m.node.note(_Brought)
+    brought.image, brought.t, brought.seq = pulled_image(m), m.t, m.seq
+
+
 @contract("IMAGE-08", on=REFUSED, needs=(CRI, PODS, STATUS))
 def back_off_is_the_pods_own(m: Moment) -> Iterator[Finding]:
     """The back-off of an image is one for all containers of a pod, and no other pod's."""
     for name, _, pulls in _waiting(m, "ImagePullBackOff"):
-        yield KEPT if pulls else broken(f"{name} waits for ImagePullBackOff, and no pull by this pod failed")
+        if pulls:
+            yield KEPT
+        elif m.pod is not None and not m.pod.note(_Limited).ever:
+            yield broken(f"{name} waits for ImagePullBackOff, and no pull by this pod failed")
+
+
+class _Limited:
+    """The pod's pulls have come too often."""
+
+    def __init__(self) -> None:
+        self.ever = False
+
+
+@back_off_is_the_pods_own.remember(on=event("Failed").either(REFUSED))
+def _limited_pulls(m: Moment) -> None:
+    """Remember a pull that failed without a call (IMAGE-12)."""
+    texts = [m.record.message] if isinstance(m.record, Event) else []
+    for reason in ("ErrImagePull", "ImagePullBackOff"):
+        texts += [waiting.message for _, waiting, _ in _waiting(m, reason)]
+    if m.pod is not None and any(TOO_OFTEN in text for text in texts):
+        m.pod.note(_Limited).ever = True
 
 
 @back_off_is_the_pods_own.clause("shared", on=call("PullImage"))
@@ -128,7 +257,7 @@ def back_off_is_shared_in_the_pod(m: Moment) -> Findings:
     pulls = pod.pulls.get(image) if pod is not None and pod.born else None
     if pod is None or pulls is None or not pulls.errors or not containers_of(pod, image)[1:]:
         return None
-    if pulls.life != m.node.lives:
+    if pulls.life != m.node.lives or is_another_try(m):
         return None
     passed = m.t - pulls.failed_t
     if passed < BASE - SAME_MOMENT:
@@ -145,7 +274,7 @@ def back_off_tells_the_failure(m: Moment) -> Iterator[Finding]:
     for name, waiting, pulls in _waiting(m, "ImagePullBackOff"):
         if pulls is None:
             continue
-        if any(error.message in waiting.message for error in pulls.errors) == expected:
+        if any(_rest_of(error) in waiting.message for error in pulls.errors) == expected:
             yield KEPT
         else:
             yield broken(f"ImagePullBackOff of {name} says {waiting.message!r}", pulls.failed_seq)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set, read_as
+from kubelet_conformance.contract.words import call, done, event, exited, failed, happened, pod_set, read_as
+from kubelet_conformance.contracts.app_table import AppSeen, app_row
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
+from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -16,6 +18,7 @@ from kubelet_conformance.contracts.instances import (
     REMAKING,
     asked,
     creation_of,
+    given_up_with_its_pod,
     in_place,
     newly_imaged,
     recorded,
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.contracts.app_table import AppAct
     from kubelet_conformance.trace.bodies import ContainerConfig
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
@@ -98,7 +102,7 @@ def running_one_is_left(m: Moment) -> Findings:
     """A running app container is replaced only for a reason, and stopped before.
 
     Reasons are a changed definition, a failing liveness or startup probe, a failed postStart hook, an unknown
-    state, and the end of its sandbox.
+    state, a resize policy, and the end of its sandbox.
     """
     pod = m.pod
     newest = recorded(pod, asked(m).metadata.name) if pod else None
@@ -106,7 +110,8 @@ def running_one_is_left(m: Moment) -> Findings:
         return None
     if newest.state == "running":
         return broken(f"{newest.name} is made though its instance {newest.attempt} runs", _seq(newest))
-    if unread_end(m, newest):
+    # It may end by itself just before it is stopped for a reason.
+    if unread_end(m, newest) and not any(stop.succeeded for stop in newest.stops):
         return broken(f"{newest.name} is made though the kubelet has not read its end", _seq(newest))
     if newest.exit is None or not newest.exit.commanded or not newest.stops:
         return None
@@ -120,7 +125,8 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     hook = spec is None or spec.lifecycle.post_start is not None
     unknown = record is not None and record.state == "CONTAINER_UNKNOWN"
     dead = container.sandbox is not None and container.sandbox.state != "ready"
-    return hook or unknown or dead or _has_kill_probe(container) or _changed(container, config)
+    resized = spec is not None and bool(spec.resize_policy)
+    return hook or unknown or dead or resized or _has_kill_probe(container) or _changed(container, config)
 
 
 @contract("RESTART-03", on=failed("StartContainer"), needs=(CRI, PODS))
@@ -163,7 +169,8 @@ def _(m: Moment) -> Findings:
     if _was_unknown(container) or not to_watch(m) or not in_place(container):
         return None
     return answered(
-        by=stop_of(container),
+        # A pod of policy Never in which nothing else runs has failed, and is killed as it is (PHASE-07).
+        by=stop_of(container).either(given_up_with_its_pod(container)),
         # No event tells of an unknown state (PLEG-03): it is the next resync that meets it.
         within=RESYNC,
         unless=HELD_UP,
@@ -227,23 +234,6 @@ def _(m: Moment) -> Findings:
     )
 
 
-@contract("RESTART-06", on=exited(), needs=(CRI, PODS))
-def nothing_restarts_in_termination(m: Moment) -> Findings:
-    """A container that ends while its pod is being terminated is not run again."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or pod.termination is None:
-        return None
-    aware = bool(container.stops) or m.t - pod.termination.t >= 2 * RELIST
-    if not aware or container.kind not in {"app", "init"}:
-        return None
-    return answered(
-        by=done("StopPodSandbox"),
-        unless=pod_set().where(lambda new: new.pod is not None and not new.pod.wanted, "it is wanted again"),
-        not_before=creation_of(container.name),
-        text=f"{container.name} is not made again in a pod that goes",
-    )
-
-
 @contract("RESTART-07", on=FREE_CHANGE, needs=(CRI, PODS))
 def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
     """A running app container whose definition changed is stopped and made again, under every policy."""
@@ -279,11 +269,12 @@ def _newest(pod: Pod | None, container: Container) -> Container | None:
     return pod.newest(container.name) if pod else None
 
 
-def _made_again(container: Container, within: float, why: str) -> Finding:
+def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
+    called_off = HELD_UP.either(call("StopPodSandbox"))
     return answered(
         by=start_of(container.name),
         within=within,
-        unless=HELD_UP.either(call("StopPodSandbox")),
+        unless=called_off if or_not is None else called_off.either(or_not),
         text=f"{container.name} is made again {why}",
     )
 
@@ -298,13 +289,27 @@ def _probe_kill(m: Moment) -> Container | None:
     return container if _has_kill_probe(container) and not hook else None
 
 
+def _becomes(m: Moment) -> AppAct:
+    """What is done about the running container that was stopped just now, as far as is in sight."""
+    if m.pod is None or m.container is None:
+        return "nothing"
+    given_up = _probe_kill(m) is not None
+    seen = AppSeen("running", m.pod.restart_policy, changed=_changed(m.container), given_up=given_up)
+    return app_row(seen).act
+
+
 @contract("RESTART-09", on=done("StopContainer"), needs=(CRI, PODS))
 def probe_kill_restarts(m: Moment) -> Findings:
     """A container killed for its probe is run again whatever its exit code, unless the policy is Never."""
     container = _probe_kill(m)
-    if container is None or m.pod is None or m.pod.restart_policy == "Never":
+    if container is None or _becomes(m) != "stop and start":
         return None
-    return _made_again(container, restart_bound(m, container.name), "after its probe failed")
+    # Only the sync that stopped it starts it whatever its code: the next one goes by the policy.
+    refused = event("BackOff").either(failed("CreateContainer", "StartContainer", "PullImage", "ImageStatus"))
+    may_be_done = m.pod is not None and m.pod.spec is not None and m.pod.spec.restart_policy == "OnFailure"
+    ended_well = container.exit is None or container.exit.code in {0, None}
+    or_not = refused if may_be_done and ended_well else None
+    return _made_again(container, restart_bound(m, container.name), "after its probe failed", or_not)
 
 
 probe_kill_restarts.remember(on=ATTEMPTS)(take_attempt)
@@ -314,7 +319,7 @@ probe_kill_restarts.remember(on=ATTEMPTS)(take_attempt)
 def probe_kill_under_never(m: Moment) -> Findings:
     """Under policy Never a container killed for its probe is not run again."""
     container = _probe_kill(m)
-    if container is None or m.pod is None or m.pod.restart_policy != "Never":
+    if container is None or _becomes(m) != "stop":
         return None
     return answered(
         by=done("StopPodSandbox"),
@@ -329,10 +334,9 @@ def kill_and_restart_in_one_sync(m: Moment) -> Findings:
     container = m.container
     if container is None or m.pod is None or not _is_restart(m, container):
         return None
-    for_probe = _probe_kill(m) is not None and m.pod.restart_policy != "Never"
-    if not for_probe and not _changed(container):
+    if _becomes(m) != "stop and start":
         return None
-    if for_probe and any(one.state == "exited" for one in _older(m.pod, container)):
+    if not _changed(container) and any(one.state == "exited" for one in _older(m.pod, container)):
         return None
     return _made_again(container, RELIST, "in the same sync")
 
@@ -348,9 +352,13 @@ def first_probe_kill_has_no_delay(m: Moment) -> Findings:
     So a container that never ended by itself comes back at once, however often it is killed first.
     """
     container = _probe_kill(m)
-    if container is None or m.pod is None or m.pod.restart_policy == "Never" or container.attempt:
+    if container is None or _becomes(m) != "stop and start" or container.attempt:
         return None
     return _made_again(container, REACTION, "at once")
+
+
+def _goes_on(m: Moment) -> bool:
+    return m.pod is not None and not time_may_be_over(m, m.pod)
 
 
 @contract("RESTART-17", on=OWN_END, needs=(CRI, PODS))
@@ -368,7 +376,7 @@ def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=start_of(container.name),
                 unless=CALLED_OFF.either(exited(), pod_set()),
-                not_before=stop_of(other),
+                not_before=stop_of(other).where(_goes_on, "the pod's time is not over"),
                 text=f"{other.name} is not stopped while {container.name} is made again",
             )
 

@@ -8,7 +8,8 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed
-from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded, regular_inits
+from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded
+from kubelet_conformance.contracts.pod_files import DISK, is_log, log_names, take_file
 from kubelet_conformance.trace.bodies import Annotation
 
 if TYPE_CHECKING:
@@ -47,22 +48,41 @@ def _(m: Moment) -> Findings:
     return KEPT
 
 
+class _Removed:
+    """Whether the kubelet has tried to remove it: its log goes before its record, whatever comes of that."""
+
+    def __init__(self) -> None:
+        self.was_tried = False
+
+
 @contract("RESTART-14", on=call("CreateContainer"), needs=(CRI, PODS))
 def number_from_the_logs(m: Moment) -> Findings:
     """Without a record the number is that of the last log file plus 1, and 0 if there is none."""
     pod = m.pod
     if pod is None or not pod.born or pod.set_t is None or pod.finished_before:
         return None
-    newest = pod.newest(asked(m).metadata.name)
+    name = asked(m).metadata.name
+    if not all(map(is_log, log_names(m, pod, name))):
+        return None  # What foreign files do is a rule of its own (RESTART-15).
+    newest = pod.newest(name)
     if newest is None:
         return _attempt_is(m, 0, "it never had an instance")
-    if newest.vanished and newest.born and newest.started_seq:
+    if newest.vanished and newest.born and newest.started_seq and not newest.note(_Removed).was_tried:
         return _attempt_is(m, newest.attempt + 1, f"instance {newest.attempt} left its log", newest)
     return None
 
 
+number_from_the_logs.remember(on=DISK)(take_file)
+
+
+@number_from_the_logs.remember(on=call("RemoveContainer"))
+def _(m: Moment) -> None:
+    if m.container is not None:
+        m.container.note(_Removed).was_tried = True
+
+
 def _later_inits(pod: Pod) -> list[str]:
-    return [spec.name for spec in regular_inits(pod)][1:]
+    return [spec.name for spec in (pod.spec.init_containers or ())[1:]] if pod.spec else []
 
 
 @contract("RESTART-16", on=REMAKING)

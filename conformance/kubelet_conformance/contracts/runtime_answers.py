@@ -12,6 +12,7 @@ from kubelet_conformance.contracts.runtime_calls import (
     version_is_answered_in_full,
 )
 from kubelet_conformance.contracts.runtime_records import records_are_whole_and_of_what_was_asked
+from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import ContainerStatusReply, PodSandboxStatusReply
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ def _answered(m: Moment) -> Findings:
     return broken(f"{m.call.rpc} is answered by {code}") if code else None
 
 
-version_is_answered_in_full.clause("answered", on=failed("Version"))(_answered)
-status_has_both_conditions.clause("answered", on=failed("Status"))(_answered)
+for _contract, _rpc in ((version_is_answered_in_full, "Version"), (status_has_both_conditions, "Status")):
+    _contract.remember(on=STRIKES)(take_in_strikes)
+    _contract.clause("answered", on=failed(_rpc))(_answered)
 
 
 @records_are_whole_and_of_what_was_asked.clause("status", on=done("ContainerStatus", "PodSandboxStatus"))

@@ -13,6 +13,7 @@ from kubelet_conformance.trace.bodies import CreateContainerReply, PodSandboxSta
 from kubelet_conformance.trace.readings import container_state
 from kubelet_conformance.trace.records import Body, Message
 from kubelet_conformance.trace.runtime_bodies import ContainerEvent
+from kubelet_conformance.trace.untold import is_withheld
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
@@ -53,7 +54,7 @@ def events_tell_each_transition_once(m: Moment) -> Findings:
     An event has an id, a time in nanoseconds, the status of the sandbox and those of its containers.
     """
     event = _event(m)
-    if event is None or not isinstance(m.record, Message):
+    if event is None or not isinstance(m.record, Message) or is_withheld(m.node, m.pod):
         return None
     if not event.container_id or event.created_at < LEAST_NANOSECONDS:
         return broken(f"an event has id {event.container_id[:12]!r} and created_at {event.created_at}")
@@ -114,7 +115,7 @@ def every_transition_is_told(m: Moment) -> Findings:
     """While a stream is open, what a call did to a container is told on it."""
     streams, step = m.node.note(_Streams), _STEPS[m.call.rpc]
     container_id = _changed(m)
-    if not streams.open or not container_id:
+    if not streams.open or not container_id or is_withheld(m.node, m.pod):
         return None
     # The event may come before the answer.
     at = _ORDER.index(f"CONTAINER_{step}_EVENT")

@@ -75,7 +75,16 @@ def _misfit(record: ContainerRecord | SandboxRecord, asked: ContainerFilter | Sa
 def _existed(one: Container | Sandbox, m: Moment) -> bool:
     """It was there from the begin of the listing to its end."""
     made_t = getattr(one, "created_t", None) or getattr(one, "ready_t", None)
-    return (made_t is None or made_t < m.call.t) and not _being_removed(one)
+    if one.note(_MayBeGone).is_so or _being_removed(one):
+        return False
+    return made_t is None or made_t < m.call.t
+
+
+class _MayBeGone:
+    """A removal of it failed, and may have taken place all the same."""
+
+    def __init__(self) -> None:
+        self.is_so = False
 
 
 def _being_removed(one: Container | Sandbox) -> bool:
@@ -188,6 +197,22 @@ def status_of_what_stands(m: Moment) -> Findings:
 
 
 records_stay_until_removed.remember(on=OUTSIDE)(_remember_outside)
+
+
+def _removal_failed(m: Moment) -> None:
+    """Remember what nobody knows to be there any more."""
+    if not m.reply.effect:
+        return
+    if m.container is not None:
+        m.container.note(_MayBeGone).is_so = True
+    elif m.sandbox is not None:
+        m.sandbox.note(_MayBeGone).is_so = True
+        for container in m.sandbox.containers.values():
+            container.note(_MayBeGone).is_so = True
+
+
+for _contract in (filters_are_obeyed, records_stay_until_removed):
+    _contract.remember(on=failed(*_REMOVALS))(_removal_failed)
 
 
 class _Removed:

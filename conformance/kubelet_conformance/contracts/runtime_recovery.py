@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken
-from kubelet_conformance.contract.words import done, failed, happened, told
+from kubelet_conformance.contract.words import done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_calls import (
     container_is_created_in_a_ready_sandbox,
     exec_keeps_its_timeout,
@@ -19,10 +19,9 @@ from kubelet_conformance.contracts.runtime_expected import (
 )
 from kubelet_conformance.contracts.runtime_lists import filters_are_obeyed
 from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and_true
-from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
 from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +39,7 @@ def stop_is_not_given_up_on(m: Moment) -> Findings:
     if m.container is None or error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
     timeout = max(m.request(StopContainerRequest).timeout, 0)
-    if took <= timeout + STOP_SLACK:
+    if took <= timeout + STOP_SLACK or is_struck(m):
         return None
     return broken(f"StopContainer with a timeout of {timeout} s had not returned after {took:.1f} s")
 
@@ -48,11 +47,29 @@ def stop_is_not_given_up_on(m: Moment) -> Findings:
 @exit_data_is_whole_and_true.clause("lost", on=happened("rebooted"))
 def lost_end_is_no_success(m: Moment) -> Iterator[Finding]:
     """What went with the node did not end with 0: nobody knows how it ended (cri-o#3041)."""
+    before = m.node.note(_WentDown).seq
     for container in m.world.containers.values():
         ended = container.exit
-        if ended is not None and m.t - ended.t <= SAME_MOMENT and container.started_seq:
+        if ended is None or ended.seq < before or m.t - ended.t > SAME_MOMENT:
+            continue
+        if container.started_seq:
             well = ended.code == 0
             yield broken(f"{container.name} went with the node and ended with 0", ended.seq) if well else KEPT
+
+
+class _WentDown:
+    """When the kubelet last went down; what had ended before did not go with the node."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+
+
+@exit_data_is_whole_and_true.remember(on=kubelet("killed", "stopped"))
+def _kubelet_went_down(m: Moment) -> None:
+    m.node.note(_WentDown).seq = m.seq
+
+
+filters_are_obeyed.remember(on=STRIKES)(take_in_strikes)
 
 
 @filters_are_obeyed.clause("robust", on=failed("ListContainers", "ListPodSandbox"))
@@ -147,24 +164,13 @@ class _FailedStart:
         self.seq = 0
 
 
-class _Faulty:
-    """Whether somebody lets StartContainer fail, which looks like the runtime at a socket."""
-
-    def __init__(self) -> None:
-        self.starts = False
-
-
-@start_is_for_created_containers_only.remember(on=FAULT)
-def _starts_are_made_to_fail(m: Moment) -> None:
-    what = m.record.what if isinstance(m.record, Fault) else ""
-    if "StartContainer" in what:
-        m.node.note(_Faulty).starts = not what.startswith("healed")
+start_is_for_created_containers_only.remember(on=STRIKES)(take_in_strikes)
 
 
 @start_is_for_created_containers_only.remember(on=failed("StartContainer"))
 def _start_failed(m: Moment) -> None:
     container = m.container
-    if container is None or refusal(m) is None or not m.reply.effect or m.node.note(_Faulty).starts:
+    if container is None or refusal(m) is None or not m.reply.effect:
         return
     if container.born and m.call is container.start and container.exit is None:
         container.note(_FailedStart).seq = m.seq

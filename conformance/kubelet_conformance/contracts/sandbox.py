@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.manifests import Manifest
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
 
 
 _VANISHED_REMEMBERED = 1_000
@@ -181,13 +182,18 @@ def sandbox_is_run_only_where_one_is_needed(m: Moment) -> Findings:
     return KEPT
 
 
+def _needs_others(pod: Pod) -> bool:
+    """A runtime class that is not there, or a device that is not ready, may keep it from its sandbox."""
+    return pod.spec is not None and bool(pod.spec.runtime_class_name or pod.spec.resource_claims)
+
+
 @sandbox_is_run_only_where_one_is_needed.clause("replaced", on=done("StopPodSandbox"))
 def dead_sandbox_is_replaced(m: Moment) -> Findings:
     """When the dead sandbox of a pod that always restarts was stopped, its replacement is run."""
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not to_run(m) or sandbox is not pod.sandbox:
         return None
-    if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "Always":
+    if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "Always" or _needs_others(pod):
         return None
     if any(stop.failed for one in pod.every_container() for stop in one.stops):
         return None
@@ -241,6 +247,24 @@ def sandbox_without_address_is_replaced(m: Moment) -> Findings:
     )
 
 
+@sandbox_is_run_only_where_one_is_needed.clause("several", on=done("PodSandboxStatus"))
+def several_sandboxes_are_replaced(m: Moment) -> Findings:
+    """When two sandboxes are read to be ready, the pod is killed at the next sync."""
+    pod = m.pod
+    if pod is None or not to_run(m) or pod.calls_open or m.node.listing_failed:
+        return None
+    if pod.restart_policy != "Always" or why_replaced(pod) != "more than one is ready":
+        return None
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
+    return answered(
+        by=kill.where(of(pod), "it is of this pod"),
+        within=RETRY + RETRY_SLACK,
+        unless=BLIND.either(GONE.where(of(pod), "it is this pod"), TERMINATION_ASKED),
+        text=f"the pod {pod.name} is killed, which has two ready sandboxes,",
+        whole_node=True,
+    )
+
+
 def _lists_anew(m: Moment) -> bool:
     return not m.reply.same and m.request(ListPodSandboxRequest).everything
 
@@ -260,6 +284,8 @@ def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
         ):
             continue
         if sandbox.ready_t is None or sandbox.ready_t > m.call.t or not wants_to_run(pod):
+            continue
+        if _needs_others(pod):
             continue
         yield answered(
             by=call("RunPodSandbox").where(of(pod), "it is for this pod"),
@@ -310,6 +336,7 @@ def failed_sandbox_is_retried(m: Moment) -> Findings:
     return answered(
         by=call("RunPodSandbox"),
         within=RETRY + RETRY_SLACK,
-        unless=TERMINATION_ASKED.either(FINISHED),
+        # A call that failed and took place leaves a sandbox that is used.
+        unless=TERMINATION_ASKED.either(FINISHED, call("PullImage", "CreateContainer")),
         text="RunPodSandbox is tried again",
     )

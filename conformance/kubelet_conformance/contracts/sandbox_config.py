@@ -31,7 +31,7 @@ LOGS = ByVersion({"<=1.31": "/var/log/pods/", ">=1.32": ""})
 
 def never_updated(pod: Pod) -> bool:
     """No sync can hold another manifest than the one that is known."""
-    return pod.manifest is not None and pod.changed_t == pod.set_t
+    return pod.manifest is not None and pod.changed_t == pod.set_t and pod.spec_changed_t is None
 
 
 def _identity(meta: PodSandboxMetadata) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, STATUS
 from kubelet_conformance.contract.words import call, done, failed, status
-from kubelet_conformance.contracts.sandboxes import FINISHED, standing
+from kubelet_conformance.contracts.sandboxes import FINISHED, standing, told_ips
 from kubelet_conformance.contracts.situations import known_to_kubelet
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 
@@ -29,11 +29,12 @@ def _stop_of(sandbox: Sandbox) -> Pattern:
 
 def _to_be_stopped(m: Moment, container: Container) -> bool:
     """It runs, or was running when the kubelet last read its status."""
-    if not container.born or container.pod is None:
-        return False
+    pod = container.pod
+    if not container.born or pod is None or (pod.manifest is not None and container.kind == "unknown"):
+        return False  # What the spec does not have cannot be stopped by itself (TERM-13).
     record = container.record
     believed = record is not None and record.state == "CONTAINER_RUNNING"
-    return container.state == "running" or (believed and known_to_kubelet(container.pod, m.node))
+    return container.state == "running" or (believed and known_to_kubelet(pod, m.node))
 
 
 @contract("SANDBOX-18", on=call("StopPodSandbox"))
@@ -58,8 +59,10 @@ def _kills_the_pod(m: Moment) -> Sandbox | None:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.stopped:
         return None
+    # What nobody wants is killed as far as it runs, and a dead sandbox does not.
+    is_dead_orphan = sandbox.died_t is not None and not known_to_kubelet(pod, m.node)
     told = m.container.record if m.container else None
-    if told is not None and told.state == "CONTAINER_UNKNOWN":
+    if is_dead_orphan or (told is not None and told.state == "CONTAINER_UNKNOWN"):
         return None  # A kill leaves it to the sandbox's stop; a stop of its own is another matter (GC-04).
     end, record = pod.termination, sandbox.record
     going = end is not None and m.call.t > end.t
@@ -185,8 +188,12 @@ def address_outlives_the_sandbox(m: Moment) -> Findings:
     if pod is None or new is None or not pod.born or (pod.spec is not None and pod.spec.host_network):
         return None
     memory = pod.note(_Address)
-    memory.told.update([sandbox.ip for sandbox in pod.sandboxes if sandbox.ip])
-    old = pod.status.pod_ip if pod.status else ""
+    memory.told.update(
+        [ip for sandbox in pod.sandboxes for ip in (sandbox.ip, *told_ips(sandbox.record)) if ip]
+    )
+    # Another kubelet's status is no witness of what this one has read (RESTARTKUBELET-11).
+    by_this_one = pod.status_t is not None and pod.status_t >= (m.node.started_t or 0.0)
+    old = pod.status.pod_ip if pod.status and by_this_one else ""
     newest, kept_by = pod.sandbox, memory.sandbox
     if not new.pod_ip:
         stands = newest is not None and newest.state != "removed"
@@ -197,7 +204,8 @@ def address_outlives_the_sandbox(m: Moment) -> Findings:
     memory.sandbox = newest
     if new.pod_ip != old and new.pod_ip not in memory.told:
         return broken(f"podIP is {new.pod_ip}, which no sandbox of the pod was read with")
-    memory.told = {sandbox.ip for sandbox in standing(pod) if sandbox.ip} | {new.pod_ip}
+    stand = standing(pod)
+    memory.told = {new.pod_ip, *(ip for one in stand for ip in (one.ip, *told_ips(one.record)) if ip)}
     return KEPT
 
 

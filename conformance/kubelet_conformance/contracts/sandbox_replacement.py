@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, exited, failed, sandbox_died
+from kubelet_conformance.contract.words import call, exited, failed, pod_unset, sandbox_died
+from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import asked, put_off, recorded
-from kubelet_conformance.contracts.sandboxes import BLIND, GONE, runs_containers, standing
+from kubelet_conformance.contracts.replacement_table import Stopped, successor_row
+from kubelet_conformance.contracts.sandboxes import BLIND, GONE, asked_sandbox, runs_containers, standing
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contracts.replacement_table import Successor
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
@@ -88,6 +91,13 @@ def _made_container(pod: Pod) -> Container | None:
     return next((one for one in pod.every_container() if one.state != "removed"), None)
 
 
+def _successor(pod: Pod, *, more: bool = True) -> Successor:
+    """What follows on a sandbox of the pod that is of no more use."""
+    inits = pod.spec is not None and bool(pod.spec.init_containers)
+    made = _made_container(pod) is not None
+    return successor_row(Stopped(pod.restart_policy, made, more, inits)).then
+
+
 @contract("SANDBOX-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def run_once_pod_is_not_run_again(m: Moment) -> Findings:
     """When the sandbox of a pod with restartPolicy Never dies, it is stopped and not replaced.
@@ -98,7 +108,7 @@ def run_once_pod_is_not_run_again(m: Moment) -> Findings:
     if pod is None or not pod.born or pod.spec is None or pod.restart_policy != "Never" or not standing(pod):
         return None
     made = _made_container(pod)
-    if made is not None:
+    if made is not None and _successor(pod) == "none":
         seq = made.create.seq if made.create else None
         return broken(f"a Never pod whose container {made.name} was made gets another sandbox", seq)
     return KEPT
@@ -114,13 +124,13 @@ def sandbox_of_run_once_pod_is_stopped(m: Moment) -> Findings:
         return None
     again = call("RunPodSandbox").where(of(pod), "it is for this pod")
     stop = call("StopPodSandbox").where(of(pod), "it is of this pod")
-    made = _made_container(pod) is not None
+    over = _successor(pod) == "none"
     return answered(
-        by=stop if made else again,
-        not_before=again if made else None,
+        by=stop if over else again,
+        not_before=again if over else None,
         within=REACTION + (2 * pod.spec.grace_seconds if runs_containers(pod) else 0),
-        unless=BLIND.either(NOBODY if made else GONE.where(of(pod), "it is this pod")),
-        text="the dead sandbox of the Never pod is stopped" if made else "the sandbox is replaced",
+        unless=BLIND.either(NOBODY if over else GONE.where(of(pod), "it is this pod")),
+        text="the dead sandbox of the Never pod is stopped" if over else "the sandbox is replaced",
         whole_node=True,
     )
 
@@ -167,14 +177,16 @@ def finished_pod_gets_no_replacement(m: Moment) -> Findings:
         return None
     names = [spec.name for spec in pod.spec.containers]
     newest = [recorded(pod, name) for name in names]
-    if all(one is not None and _succeeded(pod, one) for one in newest):
+    more = not all(one is not None and _succeeded(pod, one) for one in newest)
+    if _successor(pod, more=more) == "none":
         return broken("all its containers have succeeded, and another sandbox is run")
     return KEPT
 
 
 def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
     if container.kind == "init":
-        return pod.restart_policy == "Never" and code != 0 and recorded(pod, container.name) is container
+        act = init_row(InitSeen("exited", pod.restart_policy, failed=code != 0)).act
+        return act == "end the pod" and recorded(pod, container.name) is container
     return container.kind == "app" and at_its_end(pod, container, code)
 
 
@@ -198,7 +210,57 @@ def sandbox_of_a_finished_pod_is_stopped(m: Moment) -> Findings:
         by=call("StopPodSandbox").where(of(pod), "it is of this pod"),
         within=REACTION + (2 * pod.spec.grace_seconds if others else 0),
         not_before=creation.either(call("RunPodSandbox").where(of(pod), "it is for this pod")),
-        unless=BLIND,
+        unless=BLIND.either(pod_unset().where(lambda n: n.pod is pod and _has_just_started(n))),
         text=f"the sandbox of {pod.name} is stopped, which has nothing left to run,",
         whole_node=True,
     )
+
+
+def _has_just_started(m: Moment) -> bool:
+    """What goes from a folder now the kubelet may never have heard of: it is collected, and not stopped."""
+    return m.node.started_t is not None and m.t - m.node.started_t < REACTION
+
+
+@contract("SANDBOX-23", on=exited(), needs=(CRI, PODS))
+def ephemeral_container_does_not_keep_the_pod(m: Moment) -> Findings:
+    """When all else of a pod is done, an ephemeral container that still runs is stopped with its sandbox."""
+    pod, container, ended = m.pod, m.container, m.exit
+    if pod is None or container is None or ended is None or ended.code is None or not to_run(m):
+        return None
+    if ended.commanded or not m.node.kubelet_up or m.node.listing_failed:
+        return None
+    running = [one for one in pod.of_kind("ephemeral") if one.seen_running and one.state == "running"]
+    if not running or not _ends_the_pod(pod, container, ended.code):
+        return None
+    guest = running[0]
+    stop = call("StopContainer").where(lambda n: n.container is guest, f"it stops {guest.name}")
+    return answered(
+        by=stop.either(exited().where(lambda n: n.container is guest)),
+        not_before=call("StopPodSandbox").where(of(pod), "it is of this pod"),
+        within=REACTION,
+        unless=BLIND,
+        text=f"the ephemeral container {guest.name} is stopped, whose pod is done,",
+        whole_node=True,
+    )
+
+
+@contract("SANDBOX-03", on=call("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS))
+def newest_sandbox_is_the_one_made_last(m: Moment) -> Findings:
+    """Of several sandboxes of a pod the one that was made last counts, by the runtime's time.
+
+    Containers are made in it, and the next sandbox has its attempt plus 1.
+    """
+    pod = m.pod
+    if pod is None or not pod.born or len(standing(pod)) < 2:  # noqa: PLR2004 - a single one is the newest
+        return None
+    made = [(one.record.created_at, one) for one in standing(pod) if one.record is not None]
+    if len(made) < len(standing(pod)) or len({at for at, _ in made}) < len(made):
+        return None
+    newest = max(made, key=lambda each: each[0])[1]
+    if m.call.rpc == "CreateContainer":
+        fine, what = m.sandbox is newest, f"{asked(m).metadata.name} is made in another sandbox"
+    else:
+        attempt = asked_sandbox(m).config.metadata.attempt
+        fine, what = attempt == newest.attempt + 1, f"the next sandbox is attempt {attempt}"
+    text = f"{what}, and the one made last is {newest.id[:12]}, attempt {newest.attempt}"
+    return KEPT if fine else broken(text, newest.run.seq if newest.run else None)

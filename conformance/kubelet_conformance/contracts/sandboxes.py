@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import call, deleted, done, failed, pod_set, pod_unset, status
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest, StatusReply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.bodies import SandboxRecord
     from kubelet_conformance.trace.manifests import Metadata
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod, Sandbox
@@ -18,12 +22,16 @@ __all__ = (
     "FINISHED",
     "GONE",
     "NOT_READY",
+    "REPLACEMENTS",
+    "ReplacementRow",
     "asked_sandbox",
     "full_names",
+    "is_ready",
     "network_mode",
     "run_of",
     "runs_containers",
     "standing",
+    "told_ips",
     "wants_to_run",
     "why_replaced",
 )
@@ -78,6 +86,14 @@ def standing(pod: Pod) -> list[Sandbox]:
     return [sandbox for sandbox in pod.sandboxes if sandbox.state != "removed"]
 
 
+def told_ips(record: SandboxRecord | None) -> list[str]:
+    """All addresses that the runtime tells of a sandbox, the primary one first."""
+    network = record.network if record is not None else None
+    if network is None:
+        return []
+    return [ip for ip in (network.ip, *(one.ip for one in network.additional_ips)) if ip]
+
+
 def network_mode(pod: Pod) -> str:
     """The network namespace that the manifest asks for."""
     return "NODE" if pod.spec is not None and pod.spec.host_network else "POD"
@@ -94,19 +110,47 @@ def wants_to_run(pod: Pod) -> bool:
     return alive and pod.spec is not None and pod.restart_policy == "Always"
 
 
+@dataclass(frozen=True, slots=True)
+class ReplacementRow:
+    """A row of table 27.1: a pod of which it holds needs another sandbox than those that stand."""
+
+    why: str
+    when: Callable[[Pod, list[Sandbox]], bool]
+
+
+def is_ready(sandbox: Sandbox) -> bool:
+    """It is ready, be it that the runtime still says so after a stop that it has answered well."""
+    if sandbox.state == "ready":
+        return True
+    ended = sandbox.stops[-1].end_t if sandbox.stops else None
+    if ended is None or sandbox.status_t is None or sandbox.record is None or sandbox.state == "removed":
+        return False
+    return sandbox.status_t > ended and sandbox.record.state == "SANDBOX_READY"
+
+
+def _has_other_network(pod: Pod, stand: list[Sandbox]) -> bool:
+    config = stand[-1].config
+    return config is not None and config.linux.security_context.namespace_options.network != network_mode(pod)
+
+
+def _has_no_address(pod: Pod, stand: list[Sandbox]) -> bool:
+    record = stand[-1].record
+    if network_mode(pod) != "POD" or record is None or record.network is None:
+        return False
+    return not record.network.ip
+
+
+REPLACEMENTS: tuple[ReplacementRow, ...] = (
+    ReplacementRow("it has none", lambda _, stand: not stand),
+    ReplacementRow("the newest is not ready", lambda _, stand: not is_ready(stand[-1])),
+    ReplacementRow("more than one is ready", lambda _, stand: sum(map(is_ready, stand)) > 1),
+    ReplacementRow("its network namespace is another one", _has_other_network),
+    ReplacementRow("it has no IP", _has_no_address),
+)
+"""Tried from the top; where none fits the newest sandbox goes on being used."""
+
+
 def why_replaced(pod: Pod) -> str | None:
     """Why the pod needs another sandbox than those that stand; None where it needs none (27.1)."""
     stand = standing(pod)
-    if not stand:
-        return "it has none"
-    newest = stand[-1]
-    if newest.state != "ready":
-        return "the newest is not ready"
-    if sum(sandbox.state == "ready" for sandbox in stand) > 1:
-        return "more than one is ready"
-    config, record = newest.config, newest.record
-    if config is not None and config.linux.security_context.namespace_options.network != network_mode(pod):
-        return "its network namespace is another one"
-    if network_mode(pod) == "POD" and record is not None and record.network and not record.network.ip:
-        return "it has no IP"
-    return None
+    return next((row.why for row in REPLACEMENTS if row.when(pod, stand)), None)

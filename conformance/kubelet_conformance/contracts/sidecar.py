@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, exited, failed, happened
+from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
+from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -21,6 +22,7 @@ from kubelet_conformance.contracts.instances import (
     following,
     in_place,
     made_in,
+    never_pulled,
     recorded,
     sidecars,
     start_of,
@@ -29,8 +31,9 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     unread_end,
 )
-from kubelet_conformance.contracts.situations import at_its_end, hook_command
-from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
+from kubelet_conformance.contracts.situations import at_its_end, hook_command, stop_asked
+from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply
 
 if TYPE_CHECKING:
@@ -64,7 +67,9 @@ def _ended(m: Moment) -> Container | None:
     container, pod = m.container, m.pod
     if container is None or pod is None or m.exit is None or m.exit.commanded or container.kind != "sidecar":
         return None
-    return container if to_watch(m) and in_place(container) and not at_its_end(pod) else None
+    seen = InitSeen("exited", pod.restart_policy, sidecar=True, failed=m.exit.code != 0)
+    comes_back = init_row(seen).act == "start" and not at_its_end(pod)
+    return container if comes_back and to_watch(m) and in_place(container) else None
 
 
 class _Startup:
@@ -88,7 +93,7 @@ def next_once_it_runs(m: Moment) -> Findings:
     if not earlier or made_in(pod, name, sandbox) or _apps_made(pod, sandbox):
         return None
     for sidecar in (made_in(pod, one, sandbox) for one in earlier):
-        if sidecar is None or sidecar.started_t is None:
+        if sidecar is None or not (sidecar.started_t is not None or sidecar.seen_running):
             return broken(f"{name} is made before the sidecars {earlier} were started", pod.set_seq)
         if sidecar.attempt == 0 and not sidecar.seen_running:
             return broken(
@@ -135,10 +140,13 @@ def _(m: Moment) -> Findings:
     if pod is None or container is None or container.kind != "sidecar" or not to_watch(m):
         return None
     sandbox, spec = container.sandbox, container.spec
-    if sandbox is None or spec is None or spec.startup_probe or not in_place(container):
+    if sandbox is None or spec is None or not in_place(container):
+        return None
+    seen = InitSeen("running", pod.restart_policy, sidecar=True, started=spec.startup_probe is None)
+    if init_row(seen).act != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
-    if missing is None or spec.lifecycle.post_start is not None:
+    if missing is None or spec.lifecycle.post_start is not None or never_pulled(pod, missing):
         return None
     return answered(
         by=start_of(missing),
@@ -168,27 +176,61 @@ def post_start_comes_first(m: Moment) -> Findings:
     return KEPT if kept else None
 
 
+def _is_of_an_app(m: Moment) -> bool:
+    return m.container is not None and m.container.kind == "app"
+
+
+_STOP_OF_AN_APP = call("StopContainer").where(_is_of_an_app, "it stops an app container")
+
+
+def _apps_go(pod: Pod) -> bool:
+    """App containers are being stopped, or may be at any time: the pod has a deadline."""
+    deadline = pod.spec is not None and pod.spec.active_deadline_seconds is not None
+    return deadline or any(one.state == "running" and stop_asked(one) for one in pod.of_kind("app"))
+
+
 @contract("SIDECAR-06", on=done("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def killed_one_comes_back_alone(m: Moment) -> Findings:
     """A sidecar that is killed for its probe is made again, and nothing else is stopped."""
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "sidecar":
         return None
-    if not to_watch(m) or not in_place(container) or not _app_runs(pod, container.sandbox):
+    if not to_watch(m) or not in_place(container) or not _app_runs(pod, container.sandbox) or _apps_go(pod):
         return None
-    others = call("StopContainer").where(
-        lambda now: now.container is not None and now.container.kind == "app", "it stops an app container"
-    )
+    since_t = m.t
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=CALLED_OFF.either(exited()),
-        not_before=others,
+        unless=CALLED_OFF.either(
+            exited(), _STOP_OF_AN_APP.where(lambda now: now.t - since_t > TOGETHER, "long after")
+        ),
+        not_before=_STOP_OF_AN_APP.where(lambda now: now.t - since_t <= TOGETHER, "at once"),
         text=f"sidecar {container.name} is made again",
     )
 
 
 killed_one_comes_back_alone.remember(on=ATTEMPTS)(take_attempt)
+
+
+@killed_one_comes_back_alone.clause("alone", on=PROBES)
+def _(m: Moment) -> Findings:
+    probed, pod = probe_at(m), m.pod
+    if probed is None or pod is None or probed.name != "liveness" or probed.outcome != "failure":
+        return None
+    container = probed.container
+    if container.kind != "sidecar" or not probed.reached or not to_watch(m) or not in_place(container):
+        return None
+    if not _app_runs(pod, container.sandbox) or container.state != "running" or at_its_end(pod):
+        return None
+    if _apps_go(pod) or container.spec is None or container.spec.lifecycle.pre_stop is not None:
+        return None
+    return answered(
+        by=stop_of(container),
+        within=REACTION,
+        unless=CALLED_OFF.either(exited(), pod_set()),
+        not_before=_STOP_OF_AN_APP,
+        text=f"sidecar {container.name} is stopped, alone, after its liveness probe failed",
+    )
 
 
 @contract("SIDECAR-07", on=OWN_END, needs=(CRI, PODS), versions=_ON)
@@ -304,7 +346,10 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
 
 @contract("SIDECAR-23", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
 def first_init_opens_a_sandbox(m: Moment) -> Findings:
-    """The first container of a sandbox is the first of the init containers, be it a sidecar or not."""
+    """The first container of a sandbox is the first of the init containers, be it a sidecar or not.
+
+    A pod whose app containers have all succeeded for good gets no new sandbox.
+    """
     pod, sandbox = m.pod, m.sandbox
     if pod is None or pod.spec is None or sandbox is None or not sandbox.born or not any(sidecars(pod)):
         return None
@@ -314,3 +359,14 @@ def first_init_opens_a_sandbox(m: Moment) -> Findings:
     if name != first and pod.kind_of(name) != "ephemeral":
         return broken(f"{name} is made first in its sandbox, expected {first}", pod.set_seq)
     return KEPT
+
+
+@first_init_opens_a_sandbox.clause("finished", on=call("RunPodSandbox"))
+def _(m: Moment) -> Findings:
+    pod = m.pod
+    if pod is None or not pod.born or not any(sidecars(pod)) or not at_its_end(pod):
+        return None
+    apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
+    if any(one is None or one.record is None or one.record.state != "CONTAINER_EXITED" for one in apps):
+        return None
+    return broken("a new sandbox is run for a pod whose app containers are done", pod.set_seq)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
-from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, done, exited, pod_set, status
+from kubelet_conformance.contract.words import call, done, event, exited, pod_set, status
 from kubelet_conformance.contracts.instances import (
     creation_of,
     exit_of,
@@ -17,54 +17,85 @@ from kubelet_conformance.contracts.instances import (
     stop_of,
     to_watch,
 )
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE
+from kubelet_conformance.contracts.kills import MINIMUM_GRACE, failing_probe
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     at_its_end,
     hook_command,
+    known_to_kubelet,
     runs_pre_stop,
 )
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
+from kubelet_conformance.contracts.written import is_lost
 from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
+__all__ = ("ahead_of", "grace_is_used_up", "running_one")
+
 _ON = since("1.29")
 
 
+def _possible_waits(pod: Pod, t: float) -> list[float]:
+    """How long a sidecar may have waited: since one of the app containers was told to stop.
+
+    Which of these began the kill of the pod cannot be seen where a sync was still at work on one of them.
+    """
+    since_t = pod.termination.t if pod.termination else t
+    steps = [step for one in pod.of_kind("app") for step in _kill_steps(one, since_t)]
+    return [t - step for step in steps] or [t - _kill_began(pod, t)]
+
+
 def _goes(pod: Pod) -> bool:
-    """The pod is being killed as a whole: asked for, or because it came to its end."""
-    return pod.termination is not None or at_its_end(pod)
+    """The pod is being killed as a whole: asked for, or because the kubelet knows that it came to its end."""
+    return pod.termination is not None or (at_its_end(pod) and all(map(_told_ended, pod.of_kind("app"))))
 
 
-def _up(pod: Pod, name: str) -> Container | None:
+def _told_ended(container: Container) -> bool:
+    return container.record is not None and container.record.state == "CONTAINER_EXITED"
+
+
+def running_one(pod: Pod, name: str) -> Container | None:
     """The instance of that name that still runs."""
     newest = recorded(pod, name)
     return newest if newest is not None and newest.state == "running" else None
 
 
-def _ahead_of(pod: Pod, name: str) -> list[Container]:
+def ahead_of(pod: Pod, name: str) -> list[Container]:
     """What must have ended before this sidecar's turn: running app containers and later sidecars."""
     names = [spec.name for spec in sidecars(pod)]
     later = names[names.index(name) + 1 :]
     apps = [spec.name for spec in pod.spec.containers] if pod.spec else []
-    found = (_up(pod, one) for one in (*apps, *later))
+    found = (running_one(pod, one) for one in (*apps, *later))
     return [one for one in found if one is not None]
 
 
 def _kill_began(pod: Pod, t: float) -> float:
     """When the first container of the pod was told to stop, in the kill that goes on."""
-    since_t = pod.termination.t if pod.termination else t
-    stops = [stop.call.t for one in pod.every_container() for stop in one.stops if stop.call.t >= since_t]
-    hooks = [hook.call.t for one in pod.every_container() for hook in one.hooks if hook.call.t >= since_t]
-    return min([t, *stops, *hooks])
+    ends = [one.exit.t for one in pod.of_kind("app") if one.exit is not None]
+    since_t = pod.termination.t if pod.termination else max(ends, default=t)
+    return min([t, *(one for container in pod.every_container() for one in _kill_steps(container, since_t))])
+
+
+def _kill_steps(container: Container, since_t: float) -> list[float]:
+    """When this container was told to stop, or its preStop hook began, at `since_t` or later."""
+    stops = [stop.call.t for stop in container.stops if stop.call.t >= since_t]
+    command = hook_command(container, "pre_stop")
+    return stops + [hook.call.t for hook in container.hooks if hook.cmd == command and hook.call.t >= since_t]
+
+
+def grace_is_used_up(pod: Pod, t: float) -> bool:
+    """The pod is being killed, and nobody has to wait for his turn any more."""
+    return t - _kill_began(pod, t) >= _grace(pod) - MINIMUM_GRACE - ROUNDING
 
 
 def _grace(pod: Pod) -> int:
@@ -84,7 +115,7 @@ def does_not_keep_the_pod(m: Moment) -> Iterator[Finding]:
     sandbox = container.sandbox
     if sandbox is None or sandbox.state != "ready" or not at_its_end(pod, container, m.exit.code):
         return
-    running = [one for one in (_up(pod, spec.name) for spec in sidecars(pod)) if one is not None]
+    running = [one for one in (running_one(pod, spec.name) for spec in sidecars(pod)) if one is not None]
     if running:
         yield answered(
             by=stop_of(running[-1]),
@@ -121,10 +152,10 @@ def stopped_in_reverse(m: Moment) -> Findings:
         return None
     if container.sandbox is not None and container.sandbox.state != "ready":
         return None
-    ahead = _ahead_of(pod, container.name)
+    ahead = ahead_of(pod, container.name)
     if not ahead:
         return KEPT
-    if m.t - _kill_began(pod, m.t) >= _grace(pod) - MINIMUM_GRACE - ROUNDING and pod.termination is not None:
+    if grace_is_used_up(pod, m.t):
         return None
     names = " and ".join(one.name for one in ahead)
     return broken(f"sidecar {container.name} is stopped while {names} runs", *(_seq(one) for one in ahead))
@@ -140,10 +171,10 @@ def _(m: Moment) -> Findings:
     if pod is None or container is None or not pod.born or not _goes(pod):
         return None
     for spec in reversed(list(sidecars(pod))):
-        waiting = _up(pod, spec.name)
+        waiting = running_one(pod, spec.name)
         if waiting is None or waiting is container or waiting.stops or not waiting.born:
             continue
-        if any(one is not container for one in _ahead_of(pod, spec.name)):
+        if any(one is not container for one in ahead_of(pod, spec.name)):
             return None
         return answered(
             by=stop_of(waiting),
@@ -161,7 +192,7 @@ def hooks_do_not_wait(m: Moment) -> Iterator[Finding]:
     if pod is None or container is None or container.kind != "app" or not pod.termination:
         return
     for spec in sidecars(pod):
-        waiting = _up(pod, spec.name)
+        waiting = running_one(pod, spec.name)
         command = hook_command(waiting, "pre_stop") if waiting else None
         if waiting is None or command is None or _hook_ran(waiting, command, pod.termination.t):
             continue
@@ -178,6 +209,21 @@ def _hook_ran(container: Container, command: list[str], since_t: float) -> bool:
     return any(hook.cmd == command and hook.call.t >= since_t for hook in container.hooks)
 
 
+def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
+    """The pod is to go since a moment ago, and there was another reason to stop the container before."""
+    if pod.termination is None or m.t - pod.termination.t > REACTION:
+        return False
+    dead = container.sandbox is not None and container.sandbox.state != "ready"
+    return dead or bool(failing_probe(pod, container))
+
+
+class _Asked:
+    """The graces that the pod's deletion was asked for with; a shorter one holds for the next attempt."""
+
+    def __init__(self) -> None:
+        self.graces: set[int] = set()
+
+
 @contract("SIDECAR-14", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def waiting_uses_up_the_grace(m: Moment) -> Findings:
     """The time a sidecar waits for its turn is taken from its grace, down to the minimum of 2 s."""
@@ -186,10 +232,14 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
         return None
     if not pod.born or pod.termination.cause == "forced" or hook_command(container, "pre_stop"):
         return None
-    waited = m.t - _kill_began(pod, m.t)
-    expected = max(MINIMUM_GRACE, _grace(pod) - waited)
+    if not known_to_kubelet(pod, m.node) or _may_be_of_a_sync(m, pod, container):
+        return None
+    waits = _possible_waits(pod, m.t)
     timeout = m.request(StopContainerRequest).timeout
-    if abs(timeout - expected) > ROUNDING:
+    asked = {_grace(pod), *pod.note(_Asked).graces}
+    graces = [max(MINIMUM_GRACE, grace - waited) for waited in waits for grace in asked]
+    waited, expected = max(waits), min(graces)
+    if all(abs(timeout - grace) > ROUNDING for grace in graces):
         return broken(
             f"sidecar {container.name} waited {waited:.1f} s and has timeout {timeout}, "
             f"expected {expected:.0f} of {_grace(pod)}",
@@ -198,13 +248,21 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
     return KEPT if waited >= ROUNDING else None
 
 
+@waiting_uses_up_the_grace.remember(on=TERMINATION_ASKED)
+def _(m: Moment) -> None:
+    """Take each grace down."""
+    grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest is not None else None
+    if m.pod is not None and grace is not None:
+        m.pod.note(_Asked).graces.add(grace)
+
+
 @contract("SIDECAR-16", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_ON)
 def ended_ones_hold_up_nobody(m: Moment) -> Findings:
     """A container that does not run when its pod goes holds up no sidecar."""
     pod = m.pod
     if pod is None or not to_watch(m) or pod.deleted_t is not None:
         return None
-    running = [one for one in (_up(pod, spec.name) for spec in sidecars(pod)) if one is not None]
+    running = [one for one in (running_one(pod, spec.name) for spec in sidecars(pod)) if one is not None]
     if not running or any(one.state == "running" for one in pod.of_kind("app")):
         return None
     last = running[-1]
@@ -234,12 +292,39 @@ def not_restarted_in_termination(m: Moment) -> Findings:
     )
 
 
+@contract("SIDECAR-27", on=TERMINATION_ASKED, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
+def every_kill_is_told_at_once(m: Moment) -> Iterator[Finding]:
+    """When a pod goes, its running sidecars too get their Killing event at once, before they have a turn."""
+    pod = m.pod
+    if pod is None or not to_watch(m):
+        return
+    for spec in sidecars(pod):
+        waiting = running_one(pod, spec.name)
+        if waiting is not None and waiting.born and ahead_of(pod, spec.name):
+            yield answered(
+                by=event("Killing").where(_on(spec.name), f"of {spec.name}"),
+                within=REACTION,
+                unless=exit_of(waiting),
+                not_before=stop_of(waiting),
+                text=f"a Killing event tells of sidecar {spec.name}",
+            )
+
+
+def _on(name: str) -> Predicate:
+    def fits(m: Moment) -> bool:
+        return isinstance(m.record, Event) and f"{{{name}}}" in (m.record.container or "")
+
+    return fits
+
+
 def _told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
     return [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "sidecar"]
 
 
 def _app_runs_or_ended(now: PodStatus) -> bool:
-    return any(told.state.running or told.state.terminated for told in now.container_statuses or ())
+    """One that is told as ended only because its pod has, and was never made, counts for nothing."""
+    apps = [told for told in now.container_statuses or () if not is_lost(told)]
+    return any(told.state.running or told.state.terminated for told in apps)
 
 
 def _app_has_run(now: PodStatus) -> bool:
@@ -248,7 +333,10 @@ def _app_has_run(now: PodStatus) -> bool:
 
 @contract("SIDECAR-17", on=status(), needs=(PODS, STATUS), versions=_ON)
 def counts_for_readiness(m: Moment) -> Findings:
-    """The readiness of sidecars counts for ContainersReady, and that they have started for Initialized."""
+    """The readiness of sidecars counts for ContainersReady, and that they have started for Initialized.
+
+    That one has not started any more is told at once, and the condition follows with the next sync.
+    """
     pod, now = m.pod, m.status
     told = _told(pod, now) if pod and now else []
     if now is None or not told or now.terminal:
@@ -257,7 +345,8 @@ def counts_for_readiness(m: Moment) -> Findings:
     unready = [one.name for one in told if not one.ready]
     if unready and ready and ready.status == "True":
         return broken(f"ContainersReady is True though {unready[0]} is not ready")
-    late = [one.name for one in told if not one.started]
+    before = {one.name for one in _told(pod, pod.status) if one.started} if pod and pod.status else set[str]()
+    late = [one.name for one in told if not one.started and one.name not in before]
     if late and initialized and initialized.status == "True" and not _app_has_run(now):
         return broken(f"Initialized is True though {late[0]} has not started")
     return KEPT
@@ -293,6 +382,11 @@ def pending_until_they_started(m: Moment) -> Findings:
             return broken(f"phase {now.phase} before the sidecars have started")
         return KEPT
     apps = now.container_statuses or []
+    held = pod is not None and pod.status is not None and pod.status.phase == "Pending"
+    if held or not _app_runs_or_ended(now) or all(one.state.terminated for one in apps):
+        # All wait to run again: the decision table has Pending then. Or a last phase may follow, after a
+        # deadline perhaps: it is held back while anything runs, and what was Pending stays so.
+        return None
     inits = [one for one in now.init_container_statuses or () if one not in told]
     waiting = any(one.state.waiting and not one.last_state.terminated for one in (*apps, *told))
     waiting = waiting or any(one.state.terminated is None for one in inits)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, happened, pod_set, pod_unset
+from kubelet_conformance.contracts.app_table import AppSeen, app_row
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncRequest
+from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
@@ -18,12 +20,15 @@ __all__ = (
     "END",
     "FAULT",
     "NOBODY",
+    "STATUS_WRITE",
     "TERMINATION_ASKED",
     "about",
     "at_its_end",
     "believed_running",
+    "end_is_forgotten",
     "has_ended",
     "hook_command",
+    "is_first_of_this_life",
     "known_to_kubelet",
     "of",
     "pod_of_write",
@@ -46,6 +51,15 @@ def _deletes_a_pod(m: Moment) -> bool:
 
 API_DELETE = Pattern(frozenset({"api"})).where(_deletes_a_pod, "the kubelet deletes a pod")
 """The kubelet's own DELETE of a pod object."""
+
+
+def _writes_a_status(m: Moment) -> bool:
+    record = m.record
+    return isinstance(record, ApiWrite) and record.resource == "pods" and record.subresource == "status"
+
+
+STATUS_WRITE = Pattern(frozenset({"api"})).where(_writes_a_status, "the kubelet writes a status")
+"""The kubelet's own PATCH of a pod's status."""
 END = Pattern(frozenset({"end"}), words="end of observation")
 """The trace ends."""
 FAULT = Pattern(frozenset({"fault"}), words="fault")
@@ -65,9 +79,11 @@ TERMINATION_ASKED: Pattern = (
 
 
 def to_run(m: Moment) -> bool:
-    """The moment's pod was born in the trace, is wanted, and nobody asked it to go."""
+    """The moment's pod was born in the trace, is wanted, and nobody asked it to go, the kubelet neither."""
     pod = m.pod
-    return pod is not None and pod.born and pod.wanted and pod.termination is None and not pod.finished
+    if pod is None or not (pod.born and pod.wanted) or pod.termination is not None or pod.finished:
+        return False
+    return not is_ended_by_the_kubelet(m, pod)
 
 
 def has_ended(m: Moment) -> bool:
@@ -111,11 +127,23 @@ def of(pod: Pod) -> Predicate:
     return lambda m: m.pod is pod
 
 
+def is_first_of_this_life(m: Moment) -> bool:
+    """The status of this moment is the first of its pod that the kubelet has written since it started."""
+    began, pod = m.node.started_t, m.pod
+    return began is not None and pod is not None and (pod.status_t is None or pod.status_t < began)
+
+
 def known_to_kubelet(pod: Pod, node: Node) -> bool:
     """Some source has told the kubelet that runs now of this pod; False only where that is certain."""
     if pod.termination is not None and not pod.wanted:
         return node.started_t is None or node.started_t < pod.termination.t
-    return pod.manifest is not None or not node.born
+    return pod.manifest is not None or not node.born or _was_begun_in_this_life(pod, node)
+
+
+def _was_begun_in_this_life(pod: Pod, node: Node) -> bool:
+    """The kubelet that runs now has run its sandbox: it knew the pod, though its manifest may have gone."""
+    run = pod.sandbox.run if pod.sandbox is not None else None
+    return run is not None and node.started_t is not None and run.t >= node.started_t
 
 
 def hook_command(container: Container, hook: str) -> list[str] | None:
@@ -166,6 +194,16 @@ _STARTING = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartCo
 _WORKING = _STARTING | {"StopContainer", "StopPodSandbox"}
 
 
+def end_is_forgotten(pod: Pod, node: Node) -> bool:
+    """A static pod that the kubelet before this one ended on its own account: no file and no record tells.
+
+    The kubelet reads statuses of API pods from their objects, and of static pods it keeps none.
+    """
+    if not pod.static or node.started_t is None or pod.status_t is None:
+        return False
+    return pod.status_t < node.started_t and not at_its_end(pod)
+
+
 def worker_is_busy(pod: Pod) -> bool:
     """The pod's worker waits for an answer: a step of a sync, a kill, or a hook."""
     if any(c.rpc in _WORKING for c in pod.calls_open.values()):
@@ -183,7 +221,7 @@ def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
     spec = pod.container_spec(name)
     if spec is None or spec.restart_policy is not None:
         return False
-    return pod.restart_policy == "Never" or (pod.restart_policy == "OnFailure" and code == 0)
+    return app_row(AppSeen("exited", pod.restart_policy, code)).act == "nothing"
 
 
 def at_its_end(pod: Pod, last: Container | None = None, code: int | None = None) -> bool:

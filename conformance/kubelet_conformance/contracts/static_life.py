@@ -198,10 +198,16 @@ def _old_ones_leave(m: Moment) -> None:
         leaving.clear()
         return
     name, old = sent_static(m), m.replaced if m.manifest is not None else m.pod
-    if name is None or old is None or not old.static or not old.sandboxes:
+    if name is None or old is None or not old.static or not old.sandboxes or _is_news(m, old):
         return
     kept = [one for one in leaving.get(name, ()) if one is not old and _is_there(one)]
     leaving[name] = [*kept, old]
+
+
+def _is_news(m: Moment, pod: Pod) -> bool:
+    """The kubelet that has just started may never have heard of the pod: it waits for none such."""
+    begun, run = m.node.started_t, pod.sandbox.run if pod.sandbox is not None else None
+    return begun is not None and m.t - begun < REACTION and (run is None or run.t < begun)
 
 
 def _is_there(pod: Pod) -> bool:

@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.static_names import (
     sandbox_asked,
     sent_static,
 )
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.records import PodChange
 
@@ -154,7 +155,8 @@ def static_pod_is_pending_at_first(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not pod.static or not pod.born or pod.status is not None or m.status is None:
         return None
-    if any(c.started_t is not None for c in pod.of_kind("app")):
+    # A start that failed may have taken place.
+    if any(c.started_t is not None or c.start is not None for c in pod.of_kind("app")):
         return None
     return KEPT if m.status.phase == "Pending" else broken(f"the first phase is {m.status.phase!r}")
 
@@ -166,8 +168,30 @@ def only_manifests_make_static_pods(m: Moment) -> Findings:
     if not is_static(config) or not m.header.from_start:
         return None
     if pod is None or pod.set_t is None:
+        meta = config.metadata
+        gone_t = m.node.note(_Gone).t.get((meta.namespace, meta.name))
+        if gone_t is not None and m.t <= heard_by(m, gone_t) + REACTION:
+            return None  # Its kubelet has not heard of the removal.
         return broken(f"static pod {config.metadata.name} is run, and no manifest that counts holds it")
     return KEPT
+
+
+class _Gone:
+    """When static pods were removed from their source, by namespace and name."""
+
+    def __init__(self) -> None:
+        self.t: dict[FullName, float] = {}
+
+
+@only_manifests_make_static_pods.remember(on=pod_unset())
+def _manifest_goes(m: Moment) -> None:
+    """Take removals in."""
+    name = sent_static(m)
+    if name is not None:
+        m.node.note(_Gone).t[name] = m.t
+
+
+only_manifests_make_static_pods.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("STATIC-22", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import done, status
-from kubelet_conformance.contracts.situations import worker_is_busy
+from kubelet_conformance.contract.words import call, done, failed, status
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.sandboxes import told_ips
+from kubelet_conformance.contracts.situations import STATUS_WRITE, pod_of_write, worker_is_busy
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import AGAIN, END_TOLD
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
-from kubelet_conformance.trace.records import Status
+from kubelet_conformance.trace.records import ApiWrite, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +42,7 @@ OWNED = frozenset(
     },
 )
 """Conditions that the kubelet sets itself; the last it shares with others."""
+_REFUSED = frozenset({403, 409, 422})
 MESSAGE_BYTES_MAX = 12 * 1024
 """Of all termination messages of a pod together (status_manager.go)."""
 
@@ -61,7 +66,10 @@ def conditions_of_others_are_kept(m: Moment) -> Iterator[Finding]:
     if pair is None:
         return
     pod, before, now = pair
-    foreign = [c.type for c in before.conditions or () if c.type not in OWNED]
+    told = pod.manifest.status if pod.manifest is not None else None
+    # What others have written since the last status is told with the pod.
+    latest = told if told is not None and (pod.changed_t or 0) >= (pod.status_t or 0) else before
+    foreign = [c.type for c in latest.conditions or () if c.type not in OWNED]
     if not foreign or _is_of_another_writer(before, now):
         return
     for kind in foreign:
@@ -116,7 +124,7 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             continue
         if new.last_transition_time == old.last_transition_time:
             yield KEPT
-        elif not _may_have_flipped(old.type, before, now):
+        elif not _may_have_flipped(old.type, pod, before, now):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
                 f"{new.last_transition_time}",
@@ -124,11 +132,16 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             )
 
 
-def _may_have_flipped(condition: str, before: PodStatus, now: PodStatus) -> bool:
-    """It may have been otherwise in a status that was never written: a container was made again since.
+def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
+    """It may have been otherwise in a status that was never written: what it is about was made again since.
 
     Writes may be left out where the next one follows soon, or while the API server is away.
     """
+    if condition == "PodReadyToStartContainers":
+        written = pod.status_t or 0
+        is_new = any((each.ready_t or 0) >= written for each in pod.sandboxes)
+        if is_new or before.pod_ip != now.pod_ip:
+            return True  # A sandbox has come, and another may have gone before.
     ids = {s.name: s.container_id for s in before.lasting_containers}
     return condition != "PodScheduled" and any(
         s.container_id != ids.get(s.name) for s in now.lasting_containers
@@ -147,20 +160,36 @@ def ended_container_stays_ended(m: Moment) -> Iterator[Finding]:
     That is every one under Never, and one that ended with 0 under OnFailure; sidecars are exempt.
     """
     pair = _pair(m)
-    if pair is None or pair[0].spec is None:
-        return
-    pod, before, now = pair
-    after = {s.name: s for s in now.lasting_containers}
+    if pair is not None and pair[0].spec is not None:
+        pod, before, now = pair
+        ended = {s.name: s.state.terminated is not None for s in now.lasting_containers}
+        yield from _still_ended(pod, before, ended)
+
+
+def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterator[Finding]:
     for old in before.lasting_containers:
-        new = after.get(old.name)
-        if old.state.terminated is None or new is None or pod.kind_of(old.name) == "sidecar":
+        is_ended = ended.get(old.name)
+        if old.state.terminated is None or is_ended is None or pod.kind_of(old.name) == "sidecar":
             continue
         if _may_come_again(old, pod.restart_policy):
             continue
-        if new.state.terminated is not None:
+        if is_ended:
             yield KEPT
         else:
             yield broken(f"{old.name} had ended for good and is not terminated any more", pod.status_seq)
+
+
+@ended_container_stays_ended.clause("asked", on=STATUS_WRITE)
+def resurrection_is_not_asked_for(m: Moment) -> Iterator[Finding]:
+    """Nor does the kubelet ask for another status, which the API server refuses."""
+    write, pod = m.record, pod_of_write(m)
+    if pod is None or pod.spec is None or pod.status is None or not isinstance(write, ApiWrite):
+        return
+    if write.code not in _REFUSED or not memoryview(write.body):
+        return
+    asked: dict[str, Any] = msgspec.json.decode(write.body).get("status", {})
+    every = [*(asked.get("initContainerStatuses") or ()), *(asked.get("containerStatuses") or ())]
+    yield from _still_ended(pod, pod.status, {one["name"]: "terminated" in one["state"] for one in every})
 
 
 @contract("STATUS-11", on=status(), needs=(STATUS,))
@@ -228,7 +257,7 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
         return broken(f"podIP {now.pod_ip} is of no sandbox of the pod")
     if now.pod_ip or newest is None or not newest.ip or newest.state != "ready":
         return None
-    if m.t - given.get(newest.ip, m.t) <= REACTION or worker_is_busy(pod):
+    if m.t - given.get(newest.ip, m.t) <= REACTION or worker_is_busy(pod) or m.node.note(_Asked).ids:
         return None  # What is written during a sync was known before it.
     return broken(f"podIP is absent, the sandbox has {newest.ip}", newest.run.seq if newest.run else None)
 
@@ -236,8 +265,31 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
 @addresses_are_those_of_the_sandbox.remember(on=done("PodSandboxStatus"))
 def _addresses_given(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
-    if m.pod is not None and record is not None and record.network is not None and record.network.ip:
-        m.pod.note(_Addresses).first_t.setdefault(record.network.ip, m.t)
+    if m.pod is not None:
+        for ip in told_ips(record):
+            m.pod.note(_Addresses).first_t.setdefault(ip, m.t)
+
+
+class _Asked:
+    """The calls of ImageStatus that wait for their answers: a sync waits for each, nobody can tell whose."""
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+
+
+@addresses_are_those_of_the_sandbox.remember(on=call("ImageStatus"))
+def _image_is_asked_for(m: Moment) -> None:
+    m.node.note(_Asked).ids.add(m.call.id)
+
+
+@addresses_are_those_of_the_sandbox.remember(on=done("ImageStatus").either(failed("ImageStatus")))
+def _image_is_told(m: Moment) -> None:
+    m.node.note(_Asked).ids.discard(m.call.id)
+
+
+@addresses_are_those_of_the_sandbox.remember(on=LIFE_ENDS)
+def _nobody_asks(m: Moment) -> None:
+    m.node.note(_Asked).ids.clear()
 
 
 @addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())
@@ -248,10 +300,10 @@ def address_follows_the_sandbox(m: Moment) -> Findings:
     if pod is None or now is None or newest is None or not now.pod_ip:
         return None
     given = pod.note(_Addresses).first_t
-    replaced = newest.state == "ready" and any(ip != newest.ip for ip in given) and newest.ip in given
-    if not replaced:
+    own = {newest.ip, *told_ips(newest.record)}
+    if newest.state != "ready" or own >= given.keys() or newest.ip not in given:
         return None
-    if now.pod_ip == newest.ip:
+    if now.pod_ip in own:
         return KEPT
     if m.t - given[newest.ip] <= REACTION:
         return None

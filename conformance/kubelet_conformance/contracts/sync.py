@@ -18,11 +18,9 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     wants_restart,
 )
-from kubelet_conformance.contracts.sandboxes import FINISHED, GONE, standing
+from kubelet_conformance.contracts.sandboxes import GONE, standing
 from kubelet_conformance.contracts.situations import (
     NOBODY,
-    at_its_end,
-    has_ended,
     runs_post_start,
     starts_or_creates,
     to_run,
@@ -216,6 +214,16 @@ _OUTCOMES = failed("StartContainer", "CreateContainer", "PullImage").either(
 )
 
 
+def _cut_off(name: str) -> Pattern:
+    """What ends the hope for this container: it could not be made for a reason that shows in no call."""
+
+    def fails(m: Moment) -> bool:
+        one = m.status.by_name.get(name) if m.status is not None else None
+        return one is not None and one.state.waiting is not None and one.state.waiting.reason not in UNTRIED
+
+    return GONE.either(status().where(fails, f"{name} waits after a failed attempt"), sandbox_died())
+
+
 @containers_come_in_spec_order.clause("next", on=_OUTCOMES)
 def next_container_is_tried(m: Moment) -> Findings:
     """Whatever became of one container, the next is tried."""
@@ -228,7 +236,7 @@ def next_container_is_tried(m: Moment) -> Findings:
     return answered(
         by=creation_of(following.name).either(call("PullImage")),
         within=retry_bound(m, following.name),
-        unless=CUT_OFF,
+        unless=_cut_off(following.name),
         text=f"the next container, {following.name}, is tried",
     )
 
@@ -301,36 +309,6 @@ def unread_sandbox_is_read_again(m: Moment) -> Findings:
         unless=GONE.either(sandbox_died(), failed("PodSandboxStatus")),
         text="the new sandbox is read again",
     )
-
-
-@contract("SYNC-08", on=FINISHED, needs=(CRI, PODS, STATUS))
-def nothing_is_started_for_a_finished_pod(m: Moment) -> Findings:
-    """A pod that has come to its end is only reported and terminated.
-
-    After the last of its containers ended no sandbox is run, no image pulled and no container made or
-    started.
-    """
-    pod = m.pod
-    if pod is None or not pod.born or pod.finished or pod.termination is not None or not at_its_end(pod):
-        return None
-    ends = [one.exit for name in _app_names(pod) if (one := pod.newest(name)) is not None]
-    last = max(one.seq for one in ends if one is not None)
-    run = pod.sandbox.run if pod.sandbox is not None else None
-    for made in (pod.create, run):
-        if made is not None and made.seq > last:
-            return broken(f"{made.rpc} after the last container of the pod had ended", last, made.seq)
-    return KEPT
-
-
-@nothing_is_started_for_a_finished_pod.clause(
-    "after", on=starts_or_creates().where(has_ended, "the pod has ended")
-)
-def nothing_follows_the_terminal_phase(m: Moment) -> Findings:
-    """Nor after its terminal phase was written."""
-    pod = m.pod
-    if pod is None or not pod.born or not pod.finished:
-        return None
-    return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)
 
 
 class _Network:

@@ -13,6 +13,7 @@ from kubelet_conformance.contracts.sandboxes import GONE, why_replaced
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest
+from kubelet_conformance.trace.pod_cgroups import PodCgroup
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Answered, Findings
@@ -86,6 +87,8 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment) -> Findings:
     if pod is None or sandbox is None or not sandbox.born or sandbox.state != "ready":
         return None
     if not to_run(m) or _pod_is_over(pod) or why_replaced(pod) is not None or sandbox is not pod.sandbox:
+        return KEPT
+    if sandbox.run is not None and pod.note(PodCgroup).lost_seq > sandbox.run.seq:
         return KEPT
     return _explained_late("the ready sandbox is stopped for a reason that is told")
 

@@ -6,23 +6,26 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
-from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed
+from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed, pod_unset
 from kubelet_conformance.contracts.kills import failing_probe
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     END,
+    FAULT,
     TERMINATION_ASKED,
     about,
     at_its_end,
     believed_running,
+    known_to_kubelet,
     pod_of_write,
     runs_pre_stop,
     stop_asked,
     told_exited,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, TOGETHER
+from kubelet_conformance.contracts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
+from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +68,8 @@ def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
         if open_stops:
             text = f"StopContainer of {container.name} was not answered before StopPodSandbox"
             return broken(text, open_stops[0].call.seq)
-        if container.state == "running" and not _was_asked_since(container, sandbox):
+        is_named = m.pod is None or not m.pod.entries or container.name in m.pod.entries  # TERM-13
+        if container.state == "running" and is_named and not _was_asked_since(container, sandbox):
             start = container.start.seq if container.start else None
             return broken(f"container {container.name} runs and was not stopped before its sandbox", start)
         tested = tested or bool(container.stops)
@@ -85,9 +89,17 @@ def _left_out(pod: Pod | None, sandbox: Sandbox) -> Container | None:
         return None
     kill = pod.note(_Kill)
     running, kill.of = kill.of, ()
+    # What was read as ended since then needs no stop any more: a kill of one container was no kill of all.
+    running = tuple(c for c in running if not (_ended_by_itself(c) and not believed_running(c)))
     believed = [c for c in sandbox.containers.values() if believed_running(c) and c.state == "exited"]
-    every = (c for c in (*running, *believed) if not c.vanished)
+    every = (
+        c for c in (*running, *believed) if not c.vanished and (c.name in pod.entries or not pod.entries)
+    )
     return next((c for c in every if not c.stops and c.sandbox is sandbox), None)
+
+
+def _ended_by_itself(container: Container) -> bool:
+    return container.exit is not None and not container.exit.commanded
 
 
 @containers_are_stopped_before_the_sandbox.remember(on=call("StopContainer", "ExecSync"))
@@ -114,6 +126,8 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
         return None
     if pod.sandbox.state == "removed" or container.sandbox is not pod.sandbox or not pod.sandbox.born:
         return None
+    if pod.sandbox.died_t is not None and not known_to_kubelet(pod, m.node):
+        return None  # What nobody wants is killed as far as it runs, and a dead sandbox does not.
     if any(c.state == "running" or c.stopping for c in _others(pod, container)):
         return None
     sandbox = pod.sandbox
@@ -203,6 +217,8 @@ def finished_pod_gives_up_its_sandbox(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or m.exit is None or m.exit.code is None or not pod.born:
         return None
+    if m.exit.commanded:
+        return None  # It may be killed for a change, and made again in the same sync.
     if pod.termination is not None or not m.node.kubelet_up or not _ends_the_pod(pod, container, m.exit.code):
         return None
     sidecars = any(c.state == "running" for c in pod.of_kind("sidecar", "ephemeral"))
@@ -223,17 +239,24 @@ def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
     return container.kind == "app" and at_its_end(pod, container, code)
 
 
+def _has_read_all_ends(pod: Pod) -> bool:
+    """The pod has come to its end, and the kubelet has been told so of every container."""
+    told = [container.record for container in pod.every_container()]
+    return at_its_end(pod) and all(one is not None and one.state == "CONTAINER_EXITED" for one in told)
+
+
 @contract("TERM-22", on=TERMINATION_ASKED, needs=(CRI, PODS))
 def finished_pod_goes_quickly(m: Moment) -> Findings:
     """Deleting a pod that has finished takes no StopContainer, and its object goes soon."""
     pod = m.pod
-    if pod is None or not pod.born or not pod.finished or pod.static or "deleted" in m.keys:
+    if pod is None or not pod.born or pod.static or "deleted" in m.keys:
         return None
-    if pod.termination is not None or not _nothing_runs(pod):
+    if pod.termination is not None or not _nothing_runs(pod) or not (pod.finished or _has_read_all_ends(pod)):
         return None
     return answered(
         by=deleted(),
         within=RETRY + RETRY_SLACK,
+        unless=FAULT,
         not_before=call("StopContainer").where(_no_stray_stops),
         text=f"the finished pod {pod.name} goes without another stop",
     )
@@ -247,13 +270,20 @@ def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
         return None
     if pod.termination is not None or not _has_no_work(pod):
         return None
+    # One by force takes the object away at once: whoever asks for it does, and not the kubelet.
     return answered(
-        by=deleted(),
-        within=RETRY + RETRY_SLACK,
+        by=deleted().either(pod_unset()),
+        within=RETRY + RETRY_SLACK + _wait_for_volumes(m, pod),
         unless=call("RunPodSandbox"),
         not_before=call("StopContainer", "StopPodSandbox"),
         text=f"pod {pod.name}, of which nothing was made, goes",
     )
+
+
+def _wait_for_volumes(m: Moment, pod: Pod) -> float:
+    """How long a sync may still wait for volumes: up to 1.26 nothing cuts that wait (WORK-06)."""
+    is_old = m.kubernetes is not None and m.kubernetes < (1, 27)
+    return CALL_TIMEOUT if is_old and pod.spec is not None and pod.spec.volumes else 0.0
 
 
 @contract("TERM-25", on=failed("StopPodSandbox"), needs=(CRI, PODS, EVENTS))
@@ -307,7 +337,11 @@ def finished_pod_keeps_its_object(m: Moment) -> Iterator[Finding]:
 @finished_pod_keeps_its_object.clause("not-deleted", on=API_DELETE)
 def finished_object_is_not_deleted(m: Moment) -> Findings:
     """The kubelet sends no DELETE for it."""
-    pod = pod_of_write(m)
-    if pod is None or not pod.born or not pod.finished or pod.static or pod.termination is not None:
+    pod, write = pod_of_write(m), m.record
+    if pod is None or not pod.born or not pod.finished or pod.static or not isinstance(write, ApiWrite):
+        return None
+    if write.code is not None and write.code >= 400:  # noqa: PLR2004 - HTTP: it did not delete anything
+        return None
+    if pod.termination is not None and (pod.termination.cause == "deleted" or pod.termination.t < m.t):
         return None
     return broken(f"expected the object of finished pod {pod.name} to stay", pod.status_seq)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import answered
+from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.kills import reasons
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import API_POLL
+from kubelet_conformance.trace.disruption import disruption_of, is_ended_by_the_kubelet
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Answered
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
-__all__ = ("explained", "to_be_explained")
+__all__ = ("explained", "is_ended_for_a_reason", "to_be_explained")
 
 
 def explained(m: Moment, *, probes: bool = True) -> bool:
@@ -27,6 +30,8 @@ def explained(m: Moment, *, probes: bool = True) -> bool:
     if pod is None or container is None or pod.spec is None or not pod.born or not container.born:
         return True
     if pod.termination is not None or pod.finished or not pod.wanted or container.state != "running":
+        return True
+    if is_ended_by_the_kubelet(m, pod):
         return True
     if pod.spec.active_deadline_seconds is not None or has_other_probes(container, "liveness", "startup"):
         return True
@@ -45,3 +50,10 @@ def _another_ended(pod: Pod, container: Container) -> bool:
 def to_be_explained(text: str) -> Answered:
     """A stop that nothing explains is wrong, unless a forced deletion is recorded just after it."""
     return answered(by=NOBODY, within=API_POLL, unless=TERMINATION_ASKED, text=text)
+
+
+def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:
+    """The kubelet ends it on its own account, and not for labels of its node that it could not read."""
+    ended = disruption_of(pod)
+    is_blind = ended is not None and ended.reason == "NodeAffinity" and outside(m).api_away_t is not None
+    return time_may_be_over(m, pod) or (is_ended_by_the_kubelet(m, pod) and not is_blind)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.versions import ByVersion, since
+from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import (
     Pattern,
     call,
@@ -26,6 +26,7 @@ from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     about,
     believed_running,
+    end_is_forgotten,
     has_ended,
     known_to_kubelet,
     of,
@@ -34,7 +35,13 @@ from kubelet_conformance.contracts.situations import (
     told_exited,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.timing import CALL_TIMEOUT, FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.timing import (
+    CALL_TIMEOUT,
+    FILE_POLL,
+    REACTION,
+    RETRY,
+    RETRY_SLACK,
+)
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerRequest,
@@ -95,62 +102,6 @@ def update_does_not_undo_a_kill(m: Moment) -> Findings:
     )
 
 
-@contract("WORK-04", on=_MAKING, needs=(CRI, PODS), versions=since("1.22"), clause="no-start")
-def termination_is_irreversible(m: Moment) -> Findings:
-    """Once a pod was asked to go, nothing of it is made or started any more, but for the steps of the sync
-    that was under way.
-    """
-    pod = m.pod
-    if pod is None or not pod.born or pod.termination is None:
-        return None
-    asked, work = pod.termination, pod.note(_LastStep)
-    kill = _first_kill(pod, asked.t + (1.0 if work.busy_when_asked else 0.0))
-    if kill is not None:
-        text = f"{m.call.rpc} after the pod was asked to go and its termination had begun"
-        return broken(text, asked.seq, kill.seq)
-    if m.t - max(asked.t, work.t) > REACTION:
-        return broken(f"{m.call.rpc} long after the pod was asked to go", asked.seq)
-    return None
-
-
-def _first_kill(pod: Pod, since_t: float) -> Call | None:
-    stops = [stop.call for c in pod.every_container() for stop in c.stops]
-    stops += [stop.call for s in pod.sandboxes for stop in s.stops]
-    return next((one for one in stops if one.t >= since_t), None)
-
-
-class _LastStep:
-    """When the last step of a pod's sync was answered, and whether one was under way when it was to go."""
-
-    def __init__(self) -> None:
-        self.t = 0.0
-        self.busy_when_asked = False
-
-
-@termination_is_irreversible.remember(on=TERMINATION_ASKED)
-def sync_under_way_is_remembered(m: Moment) -> None:
-    """Remember whether a sync may be under way: its remaining steps are still allowed."""
-    if m.pod is not None and m.pod.termination is None:
-        work = m.pod.note(_LastStep)
-        work.busy_when_asked = worker_is_busy(m.pod) or m.t - work.t < 1.0
-
-
-@termination_is_irreversible.remember(on=_ANSWERED)
-def steps_are_remembered(m: Moment) -> None:
-    """Remember when a step was answered: what follows it belongs to the same sync."""
-    if m.pod is not None:
-        m.pod.note(_LastStep).t = m.t
-
-
-@termination_is_irreversible.clause("gone", on=deleted().either(END))
-def pod_went_without_another_start(m: Moment) -> Iterator[Finding]:
-    """A pod that had something running was asked to go, and went."""
-    pods = [m.pod] if m.pod is not None else list(m.world.pods.values()) if "end" in m.keys else []
-    for pod in pods:
-        if pod.born and pod.termination is not None and pod.sandbox is not None and pod.sandbox.stopped:
-            yield KEPT
-
-
 def _sent_as_ended(m: Moment) -> bool:
     sent = m.manifest.status if m.manifest else None
     return sent is not None and sent.terminal
@@ -183,7 +134,7 @@ def pod_that_is_to_go_is_stopped(m: Moment) -> Iterator[Finding]:
             by=call("StopContainer", "ExecSync").where(about(container)),
             # A folder or a URL may be read only then; a kubelet that has just started waits for all sources.
             within=REACTION + (FILE_POLL if pod.static else 0.0),
-            unless=called_off.either(FAULT) if pod.static else called_off,
+            unless=called_off.either(FAULT, pod_set().where(of(pod))) if pod.static else called_off,
             whole_node=pod.static,
             text=f"container {container.name} is stopped",
         )
@@ -286,8 +237,10 @@ def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
         ended = container.exit if container else None
         if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
             continue
-        told = shown.state.terminated
-        if told is None or told.exit_code != ended.code:
+        told, last = shown.state.terminated, shown.last_state.terminated
+        if last is not None and last.runtime_id == container.id and last.exit_code == ended.code:
+            yield KEPT  # It waited to be run again: its end is told as its last one (CSTAT-04).
+        elif told is None or told.exit_code != ended.code:
             got = told.exit_code if told else "none"
             yield broken(f"the exit code of {shown.name} is {ended.code}, told is {got}", ended.seq)
         else:
@@ -304,9 +257,23 @@ def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
 def finished_pod_is_left_alone(m: Moment) -> Findings:
     """Nothing of a pod with a terminal phase is made or started again, whatever is sent about it."""
     pod = m.pod
-    if pod is None or not pod.finished or not pod.born:
+    if pod is None or not pod.finished or not pod.born or end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
+
+
+def _is_dead(m: Moment) -> bool:
+    return m.container is not None and m.container.state == "exited"
+
+
+@finished_pod_is_left_alone.clause("no-stop", on=call("StopContainer").where(has_ended).where(_is_dead))
+def finished_pod_is_not_stopped_again(m: Moment) -> Findings:
+    """Nor is a container of it, which has ended, stopped (1.23 and 1.26 may do so, by a stale view)."""
+    pod = m.pod
+    is_old = m.kubernetes is None or m.kubernetes < (1, 28)
+    if pod is None or is_old or not pod.finished or not pod.born or not known_to_kubelet(pod, m.node):
+        return None
+    return broken(f"StopContainer for pod {pod.name}, which has ended", pod.status_seq)
 
 
 @finished_pod_is_left_alone.clause("stays", on=END)
@@ -364,22 +331,3 @@ def first_sync_waits_for_the_first_relist(m: Moment) -> Findings:
         return None
     first.life = node.lives
     return KEPT
-
-
-@contract("WORK-29", on=_MAKING, needs=(CRI, PODS), versions=ByVersion({">=1.22": True}), clause="nothing")
-def pod_sent_as_ended_is_not_started(m: Moment) -> Findings:
-    """A pod whose phase is terminal when it is first seen is not started."""
-    pod = m.pod
-    sent = pod.manifest.status if pod and pod.manifest else None
-    if pod is None or sent is None or not sent.terminal:
-        return None
-    return broken(f"{m.call.rpc} for pod {pod.name}, sent as {sent.phase}", pod.set_seq)
-
-
-@pod_sent_as_ended_is_not_started.clause("stays", on=END)
-def pods_sent_as_ended_stayed_so(m: Moment) -> Iterator[Finding]:
-    """It stays as it is."""
-    for pod in m.world.pods.values():
-        sent = pod.manifest.status if pod.manifest else None
-        if sent is not None and sent.terminal and pod.set_t is not None and m.t - pod.set_t >= REACTION:
-            yield KEPT

@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from kubelet_conformance.node.seen import SeenCall, SeenEvent
     from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
 
-__all__ = ("PodHandle",)
+__all__ = ("NotThereError", "PodHandle")
+
+
+class NotThereError(AssertionError):
+    """The runtime does not have what a scenario takes for granted by now."""
+
 
 Json = dict[str, Any]
 LONG = 900.0
@@ -83,10 +88,10 @@ class PodHandle:
         return [s for s in self._node.target.runtime.sandboxes() if s.pod_uid == self.uid]
 
     def sandbox(self) -> RuntimeSandbox:
-        """Its newest sandbox; `LookupError` if it has none."""
+        """Its newest sandbox; `NotThereError` if it has none."""
         found = self.sandboxes()
         if not found:
-            raise LookupError(f"pod {self.name} has no sandbox in the runtime")
+            raise NotThereError(f"pod {self.name} has no sandbox in the runtime")
         return found[-1]
 
     def containers(self, name: str | None = None) -> list[RuntimeContainer]:
@@ -95,10 +100,10 @@ class PodHandle:
         return [c for c in every if c.sandbox.pod_uid == self.uid and name in (None, c.name)]
 
     def container(self, name: str = "c1") -> RuntimeContainer:
-        """The newest instance of a container; `LookupError` if there is none."""
+        """The newest instance of a container; `NotThereError` if there is none."""
         found = self.containers(name)
         if not found:
-            raise LookupError(f"pod {self.name} has no container {name} in the runtime")
+            raise NotThereError(f"pod {self.name} has no container {name} in the runtime")
         return found[-1]
 
     def calls(self, rpc: str, container: str | None = None) -> list[SeenCall]:
@@ -133,9 +138,17 @@ class PodHandle:
         """Set annotations."""
         self.update(metadata={"annotations": dict(annotations)})
 
+    def resize(self, **sizes: Json) -> None:
+        """Change the resources of containers, by name: their `requests` and `limits`, as far as named."""
+        self._node.target.api.resize(self.namespace, self.name, sizes)
+
     def debug(self, container: Json) -> None:
         """Add an ephemeral container."""
         self._node.target.api.add_ephemeral(self.namespace, self.name, container)
+
+    def use(self, **amounts: str) -> None:
+        """Let it use so much: `memory="1Gi"`, `ephemeral_storage=`, `volume_NAME=`, `container_NAME=`."""
+        self._node.target.machine.use(self.uid, {_resource(name): text for name, text in amounts.items()})
 
     # What is awaited of it.
 
@@ -271,3 +284,9 @@ class PodHandle:
         await self.until(
             lambda: self.uid in self._node.sights.deleted, "deleted", within=within, contract=contract
         )
+
+
+def _resource(keyword: str) -> str:
+    """The name of what a pod uses: `volume_data` is `volume data`, `ephemeral_storage` has a hyphen."""
+    kind, _, name = keyword.partition("_")
+    return f"{kind} {name}" if kind in {"volume", "container"} else keyword.replace("_", "-")

@@ -31,6 +31,9 @@ __all__ = ("Node",)
 _STRIKES = {"none": "", "before": "fails: {code}", "after": "is done and fails: {code}"}
 """What is told of a fault; other effects are told by their names."""
 
+HEALTH = "healthz/syncloop"
+"""What a record of the kubelet's health is called: 1 where it answers 200, else 0."""
+
 
 class Node:
     """One node: a kubelet and a runtime under test. Whatever a scenario does here is part of the trace."""
@@ -125,6 +128,10 @@ class Node:
         """Let time pass."""
         await self.target.sleep(seconds)
 
+    async def reaches(self, holds: Callable[[], bool], within: float) -> bool:
+        """Whether `holds()` comes true of what is seen within so many seconds; nothing is recorded."""
+        return await self._waiting.until(holds, within)
+
     async def until(
         self,
         holds: Callable[[], bool],
@@ -201,6 +208,34 @@ class Node:
             self.target.recorder.record("fault", what="healed: the API server is back")
 
     @contextmanager
+    def late_watch(self, seconds: float) -> Generator[Fault]:
+        """Let the kubelet's watches tell of each change so much later."""
+        fault = self.api.late_watch(seconds)
+        what = "the watch is late"
+        self.target.recorder.record("fault", what=what, values={"seconds": f"{seconds:g}"})
+        try:
+            yield fault
+        finally:
+            fault.heal()
+            self.target.recorder.record("fault", what=f"healed: {what}")
+
+    def forget_history(self) -> None:
+        """Let the kubelet's watches break with 410 Gone: whatever they had not told yet is lost."""
+        self.target.recorder.record("fault", what="the watch is gone")
+        self.api.forget_history()
+
+    @contextmanager
+    def refused(self, verb: str, *, code: int = 500, times: int | None = None) -> Generator[Fault]:
+        """Let the API server answer the kubelet's requests of this verb about pods by an HTTP status."""
+        fault = self.api.refuse(verb, code, times)
+        self.target.recorder.record("fault", what=f"the API server answers {code} to {verb}")
+        try:
+            yield fault
+        finally:
+            fault.heal()
+            self.target.recorder.record("fault", what=f"healed: {verb} is answered")
+
+    @contextmanager
     def without_node_object(self) -> Generator[None]:
         """Let the node's own object be missing at the API server."""
         stored = self.api.remove("Node", "", self.name)
@@ -242,11 +277,56 @@ class Node:
         finally:
             tolerance.heal()
 
+    @contextmanager
+    def pressure(self, **signals: str) -> Generator[None]:
+        """Let the machine be short of something: `memory_available="50Mi"`, `nodefs_available="5%"`."""
+        named = {name.replace("_", ".", 1): value for name, value in signals.items()}
+        for signal, available in named.items():
+            self.target.machine.press(signal, available)
+        try:
+            yield
+        finally:
+            for signal in named:
+                self.target.machine.relieve(signal)
+
+    @contextmanager
+    def damaged(self, path: str) -> Generator[None]:
+        """Let nothing at this path of the disk, or below, be read, written or removed."""
+        damage = self.target.machine.damage(path)
+        self.target.recorder.record("fault", what=f"the disk fails at {path}")
+        try:
+            yield
+        finally:
+            damage.heal()
+            self.target.recorder.record("fault", what=f"healed: the disk works at {path}")
+
+    def scrape(self) -> dict[str, float]:
+        """Read the counters of the kubelet's metrics, by name and labels, and put them on the record."""
+        values = counters(self.kubelet.metrics())
+        self.target.recorder.record("metrics", values=values)
+        return values
+
+    def ask_health(self) -> bool:
+        """Ask the kubelet for the health of its loop, and put the answer on the record."""
+        healthy = self.kubelet.healthy()
+        self.target.recorder.record("metrics", values={HEALTH: float(healthy)})
+        return healthy
+
+    def shut_down(self) -> None:
+        """Announce the shutdown of the machine, which then never comes."""
+        self.target.machine.shut_down()
+
     async def restart_kubelet(self, *, down: float = 1.0) -> None:
         """Kill the kubelet, leave it down for `down` seconds, and start it again."""
         await self.kubelet.kill()
         await self.wait(down)
         await self.kubelet.start()
+
+
+def counters(text: str) -> dict[str, float]:
+    """The counters in metrics as Prometheus writes them."""
+    samples = (line.rpartition(" ") for line in text.splitlines() if line and line[0] != "#")
+    return {name: float(value) for name, _, value in samples if name.partition("{")[0].endswith("_total")}
 
 
 def _identity(stored: Json) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from kubelet_conformance.contract.versions import parse_version
+from kubelet_conformance.contract.versions import USUAL_VERSION, parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,7 @@ class Scenario:
     Attributes:
         witnesses: the ids of the contracts that it provokes; judged it is by all.
         kubernetes: the oldest version it is meant for, as (1, 29); None is any.
+        until: the newest version it is meant for; None is any.
         lies: contracts of the runtime that the scenario makes it break, and that its trace is not judged by.
         needs: what a real runtime does not have, and the scenario cannot do without.
         settings: fields of the kubelet's configuration that it needs set.
@@ -30,18 +31,30 @@ class Scenario:
 
     witnesses: tuple[str, ...] = ()
     kubernetes: tuple[int, int] | None = None
+    until: tuple[int, int] | None = None
     lies: tuple[str, ...] = ()
     needs: str = ""
     settings: tuple[tuple[str, object], ...] = ()
 
     def is_meant_for(self, kubernetes: str) -> bool:
         """Whether it can be played as that version, such as "1.32"; `ValueError` for no version."""
-        return self.kubernetes is None or self.kubernetes <= parse_version(kubernetes)
+        return self._clamp(kubernetes) == parse_version(kubernetes)
+
+    def nearest(self, kubernetes: str = USUAL_VERSION) -> str:
+        """The version nearest to that one that it is meant for; `ValueError` for no version."""
+        major, minor = self._clamp(kubernetes)
+        return f"{major}.{minor}"
+
+    def _clamp(self, kubernetes: str) -> tuple[int, int]:
+        asked = parse_version(kubernetes)
+        at_least = max(asked, self.kubernetes or asked)
+        return min(at_least, self.until or at_least)
 
 
 def witness(
     *ids: str,
     kubernetes: tuple[int, int] | None = None,
+    until: tuple[int, int] | None = None,
     lies: tuple[str, ...] = (),
     needs: str = "",
     **settings: object,
@@ -49,7 +62,8 @@ def witness(
     """Declare the contracts that a scenario provokes; see `Scenario` for the rest."""
 
     def declared(function: F) -> F:
-        setattr(function, _ATTRIBUTE, Scenario(ids, kubernetes, lies, needs, tuple(sorted(settings.items()))))
+        scenario = Scenario(ids, kubernetes, until, lies, needs, tuple(sorted(settings.items())))
+        setattr(function, _ATTRIBUTE, scenario)
         return function
 
     return declared

@@ -152,7 +152,7 @@ def add_options(parser: pytest.Parser) -> None:
     add = group.addoption
     add("--kc-kubelet", dest="kc_kubelet", default="reference", help="reference or bug:ID")
     add("--kc-runtime", dest="kc_runtime", default="fake", help="fake, containerd or unix:///PATH")
-    add("--kc-kubernetes", dest="kc_kubernetes", default="1.32", help="the version, such as 1.32")
+    add("--kc-kubernetes", dest="kc_kubernetes", default="", help="play all as this version, such as 1.32")
     add("--kc-seed", dest="kc_seed", type=int, default=0, help="the seed of all chance")
     add("--kc-contract", dest="kc_contract", action="append", help="play and judge only these ids or globs")
     add("--kc-scenario", dest="kc_scenario", action="append", help="play these names or globs only")

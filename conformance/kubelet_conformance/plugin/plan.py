@@ -17,7 +17,8 @@ __all__ = ("Place", "Plan", "plan", "wall_time")
 
 _SCRIPTED = (
     *("inject", "oom", "lose_track", "restart", "reboot"),
-    *("set_conditions", "set_address", "set_file", "add_image", "remove_image"),
+    *("set_conditions", "set_address", "set_file", "add_image", "remove_image", "remove_cgroup"),
+    *("protect_image", "lose_events", "delay_events", "reverse_events", "cut_events"),
 )
 """What only a runtime that follows a script can be made to do."""
 _SCOPED = "set_file"
@@ -27,7 +28,10 @@ _REGISTRY = "publish_image"
 _OF_THE_WHOLE_NODE = frozenset(
     {
         "api.outage",
+        "api.late_watch",
+        "api.forget_history",
         "api.tolerate",
+        "api.refuse",
         "api.put Node",
         "api.remove Node",
         "manifests.serve",
@@ -85,6 +89,8 @@ def _all_missing(
         yield f"a scripted runtime: {', '.join(scripted) or 'one that lies'}"
     if found.servers or any(f"runtime.{name}" in found.uses for name in _SERVERS):
         yield "servers in its pods"
+    if any(use.startswith("machine.") for use in found.uses):
+        yield "a machine that can be short of memory or disk, or shut down"
     by_digest = sorted(each for each in found.pulled if "@" in each)
     if is_real and by_digest:
         yield f"a registry with {', '.join(by_digest)}"

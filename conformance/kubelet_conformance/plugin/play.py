@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import io
 import pickle
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.targets.protocols import Target
     from kubelet_conformance.targets.stage import Stage
 
-__all__ = ("how_it_ended", "judge", "packed", "play", "unpacked")
+__all__ = ("Performed", "how_it_ended", "judge", "packed", "perform", "play", "unpacked")
 
 
 def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the trace goes
@@ -29,26 +31,46 @@ def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the tr
     stage: Stage,
     contracts: Iterable[Contract],
     path: Path,
+    version: str = "",
     arguments: Mapping[str, Any] | None = None,
 ) -> Played:
-    """Play a scenario, write its trace to `path`, and judge it by `contracts`.
+    """Play a scenario, write its trace to `path`, and judge it by `contracts`; see `perform`."""
+    done = perform(story, name, stage, version, arguments)
+    path.write_bytes(done.trace)
+    lies = scenario_of(story).lies
+    judged, wrong = judge(path, [each for each in contracts if each.id not in lies], name)
+    return Played(name, judged, done.vain, wrong or done.failed)
 
-    `arguments` are what it takes beside its node.
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What came of a story: its trace, what it waited for in vain, what went wrong in the suite itself."""
+
+    trace: bytes
+    vain: str = ""
+    failed: str = ""
+
+
+def perform(
+    story: Callable[..., Awaitable[None]],
+    name: str,
+    stage: Stage,
+    version: str = "",
+    arguments: Mapping[str, Any] | None = None,
+) -> Performed:
+    """Play a scenario and judge nothing.
+
+    `version` is what it is played as, else what it is meant for; `arguments` what it takes beside its node.
     """
 
     async def on(target: Target) -> None:
         await story(**{**(arguments or {}), "node": Node(target)})
 
     declared = scenario_of(story)
-    vain = failed = ""
     try:
-        trace = stage.play(on, name, dict(declared.settings))
+        return Performed(stage.play(on, name, dict(declared.settings), version or declared.nearest()))
     except StoryError as error:
-        trace = error.trace
-        vain, failed = how_it_ended(error.__cause__ or error, error.told, story)
-    path.write_bytes(trace)
-    judged, wrong = judge(path, [each for each in contracts if each.id not in declared.lies], name)
-    return Played(name, judged, vain, wrong or failed)
+        return Performed(error.trace, *how_it_ended(error.__cause__ or error, error.told, story))
 
 
 def how_it_ended(cause: BaseException, told: str, story: Callable[..., object]) -> tuple[str, str]:
@@ -59,10 +81,15 @@ def how_it_ended(cause: BaseException, told: str, story: Callable[..., object]) 
     return "", f"{where}{type(cause).__name__}: {cause}\n{told}"
 
 
-def judge(path: Path, contracts: Iterable[Contract], name: str | None) -> tuple[Judged, str]:
-    """Judge a trace, of the scenario of that name if of one; and what went wrong in that, if anything did."""
+def judge(
+    path: Path, contracts: Iterable[Contract], name: str | None, trace: bytes | None = None
+) -> tuple[Judged, str]:
+    """Judge a trace, of the scenario of that name if of one; and what went wrong in that, if anything did.
+
+    It is read from `path` unless it is given.
+    """
     try:
-        return judge_file(str(path), contracts), ""
+        return judge_file(str(path), contracts, file=None if trace is None else io.BytesIO(trace)), ""
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         failed = f"its trace cannot be judged: {error}\n{''.join(traceback.format_exception(error))}"
         return Judged(Trace(str(path), None, None, None, name, 0), {}, ()), failed

@@ -67,7 +67,9 @@ def rehearse(
 
     # One that fails may depend on a real runtime; how far it came tells enough.
     with suppress(StoryError):
-        open_stage(choice).play(on, name, dict(scenario_of(story).settings))
+        declared = scenario_of(story)
+        version = choice.kubernetes or declared.nearest()
+        open_stage(choice).play(on, name, dict(declared.settings), version)
     return found
 
 
@@ -86,6 +88,7 @@ class _Watched:
         self.api: Any = _Control("api", target.api, uses)
         self.manifests: Any = _Control("manifests", target.manifests, uses)
         self.kubelet: Any = _Control("kubelet", target.kubelet, uses)
+        self.machine: Any = _Control("machine", target.machine, uses)
 
 
 class _Control:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
+from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.live import LiveRun, Story
 from kubelet_conformance.plugin.naming import Named, named
@@ -112,7 +113,8 @@ class Scenarios:
 
     def _is_idle(self, item: pytest.Function, options: Options, wanted: set[str] | None) -> bool:
         declared = scenario_of(item.obj)
-        if not declared.is_meant_for(options.choice.kubernetes):
+        kubernetes = options.choice.kubernetes
+        if kubernetes and not declared.is_meant_for(kubernetes):
             return True
         if options.scenarios:
             return not any(_fits(self._named[item.nodeid].name, pattern) for pattern in options.scenarios)
@@ -189,7 +191,8 @@ class Scenarios:
         options = self._session.options
         if not count:
             asked = " ".join(options.ids or options.scenarios)
-            complain(f"no scenario puts {asked} to the test as Kubernetes {options.choice.kubernetes}")
+            version = options.choice.kubernetes or USUAL_VERSION
+            complain(f"no scenario puts {asked} to the test as Kubernetes {version}")
         self._progress = Steps(count, "scenarios played")
 
     def _prepare(self, live: LiveRun, items: list[pytest.Item]) -> None:

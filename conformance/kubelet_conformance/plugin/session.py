@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.live import LiveRun
 from kubelet_conformance.plugin.options import OptionsError
@@ -92,8 +93,8 @@ class Session:
         """Play one scenario here; `add` is told of it where the report is made."""
         if self._stage is None:
             raise RuntimeError("on a real runtime scenarios are played by LiveRun")
-        path = self.folder / f"{named.name}.jsonl"
-        played = play(story, named.name, self._stage, self.contracts, path, arguments)
+        path, version = self.folder / f"{named.name}.jsonl", self.options.choice.kubernetes
+        played = play(story, named.name, self._stage, self.contracts, path, version, arguments)
         return replace(played, place=named.place, file=named.file)
 
     def told(self, played: Played) -> str:
@@ -133,7 +134,7 @@ class Session:
             tuple(scenarios),
             kubelet=options.choice.kubelet,
             runtime=options.choice.runtime if self.live is None else self.live.runtime,
-            kubernetes=options.choice.kubernetes,
+            kubernetes=options.choice.kubernetes or USUAL_VERSION,
             seed=options.choice.seed,
             commands=options,
             strict=options.strict,

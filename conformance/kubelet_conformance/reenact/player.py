@@ -57,7 +57,7 @@ def reenact(stimulus: Stimulus, *, longer_seconds: float = 0.0, kubelet: str = "
         await target.sleep(max(stimulus.ends + longer_seconds - target.now(), 0.0))
 
     stage = open_stage(Choice(kubelet=kubelet, kubernetes=stimulus.kubernetes))
-    return stage.play(story, "reenacted", {})
+    return stage.play(story, "reenacted", {}, stimulus.kubernetes)
 
 
 async def _do(target: Target, deed: Deed) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE
+from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.run import concluded
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _contract(result: Result) -> dict[str, Any]:
         "verdict": outcome.verdict.value,
         "activations": outcome.activations,
         "breaks": outcome.breaks,
+        "scored": outcome.verdict is not Verdict.BROKEN or result.counts,
         "evidence": [_evidence(each) for each in outcome.evidence],
         "rule": contract.rule,
         "source": contract.row.source,

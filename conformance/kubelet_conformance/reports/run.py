@@ -70,4 +70,4 @@ def fails(result: Result, run: Run) -> bool:
     if result.outcome.verdict is Verdict.NOT_EXERCISED:
         return run.require_exercised
     levels = {"MUST", "SHOULD"} if run.strict else {"MUST"}
-    return result.outcome.verdict is Verdict.BROKEN and result.contract.level in levels
+    return result.outcome.verdict is Verdict.BROKEN and result.contract.level in levels and result.counts

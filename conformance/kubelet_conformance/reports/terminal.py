@@ -135,6 +135,8 @@ class TerminalReport:
         )
         if verdict is Verdict.BROKEN and contract.level != "MUST":
             line.append("  (fails only with --strict)" if contract.level == "SHOULD" else "  (never fails)")
+        if verdict is Verdict.BROKEN and not result.counts:
+            line.append("  (newer than the requirements of this release: does not fail)")
         self._line(line)
         self._wrapped(contract.rule, "    ")
         self._wrapped(f"source: {contract.row.source}", "    ", "dim")

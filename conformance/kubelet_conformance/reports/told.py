@@ -67,7 +67,7 @@ def _words(moment: Moment) -> tuple[str, str, str] | None:
         case RuntimeEvent() as record:
             words = "runtime", *_by_itself(moment, record)
         case Fault() as record:
-            words = "fault", safe(record.what), ""
+            words = "fault", safe(record.what), _amounts(moment, record)
         case Probe() as record:
             words = "probe", safe(record.handler), f"-> {safe(record.outcome)}"
         case Kubelet() as record:
@@ -77,6 +77,12 @@ def _words(moment: Moment) -> tuple[str, str, str] | None:
         case _:
             words = None
     return words
+
+
+def _amounts(moment: Moment, record: Fault) -> str:
+    whom = [_pod(moment, record.uid)] if record.uid else []
+    named = (text if name in record.what else f"{name} {text}" for name, text in record.values.items())
+    return ", ".join([*whom, *map(safe, named)])
 
 
 def _pod(moment: Moment, uid: str = "") -> str:

@@ -15,10 +15,12 @@ def asking(cpu: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields 
 @witness("ADMIT-01", cpu_millicores=1000)
 async def test_admitted_pod_is_not_asked_again(node: Node) -> None:
     """A pod that was admitted runs on when it is changed, though it would not be admitted now."""
-    web = await node.run(asking("600m"))
-    other = node.want(pod(asking("300m"), name="other", nodeSelector={}))
-    await other.until_running("c1")
+    mine = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": {"disk": "ssd"}}}
+    node.api.put("Node", mine)
+    await node.wait(15)
+    web = await node.run(asking("600m"), nodeSelector={"disk": "ssd"})
     node.api.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name}})
+    await node.wait(15)
     web.annotate({"a": "b"})
     await node.wait(10)
 
@@ -81,7 +83,7 @@ async def test_terminating_pod_still_counts(node: Node) -> None:
     await node.run(asking("500m"), name="late")
 
 
-@witness("ADMIT-04", "ADMIT-05", "RESTARTKUBELET-02", "RESTARTKUBELET-05", cpu_millicores=1000)
+@witness("ADMIT-04", "ADMIT-05", "RESTARTKUBELET-05", cpu_millicores=1000)
 async def test_every_pod_is_admitted_again_after_a_restart(node: Node) -> None:
     """A kubelet that starts again admits the pods it finds, but for those that have ended."""
     done = node.want(pod(asking("900m", command="exit 0 2"), name="done", restart="Never"))
@@ -91,6 +93,19 @@ async def test_every_pod_is_admitted_again_after_a_restart(node: Node) -> None:
     await node.wait(8)
     late = node.want(pod(asking("900m"), name="late"))
     await late.until_phase("Failed")
+
+
+@witness("ADMIT-05")
+async def test_ended_pod_is_not_asked_again(node: Node) -> None:
+    """A pod that has ended stays as it ended, though the node no longer has the label that it selected."""
+    mine = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": {"disk": "ssd"}}}
+    node.api.put("Node", mine)
+    await node.wait(15)
+    job = node.want(pod(container(command="exit 0 1"), restart="Never", nodeSelector={"disk": "ssd"}))
+    await job.until_phase("Succeeded")
+    node.api.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name}})
+    await node.restart_kubelet()
+    await node.wait(15)
 
 
 @witness("ADMIT-06", "ADMIT-02")
@@ -108,6 +123,7 @@ async def test_host_port_is_given_once(node: Node) -> None:
 async def test_unknown_resources_are_no_hindrance(node: Node) -> None:
     """A resource that the node knows nothing of is left out of account."""
     asks = {"requests": {"example.com/gadget": "1"}, "limits": {"example.com/gadget": "1"}}
+    await node.wait(3)
     await node.run(container(resources=asks))
 
 
@@ -129,9 +145,61 @@ async def test_refused_static_pod_has_no_mirror(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("ADMIT-03")
+@witness("ADMIT-03", kubernetes=(1, 32), until=(1, 32), feature_gates={"SidecarContainers": False})
 async def test_sidecars_are_refused_without_their_feature(node: Node) -> None:
     """A kubelet without the sidecar feature refuses a pod that needs it, and says why."""
     sidecar = container("s1", restartPolicy="Always")
     web = node.want(pod(init=(sidecar,)))
     await web.until_phase("Failed")
+
+
+CRITICAL = 2_000_000_000
+
+
+@witness("STATIC-23", "ADMIT-08", cpu_millicores=1000)
+async def test_static_pod_gets_its_room(node: Node) -> None:
+    """On a full node pods make room for a static one, the cheapest that will do, and each has its grace."""
+    await node.run(asking("300m"), name="keeps", grace=10)
+    goes = await node.run(asking("600m", command="run stopdelay=4"), name="goes", grace=12)
+    static = node.want_static(pod(asking("500m"), name="static"))
+    await static.until_running("c1", within=60)
+    await goes.until_phase("Failed", within=10)
+    await node.wait(3)
+
+
+@witness("ADMIT-08", "COND-08", memory_bytes=1 << 30)
+async def test_pod_of_the_system_gets_its_room(node: Node) -> None:
+    """A pod of system priority makes those go that matter less, and no other critical one."""
+    much = {"requests": {"memory": "400Mi"}}
+    await node.run(container(resources=much), name="system", priority=CRITICAL)
+    web = await node.run(
+        container(command="run stopcode=0", resources=much), name="web", priority=100, grace=8
+    )
+    new = node.want(pod(container(resources=much), name="new", priority=CRITICAL))
+    await new.until_running("c1", within=60)
+    await web.until_phase("Failed", within=20)
+
+
+@witness("ADMIT-09")
+async def test_node_without_memory_takes_who_asks_for_some(node: Node) -> None:
+    """Under memory pressure a pod that asks for none is refused, unless it tolerates that."""
+    tolerant = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}]
+    with node.pressure(memory_available="50Mi"):
+        await node.wait(25)
+        greedy = node.want(pod(name="greedy"))
+        await greedy.until_phase("Failed")
+        await node.run(container(resources={"requests": {"memory": "64Mi"}}), name="modest", within=3)
+    await node.wait(1)
+    patient = node.want(pod(name="patient", tolerations=tolerant))
+    await patient.until_running("c1")
+
+
+@witness("ADMIT-09")
+async def test_node_without_disk_takes_critical_pods_only(node: Node) -> None:
+    """Under disk pressure every pod is refused that is not critical."""
+    with node.pressure(nodefs_available="5%"):
+        await node.wait(25)
+        modest = node.want(pod(container(resources={"requests": {"memory": "64Mi"}}), name="modest"))
+        await modest.until_phase("Failed")
+        system = node.want(pod(name="system", priority=CRITICAL))
+        await system.until_running("c1")

@@ -83,3 +83,17 @@ async def test_pod_of_the_same_name_begins_anew(node: Node) -> None:
     await web.until_gone()
     again = node.want(pod(container("c1", "seq 1@1 run")))
     await again.until_running("c1", attempt=1, within=30)
+
+
+@witness("BACKOFF-11", kubernetes=(1, 35), max_container_restart_period=2)
+async def test_delays_are_no_longer_than_configured(node: Node) -> None:
+    """On a node that allows two seconds a container that keeps ending waits so long, and no longer."""
+    web = node.want(pod(container("c1", "exit 1 1")))
+    await web.until_started("c1", attempt=5)
+
+
+@witness("BACKOFF-11", kubernetes=(1, 33), feature_gates={"ReduceDefaultCrashLoopBackOffDecay": True})
+async def test_reduced_delays(node: Node) -> None:
+    """With the reduced series the delays begin at one second and end at a minute."""
+    web = node.want(pod(container("c1", "exit 1 1")))
+    await web.until_started("c1", attempt=9)

@@ -63,9 +63,27 @@ async def test_sandbox_comes_and_goes(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("COND-06", "COND-07")
+@witness("COND-06", "COND-07", until=(1, 35))
 async def test_slow_pull_in_a_ready_sandbox(node: Node) -> None:
     """A sandbox is told to be ready with the next status, however long the first image takes."""
     with node.slow("PullImage", 20):
         web = node.want(pod(container(image="registry/big:1"), container("c2", image="registry/big:2")))
         await web.until_running("c1", "c2")
+
+
+@witness("COND-07", kubernetes=(1, 36))
+async def test_sandbox_is_told_before_the_pull(node: Node) -> None:
+    """That a sandbox is ready is told at once, however long the first image takes."""
+    with node.slow("PullImage", 30):
+        web = node.want(pod(container(image="registry/big:1")))
+        await web.until_condition("PodReadyToStartContainers", within=20)
+        await web.until_running("c1")
+
+
+@witness("COND-06", kubernetes=(1, 29))
+async def test_sandbox_is_gone_in_the_end(node: Node) -> None:
+    """The last status of a deleted pod tells of no sandbox any more."""
+    web = await node.run()
+    await web.until_condition("PodReadyToStartContainers")
+    web.delete()
+    await web.until_gone()

@@ -29,6 +29,14 @@ async def test_last_state_is_of_the_instance_before(node: Node) -> None:
     await web.until_running("c1", attempt=3)
 
 
+@witness("CSTAT-03")
+async def test_third_record_does_not_count(node: Node) -> None:
+    """The last state is that of the instance before, however many older ones are still recorded."""
+    with node.fault("RemoveContainer", times=1):
+        web = node.want(pod(container(command="seq 1@1 2@1 run")))
+        await web.until_running("c1", attempt=2)
+
+
 @witness("CSTAT-05")
 async def test_finished_init_stays_so(node: Node) -> None:
     """An init container that is done stays terminated while an app container crashes again and again."""
@@ -44,7 +52,9 @@ async def test_vanished_record_leaves_its_trace(node: Node) -> None:
     web = await node.run(container("c1"), container("c2"))
     node.runtime.remove_container(web.container("c1").id)
     await web.until_running("c1", attempt=1)
-    await node.wait(3)
+    await node.wait(8)
+    web.exit("c2", code=1)
+    await web.until_running("c2", attempt=1)
 
 
 @witness("CSTAT-02")

@@ -38,7 +38,7 @@ async def test_debugger_does_not_wait_for_init(node: Node) -> None:
     web = node.want(pod(init=(container("i1", "exit 0 20"),)))
     await web.until_running("i1")
     web.debug(container("debugger"))
-    await web.until_running("debugger", within=5)
+    await web.until_running("debugger")
     await web.until_running("c1")
 
 

@@ -78,3 +78,67 @@ async def test_failed_round_is_made_up_for(node: Node) -> None:
         web.delete()
         await web.until_gone()
         await node.until(lambda: not web.sandboxes(), "its sandbox is removed", within=200)
+
+
+@witness("GC-03", maximum_dead_containers=2)
+async def test_only_so_many_dead_containers_stay(node: Node) -> None:
+    """Of more dead containers than may stay the oldest of all are removed."""
+    both = container("c1"), container("c2")
+    jobs = [await node.run(*both, name=f"job-{number}", restart="Never") for number in range(3)]
+    for job in jobs:
+        job.exit("c1", 0)
+        await job.until_terminated("c1")
+        await node.wait(2)
+    await node.until(lambda: not jobs[0].containers("c1"), "the oldest is removed", within=150)
+    await node.wait(65)
+
+
+@witness("GC-06")
+async def test_record_stays_with_its_log(node: Node) -> None:
+    """As long as the log of a dead container cannot be removed its record stays; then both go."""
+    web = node.want(pod(container("c1", "seq 1@1 1@1 run say=hello")))
+    await web.until_started("c1")
+    with node.damaged(f"/var/log/pods/default_web_{web.uid}/c1/0.log"):
+        await web.until_running("c1", attempt=2)
+        await node.wait(65)
+    first = web.containers("c1")[0]
+    await node.until(lambda: first not in web.containers("c1"), "the first is removed", within=150)
+
+
+@witness("GC-07", "CLEANUP-03", "GC-06")
+async def test_files_of_a_deleted_pod_go(node: Node) -> None:
+    """The logs and the folder of a pod go once it is gone, and not as long as anything of it runs."""
+    web = await node.run(container("c1", "run stopdelay=6 say=hello"))
+    other = await node.run(name="other")
+    web.delete(0)
+    await web.until_stopped()
+    await node.wait(130)
+    await other.until_running("c1", attempt=0)
+
+
+@witness("CLEANUP-04")
+async def test_ended_pod_keeps_its_folder(node: Node) -> None:
+    """A pod that has ended keeps its folder until it is deleted."""
+    job = node.want(pod(container(command="exit 0 1"), restart="Never", name="job"))
+    await job.until_phase("Succeeded")
+    await node.wait(20)
+    job.delete()
+    await job.until_gone()
+    await node.wait(5)
+
+
+@witness("GC-11")
+async def test_failed_round_is_told(node: Node) -> None:
+    """A round of garbage collection that fails is told by an event of the node."""
+    await node.run()
+    with node.fault("ListContainers"):
+        await node.wait(80)
+
+
+@witness("GC-12", eviction_hard={})
+async def test_unused_images_make_room(node: Node) -> None:
+    """When the disk of images fills up those go that no container was made from."""
+    node.runtime.add_image("spare:1")
+    await node.run()
+    with node.pressure(imagefs_available="10%"):
+        await node.wait(305)

@@ -33,7 +33,7 @@ async def test_failed_pre_stop_keeps_nobody(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("HOOK-05", "HOOK-14", "TERM-05", "TERM-11")
+@witness("HOOK-05", "HOOK-14", "TERM-05")
 async def test_pre_stop_hooks_run_side_by_side(node: Node) -> None:
     """The preStop hooks of a deleted pod begin together, and each stop follows its own hook."""
     web = await node.run(
@@ -107,7 +107,7 @@ async def test_hook_may_run_again_after_a_kubelet_restart(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("START-01", "HOOK-04")
+@witness("START-01", "HOOK-08")
 async def test_http_hook_is_asked_before_the_next_container(node: Node) -> None:
     """An httpGet hook reaches its container at the pod's address; an error status counts as an answer."""
     hooked = container(
@@ -119,7 +119,7 @@ async def test_http_hook_is_asked_before_the_next_container(node: Node) -> None:
     await node.run(hooked, container("c2"))
 
 
-@witness("HOOK-03")
+@witness("START-02", "HOOK-08")
 async def test_http_hook_without_an_answer_fails(node: Node) -> None:
     """An httpGet hook that nobody answers fails, and its container is killed and made again."""
     node.runtime.answer_http("/begun", 0)
@@ -131,7 +131,44 @@ async def test_http_hook_without_an_answer_fails(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("TERM-02")
+@witness("HOOK-08")
+async def test_http_hook_finds_its_port_by_name(node: Node) -> None:
+    """An httpGet hook may name its port, and an error status keeps nothing from stopping."""
+    node.runtime.answer_http("/drain", 503)
+    hooked = container(
+        "c1",
+        lifecycle={"preStop": {"httpGet": {"path": "/drain", "port": "admin"}}},
+        ports=[{"containerPort": 8080}, {"name": "admin", "containerPort": 9090}],
+    )
+    web = await node.run(hooked)
+    web.delete()
+    await web.until_gone()
+
+
+@witness("HOOK-09")
+async def test_https_hook_falls_back(node: Node) -> None:
+    """An HTTPS hook of a server that knows no TLS is sent again without, and without its credentials."""
+    node.runtime.answer_http("/begun", 200, plain=True)
+    header = {"name": "Authorization", "value": "Bearer of-nobody"}
+    asks = {"path": "/begun", "port": 8443, "scheme": "HTTPS", "httpHeaders": [header]}
+    web = await node.run(container("c1", lifecycle={"postStart": {"httpGet": asks}}))
+    await web.until_event("LifecycleHTTPFallback")
+
+
+@witness("HOOK-10", lies=("CRI-21",))
+async def test_http_hook_of_a_pod_without_an_address(node: Node) -> None:
+    """An httpGet hook cannot be sent where the pod has no address: it fails."""
+    node.runtime.set_address("")
+    hook = {"postStart": {"httpGet": {"path": "/begun", "port": 8080}}}
+    web = node.want(pod(container("c1", lifecycle=hook), grace=2))
+    await web.until_called("StartContainer")
+    await node.wait(3)
+    node.runtime.set_address(None)
+    await web.until_running("c1")
+    await node.wait(15)
+
+
+@witness("HOOK-11", kubernetes=(1, 30))
 async def test_sleep_hook_takes_its_time_from_the_grace(node: Node) -> None:
     """A preStop hook that sleeps delays the stop, and its time is taken off the grace."""
     web = await node.run(container("c1", lifecycle={"preStop": {"sleep": {"seconds": 3}}}))

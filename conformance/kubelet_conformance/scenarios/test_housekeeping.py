@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.node import Node, pod, witness
+from kubelet_conformance.node import Node, container, pod, witness
 
 
 @witness("CLEANUP-01", "CLEANUP-08")
@@ -28,3 +28,17 @@ async def test_pod_that_just_started_is_no_orphan(node: Node) -> None:
         await node.run(name=f"web-{number}")
         await node.wait(0.4)
     await node.wait(6)
+
+
+@witness("CLEANUP-05", "CLEANUP-03")
+async def test_cgroup_stays_with_its_volumes(node: Node) -> None:
+    """The cgroup of a pod that went while the kubelet was away goes when its volumes could be removed."""
+    mount = [{"name": "cache", "mountPath": "/cache"}]
+    web = await node.run(container(volumeMounts=mount), volumes=[{"name": "cache", "emptyDir": {}}])
+    await node.kubelet.kill()
+    web.delete(0)
+    with node.damaged(f"/var/lib/kubelet/pods/{web.uid}/volumes"):
+        await node.kubelet.start()
+        await web.until_stopped()
+        await node.wait(10)
+    await node.wait(10)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
 from kubelet_conformance.node import Node, container, pod, witness
+
+if TYPE_CHECKING:
+    Json = dict[str, Any]
 
 
 @witness("IMAGE-01", "IMAGE-02", "IMAGE-15", "IMAGE-16", "IMAGE-24", "START-01")
@@ -29,15 +36,15 @@ async def test_image_that_is_never_pulled_is_waited_for(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("IMAGE-03")
+@witness("IMAGE-03", until=(1, 26))
 async def test_image_is_looked_for_before_it_is_pulled(node: Node) -> None:
-    """An image with the policy Always is pulled for each instance, up to 1.26 after it was looked for."""
+    """Up to 1.26 an image with the policy Always was looked for before it was pulled for each instance."""
     web = await node.run(container(image="registry/app:1", imagePullPolicy="Always"))
     web.exit(code=1)
     await web.until_running("c1", attempt=1)
 
 
-@witness("IMAGE-04", "IMAGE-19")
+@witness("IMAGE-04")
 async def test_latest_goes_without_saying(node: Node) -> None:
     """An image without a tag is pulled as latest, and one with a digest as it is."""
     digest = f"registry/app@sha256:{'5f' * 32}"
@@ -89,12 +96,43 @@ async def test_image_has_to_be_there_at_last(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("IMAGE-05", "IMAGE-17")
+@witness("IMAGE-05")
 async def test_name_that_names_no_image(node: Node) -> None:
     """A container with an image name that cannot be read waits, and the others run."""
     web = node.want(pod(container("c1", image="Not/An Image"), container("c2")))
     await web.until_waiting("c1", "InvalidImageName")
     await web.until_running("c2")
+
+
+@witness("IMAGE-10", kubernetes=(1, 27))
+async def test_well_known_errors_of_a_registry(node: Node) -> None:
+    """What a pull has failed of is told by the reason that the runtime's text begins with."""
+    for reason in ("RegistryUnavailable", "SignatureValidationFailed"):
+        with node.fault("PullImage", code="UNKNOWN", message=f"{reason}: it said nothing"):
+            web = node.want(pod(container(image="registry/app:1"), name=reason.lower()))
+            await web.until_waiting("c1", reason)
+            await web.until_waiting("c1", "ImagePullBackOff")
+
+
+@witness("IMAGE-17")
+async def test_missing_image_holds_up_nobody_else(node: Node) -> None:
+    """An app container whose image cannot be had keeps none after it from running."""
+    node.runtime.publish_image("registry/none:1", there=False)
+    node.runtime.add_image("registry/sibling:1")
+    await (node.want(pod(container("c1"), name="first"))).until_running("c1")
+    web = node.want(pod(container("c1", image="registry/none:1"), container("c2")))
+    await web.until_waiting("c1", "ErrImagePull")
+    await web.until_running("c2")
+    await node.wait(6)
+
+
+@witness("IMAGE-18")
+async def test_way_to_a_container_is_told(node: Node) -> None:
+    """An image that has to be pulled is told of before, and after with time and size, then its container."""
+    with node.slow("PullImage", 2):
+        web = await node.run(container("c1", image="registry/app:1"), container("c2"))
+    web.exit("c1", 1)
+    await web.until_running("c1", attempt=1)
 
 
 @witness("IMAGE-11")
@@ -104,6 +142,107 @@ async def test_pulls_queue_up(node: Node) -> None:
         pods = [node.want(pod(container(image=f"registry/{name}:1"), name=name)) for name in ("a", "b", "c")]
         for each in pods:
             await each.until_running("c1")
+
+
+@witness("IMAGE-11", serialize_image_pulls=False, max_parallel_image_pulls=2)
+async def test_so_many_pulls_at_a_time(node: Node) -> None:
+    """Where pulls may run side by side, no more do than the configuration says."""
+    with node.slow("PullImage", 4):
+        pods = [node.want(pod(container(image=f"registry/{name}:1"), name=name)) for name in "abcde"]
+        for each in pods:
+            await each.until_running("c1")
+
+
+@witness("IMAGE-12", serialize_image_pulls=False, registry_pull_qps=1, registry_burst=2)
+async def test_pull_too_many_fails(node: Node) -> None:
+    """A pull that comes too soon after others fails at once, and is made up for later."""
+    with node.slow("PullImage", 3):
+        pods = [node.want(pod(container(image=f"registry/{name}:1"), name=name)) for name in "abcde"]
+        for each in pods:
+            await each.until_running("c1")
+
+
+def registry_secret(name: str, **users: str) -> Json:
+    """A pull secret with a user for each registry, whose password is the user's name."""
+    text = json.dumps(
+        {"auths": {where: {"username": user, "password": user} for where, user in users.items()}}
+    )
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "type": "kubernetes.io/dockerconfigjson",
+        "data": {".dockerconfigjson": base64.b64encode(text.encode()).decode()},
+    }
+
+
+@witness("IMAGE-13")
+async def test_each_credential_is_tried(node: Node) -> None:
+    """When the first credential that fits does not help, the next is tried at once."""
+    node.runtime.protect_image("registry.local/app:1", "right", "right")
+    for name in ("wrong", "right"):
+        node.api.put("Secret", registry_secret(name, **{"registry.local": name}))
+    both = [{"name": "wrong"}, {"name": "right"}]
+    app = container(image="registry.local/app:1", imagePullPolicy="Always")
+    web = node.want(pod(app, imagePullSecrets=both))
+    await web.until_called("PullImage", count=2, within=2, contract="IMAGE-13")
+    await web.until_running("c1")
+    bare = await node.run(container(image="registry/free:1"), name="bare")
+    await bare.until_running("c1")
+
+
+@witness("IMAGE-14")
+async def test_missing_secret_keeps_nothing_from_being_pulled(node: Node) -> None:
+    """A pod that names a pull secret that is not there is started all the same."""
+    app = container(image="registry/app:1", imagePullPolicy="Always")
+    web = node.want(pod(app, imagePullSecrets=[{"name": "none"}]))
+    await web.until_running("c1")
+    await node.wait(6)
+
+
+@witness("IMAGE-19")
+async def test_policy_of_static_pods_follows_from_the_tag(node: Node) -> None:
+    """A manifest without a pull policy has its image pulled each time if its tag is latest, or missing."""
+    node.runtime.add_image("registry/there:1")
+    node.runtime.add_image("registry/newest:latest")
+    images = {"c1": "registry/there:1", "c2": "registry/newest", "c3": "registry/absent:1"}
+    web = node.want_static(pod(*(container(name, image=image) for name, image in images.items())))
+    await web.until_running(*images)
+    for name in images:
+        web.exit(name, 1)
+    await web.until_running(*images, attempt=1)
+
+
+@witness("IMAGE-21", kubernetes=(1, 35))
+async def test_image_of_another_has_to_be_earned(node: Node) -> None:
+    """An image that one pod pulled with its secret is for others only if the registry gives it to them."""
+    node.runtime.protect_image("registry.local/app:1", "right", "right")
+    node.api.put("Secret", registry_secret("right", **{"registry.local": "right"}))
+    app = container(image="registry.local/app:1", imagePullPolicy="IfNotPresent")
+    owner = await node.run(app, name="owner", imagePullSecrets=[{"name": "right"}])
+    thief = node.want(pod(app, name="thief"))
+    await thief.until_waiting("c1", "ErrImagePull")
+    strict = node.want(pod(container(image="registry.local/app:1", imagePullPolicy="Never"), name="strict"))
+    await strict.until_waiting("c1", "ErrImageNeverPull")
+    await node.restart_kubelet()
+    late = node.want(pod(app, name="late"))
+    await late.until_waiting("c1", "ErrImagePull")
+    friend = await node.run(app, name="friend", imagePullSecrets=[{"name": "right"}])
+    owner.exit(code=1)
+    await owner.until_running("c1", attempt=1)
+    await friend.until_running("c1")
+
+
+@witness("IMAGE-23")
+async def test_good_pull_ends_no_other_back_off(node: Node) -> None:
+    """An image that came does not make another come sooner that has just failed."""
+    node.runtime.publish_image("registry/late:1", there=False)
+    node.runtime.publish_image("registry/later:1", there=False)
+    web = node.want(pod(container("c1", image="registry/late:1"), container("c2", image="registry/later:1")))
+    await web.until_called("PullImage", count=4)
+    node.runtime.publish_image("registry/late:1")
+    await web.until_running("c1")
+    await web.until_called("PullImage", count=6)
+    node.runtime.publish_image("registry/later:1")
+    await web.until_running("c2")
 
 
 @witness("IMAGE-22")

@@ -14,7 +14,7 @@ async def test_healthy_pod_is_left_alone(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-01", "RESTARTKUBELET-11", "PROBE-25", "RESTARTKUBELET-09")
+@witness("RESTARTKUBELET-01", "RESTARTKUBELET-11", "PROBE-25")
 async def test_address_and_start_time_are_kept(node: Node) -> None:
     """The statuses after a kubelet's restart have the address and the start time of those before."""
     web = await node.run(container(readinessProbe=exec_probe("x 0 0", periodSeconds=3)))
@@ -25,7 +25,7 @@ async def test_address_and_start_time_are_kept(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-03", "RESTARTKUBELET-10", "CSTAT-07")
+@witness("RESTARTKUBELET-03", "CSTAT-07")
 async def test_restart_count_is_found_again(node: Node) -> None:
     """Restart counts go on after a kubelet's restart, back-offs begin anew."""
     web = await node.run()
@@ -153,7 +153,7 @@ async def test_mirror_is_adopted_again(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("RESTARTKUBELET-02", "ADMIT-05", "ADMIT-06")
+@witness("ADMIT-06")
 async def test_pods_are_admitted_again(node: Node) -> None:
     """After a kubelet's restart the pods that hold a port are admitted again, and a new one for it is not."""
     port = {"containerPort": 80, "hostPort": 8080}
@@ -162,6 +162,35 @@ async def test_pods_are_admitted_again(node: Node) -> None:
     await node.wait(5)
     newer = node.want(pod(container(ports=[port]), name="newer"))
     await newer.until_phase("Failed")
+    await node.wait(5)
+
+
+@witness("RESTARTKUBELET-02")
+async def test_older_pod_gets_the_port_of_a_running_one(node: Node) -> None:
+    """A pod that runs is admitted anew after a restart, and an older one that came meanwhile goes first."""
+    ported = container(ports=[{"containerPort": 80, "hostPort": 8080}])
+    node.api.create_unbound(pod(ported, name="older"))
+    await node.wait(2)
+    newer = await node.run(ported, name="newer")
+    await node.kubelet.kill()
+    node.api.bind("default", "older")
+    await node.wait(1)
+    await node.kubelet.start()
+    await newer.until_phase("Failed")
+    await node.wait(5)
+
+
+@witness("STATIC-14")
+async def test_mirror_that_is_there_already_is_no_failure(node: Node) -> None:
+    """A kubelet that has not heard of its mirror yet finds that it is there, and goes on."""
+    web = node.want_static(pod())
+    await web.until_phase("Running")
+    await node.kubelet.kill()
+    with node.refused("list"):
+        await node.kubelet.start()
+        await node.wait(100)
+        await node.kubelet.kill()
+    await node.kubelet.start()
     await node.wait(5)
 
 
@@ -177,7 +206,7 @@ async def test_silent_api_server_costs_no_pod(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("SYNC-16", "RESTARTKUBELET-10")
+@witness("SYNC-16")
 async def test_start_errors_are_forgotten(node: Node) -> None:
     """Why a container could not be started is forgotten with the kubelet's restart: it is tried at once."""
     with node.fault("CreateContainer", code="UNKNOWN", message="no space left"):

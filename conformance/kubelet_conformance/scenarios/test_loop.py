@@ -119,11 +119,16 @@ async def test_older_pod_is_admitted_first(node: Node) -> None:
     await newer.until_phase("Failed")
 
 
-@witness("LOOP-20", "WORK-15")
+@witness("LOOP-20")
 async def test_quiet_pods_are_looked_at_again(node: Node) -> None:
-    """A pod of which nothing is heard is synced again after sixty to ninety seconds, and left as it is."""
-    await node.run()
+    """A pod of which nothing is heard is synced again after sixty to ninety seconds, and left as it is.
+
+    When its container ends it is run again by then, whether or not anybody tells.
+    """
+    web = await node.run()
     await node.wait(200)
+    web.exit("c1", 1)
+    await web.until_running("c1", attempt=1, within=120)
 
 
 @witness("LOOP-21")
@@ -132,3 +137,17 @@ async def test_name_servers_are_limited(node: Node) -> None:
     servers = [f"10.0.0.{number}" for number in range(1, 4)]
     domains = [f"d{number}.example.com" for number in range(12)]
     await node.run(dnsPolicy="None", dnsConfig={"nameservers": servers, "searches": domains})
+
+
+@witness("LOOP-19")
+async def test_loop_that_stands_still_is_ill(node: Node) -> None:
+    """The health of the loop is bad when it has not turned for five minutes, and good before and after."""
+    await node.run()
+    node.ask_health()
+    with node.not_ready(runtime=False):
+        await node.wait(120)
+        node.ask_health()
+        await node.wait(240)
+        node.ask_health()
+    await node.wait(20)
+    node.ask_health()

@@ -17,7 +17,7 @@ async def test_failed_listing_is_no_death(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("PLEG-02", "PLEG-13", "PLEG-06")
+@witness("PLEG-02", "PLEG-13")
 async def test_quiet_pods_are_not_inspected(node: Node) -> None:
     """While one pod changes, those that do not are left alone."""
     quiet = [await node.run(name=f"quiet-{number}") for number in range(3)]
@@ -29,7 +29,7 @@ async def test_quiet_pods_are_not_inspected(node: Node) -> None:
     await quiet[0].until_running("c1", attempt=1)
 
 
-@witness("PLEG-03", "LOOP-09")
+@witness("LOOP-09")
 async def test_exit_and_removal_are_noticed(node: Node) -> None:
     """An exit is told and answered; that an old record went is nothing to act on."""
     web = await node.run()
@@ -38,6 +38,37 @@ async def test_exit_and_removal_are_noticed(node: Node) -> None:
     await web.until_running("c1", attempt=1)
     node.runtime.remove_container(first.id)
     await node.wait(5)
+
+
+@witness("PLEG-03")
+async def test_container_that_vanishes_has_died(node: Node) -> None:
+    """A container whose record goes while it runs is made again at once."""
+    web = await node.run(container("c1"), container("c2"))
+    await node.wait(15)
+    node.runtime.remove_container(web.container("c1").id)
+    await web.until_started("c1")
+
+
+@witness("PLEG-06")
+async def test_quiet_pod_is_deleted_at_once(node: Node) -> None:
+    """The worker of a pod that nothing happens to does not wait for something to happen."""
+    quiet = await node.run(name="quiet")
+    await node.wait(30)
+    quiet.delete()
+    await quiet.until_gone(within=60)
+
+
+@witness("PLEG-09")
+async def test_relists_go_on_beside_a_loop_that_stands_still(node: Node) -> None:
+    """While the runtime is not fit the loop takes no events, and the runtime is listed all the same."""
+    every = [await node.run(name=f"web-{number}") for number in range(5)]
+    with node.not_ready(runtime=False):
+        await node.wait(8)
+        for one in every:
+            one.exit(code=1)
+        await node.wait(12)
+    for one in every:
+        await one.until_running("c1", attempt=1)
 
 
 @witness("PLEG-04")
@@ -61,6 +92,7 @@ async def test_failed_inspection_is_repeated(node: Node) -> None:
 async def test_pod_without_records_begins_anew(node: Node) -> None:
     """A pod of which the runtime has lost everything gets a first sandbox again."""
     web = await node.run()
+    await node.wait(15)
     node.runtime.remove_sandbox(web.sandbox().id)
     await web.until_running("c1", attempt=1)
 
@@ -70,6 +102,17 @@ async def test_hanging_listing_stops_the_loop(node: Node) -> None:
     """When no relist has succeeded for three minutes nothing is begun, until one has."""
     await node.run()
     with node.fault("ListContainers", effect="hang"):
+        await node.wait(200)
+        late = node.want(pod(name="late"))
+        await node.wait(20)
+    await late.until_running("c1", within=60)
+
+
+@witness("PLEG-08")
+async def test_failing_listing_stops_the_loop(node: Node) -> None:
+    """When relists have failed for three minutes no new pod is begun, until one has succeeded."""
+    await node.run()
+    with node.fault("ListContainers", code="UNAVAILABLE"):
         await node.wait(200)
         late = node.want(pod(name="late"))
         await node.wait(20)
@@ -89,8 +132,26 @@ async def test_record_that_goes_while_it_is_inspected(node: Node) -> None:
         await web.until_running("c1", "c2", attempt=1)
 
 
-@witness("PLEG-12", "CSTAT-03")
+@witness("CSTAT-03")
 async def test_newest_record_counts(node: Node) -> None:
     """With several instances on record the newest is the one that counts."""
     web = await node.run(container(command="seq 1@2 2@2 run"))
     await web.until_running("c1", attempt=2)
+
+
+@witness("PLEG-12")
+async def test_older_record_does_not_count(node: Node) -> None:
+    """What is shown long after a restart is the instance that runs, though the older one is listed first."""
+    web = await node.run(container("c1", "seq 1@2 run"), container("c2"))
+    await web.until_running("c1", attempt=1)
+    await node.wait(20)
+    web.exit("c2", 1)
+    await web.until_running("c2", attempt=1)
+
+
+@witness("PLEG-18")
+async def test_first_relist_inspects_what_is_there(node: Node) -> None:
+    """A kubelet that starts looks at every pod that has records, though nothing about them changes."""
+    await node.run(container("c1"), container("c2"))
+    await node.restart_kubelet()
+    await node.wait(15)

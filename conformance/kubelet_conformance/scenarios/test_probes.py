@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
+
+if TYPE_CHECKING:
+    Json = dict[str, Any]
 
 
 @witness("PROBE-01", "PROBE-03", "PROBE-05", "PROBE-27")
@@ -150,6 +155,18 @@ async def test_liveness_ends_with_the_deletion(node: Node) -> None:
     await web.until_gone()
 
 
+@witness("PROBE-13")
+async def test_liveness_ends_with_every_end_of_a_pod(node: Node) -> None:
+    """A pod whose time is over is not probed for liveness any more, though nobody deletes it."""
+    liveness = exec_probe("xf alive", periodSeconds=1, failureThreshold=30)
+    node.runtime.set_file("alive", there=True)
+    slow = container(command="run stopdelay=12", livenessProbe=liveness)
+    web = await node.run(slow, grace=20, activeDeadlineSeconds=10)
+    await web.until_event("DeadlineExceeded")
+    node.runtime.set_file("alive", there=False)
+    await web.until_phase("Failed")
+
+
 @witness("PROBE-14")
 async def test_probe_without_result_changes_nothing(node: Node) -> None:
     """An execution that brings no result is tried three times in all, and then counts neither way."""
@@ -180,6 +197,75 @@ async def test_command_of_a_probe_is_expanded(node: Node) -> None:
     await node.wait(5)
 
 
+def http_probe(path: str, **fields: Any) -> Json:  # noqa: ANN401 - fields of the Probe type
+    """A probe that asks a server for a path."""
+    return {"httpGet": {"path": path, "port": "web"}, "periodSeconds": 2, "failureThreshold": 1, **fields}
+
+
+def tcp_probe(port: int) -> Json:
+    """A probe that opens a connection."""
+    return {"tcpSocket": {"port": port}, "periodSeconds": 2, "failureThreshold": 1}
+
+
+def grpc_probe(service: str) -> Json:
+    """A probe that asks a health service."""
+    return {"grpc": {"port": 9000, "service": service}, "periodSeconds": 2, "failureThreshold": 1}
+
+
+@witness("PROBE-16", "PROBE-20")
+async def test_status_of_http_decides(node: Node) -> None:
+    """A probe over HTTP succeeds with a status from 200 to 399, and with a redirect to another host."""
+    node.runtime.answer_http("/fine", 204)
+    node.runtime.answer_http("/gone", 404)
+    node.runtime.answer_http("/mute", 0)
+    node.runtime.answer_http("/slow", 200, delay=5)
+    node.runtime.answer_http("/near", 302, location="/fine2")
+    node.runtime.answer_http("/away", 301, location="http://elsewhere.example/")
+    ports = [{"name": "web", "containerPort": 8080}]
+    names = ("fine", "gone", "mute", "slow", "near", "away")
+    web = await node.run(
+        *(container(name, ports=ports, readinessProbe=http_probe(f"/{name}")) for name in names)
+    )
+    await web.until_event("ProbeWarning")
+    await node.wait(10)
+
+
+@witness("PROBE-17")
+async def test_body_of_a_failure_is_kept_quiet(node: Node) -> None:
+    """What a server says when it fails is not told in an event."""
+    node.runtime.answer_http("/health", 500, body="the password is swordfish")
+    ports = [{"name": "web", "containerPort": 8080}]
+    web = await node.run(container(ports=ports, readinessProbe=http_probe("/health")))
+    await web.until_event("Unhealthy", count=2)
+
+
+@witness("PROBE-18", "PROBE-20")
+async def test_open_port_is_healthy(node: Node) -> None:
+    """A probe that opens a connection succeeds where it can."""
+    node.runtime.open_port(7001, is_open=False)
+    closed, opened = tcp_probe(7001), tcp_probe(7002)
+    web = await node.run(container("c1", readinessProbe=closed), container("c2", readinessProbe=opened))
+    await web.until_event("Unhealthy", count=2)
+    node.runtime.open_port(7001, is_open=True)
+    await web.until_condition("Ready")
+    await node.wait(5)
+
+
+@witness("PROBE-19")
+async def test_health_service_has_to_serve(node: Node) -> None:
+    """A gRPC probe succeeds with SERVING only."""
+    node.runtime.report_health("mute", "")
+    node.runtime.report_health("down", "NOT_SERVING")
+    node.runtime.report_health("old", "UNIMPLEMENTED")
+    names = ("well", "mute", "down", "old")
+    web = await node.run(*(container(name, readinessProbe=grpc_probe(name)) for name in names))
+    await web.until_event("Unhealthy", count=6)
+    for name in names:
+        node.runtime.report_health(name, "SERVING")
+    await web.until_condition("Ready")
+    await node.wait(6)
+
+
 @witness("PROBE-26")
 async def test_late_result_hits_no_other(node: Node) -> None:
     """A failure that comes when its container is gone does nothing to the next instance."""
@@ -206,7 +292,42 @@ async def test_liveness_under_never_ends_the_pod(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("PROBE-25")
+@witness("PROBE-25", kubernetes=(1, 35))
+async def test_readiness_is_kept_over_a_restart_of_the_kubelet(node: Node) -> None:
+    """A kubelet that comes back leaves a container ready that was so long before it."""
+    ready = exec_probe("x 0 0", periodSeconds=10)
+    started = exec_probe("x 0 0.1", periodSeconds=1)
+    web = await node.run(container("c1", readinessProbe=ready, startupProbe=started), container("c2"))
+    await web.until_condition("Ready")
+    await node.wait(30)
+    await node.restart_kubelet()
+    web.exit("c2", 1)
+    await web.until_running("c2", attempt=1)
+    await node.wait(15)
+    web.exit("c1", 1)
+    await web.until_condition("Ready", status="False")
+    await web.until_condition("Ready")
+
+
+@witness("PROBE-02", kubernetes=(1, 35))
+async def test_readiness_is_not_inherited(node: Node) -> None:
+    """An instance that came while the API server was away is not ready for what the one before it was."""
+    node.runtime.set_file("ready", there=True)
+    ready = exec_probe("xf ready", periodSeconds=10)
+    web = await node.run(container("c1", readinessProbe=ready), container("c2"))
+    await web.until_condition("Ready")
+    node.runtime.set_file("ready", there=False)
+    with node.outage():
+        web.exit("c1", 1)
+        await node.wait(25)
+        await node.kubelet.kill()
+    await node.kubelet.start()
+    await node.wait(15)
+    web.exit("c2", 1)
+    await web.until_running("c2", attempt=1)
+
+
+@witness("PROBE-25", until=(1, 34))
 async def test_readiness_after_a_restart_of_the_kubelet(node: Node) -> None:
     """A kubelet that comes back shows a probed container as not ready until its probe has succeeded again."""
     web = await node.run(container(readinessProbe=exec_probe("x 0 0", periodSeconds=10)))

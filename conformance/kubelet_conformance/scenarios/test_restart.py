@@ -87,6 +87,7 @@ async def test_failed_liveness_probe_replaces_a_container(node: Node) -> None:
     node.runtime.set_file("alive", there=True)
     job = await node.run(
         container("c1", livenessProbe=exec_probe("xf alive", periodSeconds=2, failureThreshold=1)),
+        container("c2"),
         restart="OnFailure",
     )
     node.runtime.set_file("alive", there=False)
@@ -142,3 +143,22 @@ async def test_container_killed_for_memory_is_run_again(node: Node) -> None:
     job = await node.run(container("c1"), restart="OnFailure")
     node.runtime.oom(job.container("c1").id)
     await job.until_running("c1", attempt=1)
+
+
+@witness("RESTART-15")
+async def test_foreign_files_among_the_logs(node: Node) -> None:
+    """A file that is no log of the container does not count for the number of the next instance."""
+    web = await node.run()
+    node.target.machine.leave_file(f"/var/log/pods/default_web_{web.uid}/c1/old-7.log")
+    node.target.machine.leave_file(f"/var/log/pods/default_web_{web.uid}/c1/notes.txt")
+    node.runtime.remove_container(web.container().id)
+    await web.until_started("c1", attempt=1)
+
+
+@witness("RESTART-15", until=(1, 26))
+async def test_old_kubelets_take_foreign_files_for_logs(node: Node) -> None:
+    """Up to 1.26 any name that ends in a number and log counts."""
+    web = await node.run()
+    node.target.machine.leave_file(f"/var/log/pods/default_web_{web.uid}/c1/old-7.log")
+    node.runtime.remove_container(web.container().id)
+    await web.until_started("c1", attempt=8)

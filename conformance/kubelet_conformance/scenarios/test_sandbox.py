@@ -13,6 +13,25 @@ async def test_killed_sandbox_is_replaced(node: Node) -> None:
     await web.until_running("c1", "c2", attempt=1)
 
 
+@witness("SANDBOX-03")
+async def test_sandbox_made_last_counts(node: Node) -> None:
+    """While the record of a dead sandbox stands, what happens to the pod happens in the one made last."""
+    web = await node.run()
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=1)
+    await node.wait(30)
+
+
+@witness("SANDBOX-23", "SANDBOX-08")
+async def test_ephemeral_container_does_not_keep_its_pod(node: Node) -> None:
+    """A pod of which only an ephemeral container still runs is done, and stopped."""
+    job = await node.run(container("c1", "exit 0 10"), name="job", restart="Never")
+    job.debug(container("debugger"))
+    await job.until_running("debugger")
+    await job.until_phase("Succeeded")
+    await job.until_stopped()
+
+
 @witness("SANDBOX-01", "SANDBOX-11", "SANDBOX-12", "SANDBOX-16", "SANDBOX-17")
 async def test_sandbox_is_of_its_pod(node: Node) -> None:
     """A sandbox has its pod's name, namespace, UID, labels and annotations, and its own log directory."""
@@ -77,7 +96,7 @@ async def test_runtime_class_gives_the_handler(node: Node) -> None:
     web = await node.run(runtimeClassName="strong")
     node.api.remove("RuntimeClass", "", "strong")
     node.runtime.kill_sandbox(web.sandbox().id)
-    await web.until_event("FailedCreatePodSandBox", count=2)
+    await node.wait(30)
     node.api.put("RuntimeClass", strong)
     await web.until_running("c1", attempt=1)
 
@@ -171,12 +190,34 @@ async def test_sandbox_without_address_is_replaced(node: Node) -> None:
     await web.until_condition("Ready")
 
 
+@witness("SANDBOX-02", "SANDBOX-03", lies=("CRI-05",))
+async def test_two_ready_sandboxes_are_one_too_many(node: Node) -> None:
+    """Of a pod with two ready sandboxes neither is trusted: both are stopped, and another one is run."""
+    with node.fault("StopPodSandbox", effect="pretend", times=1):
+        with node.addresses(""):
+            web = node.want(pod())
+            await web.until_called("RunPodSandbox")
+            await node.wait(0.5)
+        await web.until_called("RunPodSandbox", count=3)
+    await web.until_running("c1")
+    await node.wait(20)
+
+
 @witness("SANDBOX-21")
 async def test_address_that_is_none_is_not_shown(node: Node) -> None:
     """What the runtime tells as an address and is none is not shown as one."""
     with node.addresses("pending"):
         web = node.want(pod())
         await web.until_phase("Running")
+        await node.wait(5)
+
+
+@witness("SANDBOX-22")
+async def test_addresses_of_both_families(node: Node) -> None:
+    """A pod that has several addresses shows one of each family, that of the node's family first."""
+    with node.addresses("fd00:10::7,10.88.7.7,10.88.7.8"):
+        web = node.want(pod())
+        await web.until_condition("Ready")
         await node.wait(5)
 
 

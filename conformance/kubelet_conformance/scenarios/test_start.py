@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.node import Node, container, exec_hook, pod, witness
 
 
-@witness("START-01", "START-05", "START-07", "START-08", "START-12", "START-14")
+@witness("START-01", "START-05", "START-07", "START-08", "START-10", "START-12", "START-14")
 async def test_instances_follow_each_other(node: Node) -> None:
     """Each instance has its own number, log and message file, and what a later kubelet needs to know."""
     hooks = {"postStart": exec_hook("x 0 0.5"), "preStop": exec_hook("x 0 1")}

@@ -121,7 +121,7 @@ async def test_mirror_brings_no_ephemeral_container(node: Node) -> None:
     await node.wait(100)
 
 
-@witness("STATIC-13")
+@witness("STATIC-13", "STATIC-16")
 async def test_deleted_mirror_is_made_again(node: Node) -> None:
     """A mirror that somebody deletes is made again, and the pod's containers do not notice."""
     web = node.want_static(pod())

@@ -8,7 +8,8 @@ from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 @witness("STATUS-01", "STATUS-08", "STATUS-11", "STATUS-16")
 async def test_unchanged_status_is_not_written(node: Node) -> None:
     """A status is written when something has changed, and then no more."""
-    web = await node.run(container("c1"), container("c2"))
+    with node.slow("CreateContainer", 0.3):
+        web = await node.run(container("c1"), container("c2"))
     await web.until_condition("Ready")
     await node.wait(130)
 
@@ -24,6 +25,8 @@ async def test_last_of_many_changes_wins(node: Node) -> None:
         await web.until_condition("Ready", within=5)
         node.runtime.set_file("ready", there=False)
         await web.until_condition("Ready", status="False", within=5)
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
 
 
 @witness("STATUS-03")
@@ -32,10 +35,10 @@ async def test_foreign_phase_is_put_right(node: Node) -> None:
     web = await node.run()
     await web.until_condition("Ready")
     node.api.update_status("default", "web", {"phase": "Pending"})
-    await web.until_phase("Running", within=15)
+    await web.until_phase("Running", within=30)
 
 
-@witness("STATUS-04", "STATUS-08", "TERM-30")
+@witness("STATUS-04", "STATUS-08")
 async def test_successor_of_the_same_name_is_not_touched(node: Node) -> None:
     """The status of a pod that was force deleted is not written to the new pod of its name."""
     old = await node.run(container(command="run stopdelay=8"))
@@ -96,7 +99,7 @@ async def test_ended_container_stays_ended(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("STATUS-12", "START-11")
+@witness("STATUS-12")
 async def test_long_messages_are_cut(node: Node) -> None:
     """What containers say at their end shares twelve kibibytes."""
     talker = f"exit 1 1 message={'x' * 4000}"
@@ -117,7 +120,7 @@ async def test_readiness_is_told_at_once(node: Node) -> None:
     await web.until_condition("Ready", status="False", within=9)
 
 
-@witness("STATUS-14")
+@witness("TERM-18", "TERM-19")
 async def test_status_of_a_deleted_pod_is_dropped(node: Node) -> None:
     """Nothing is written any more for a pod that is gone."""
     web = await node.run()
@@ -144,7 +147,7 @@ async def test_completed_pod_can_be_deleted(node: Node) -> None:
     await job.until_gone(within=10)
 
 
-@witness("STATUS-20")
+@witness("STATUS-01", "LOOP-01", "EVENTS-05")
 async def test_status_is_written_once_the_api_server_is_back(node: Node) -> None:
     """What could not be written is written when the API server is back, with nothing lost."""
     web = await node.run()
@@ -153,6 +156,95 @@ async def test_status_is_written_once_the_api_server_is_back(node: Node) -> None
         await web.until_started("c1", attempt=1)
         await node.wait(30)
     await web.until_running("c1", attempt=1, within=40)
+
+
+@witness("STATUS-19")
+async def test_deletion_of_a_completed_pod_is_carried_out(node: Node) -> None:
+    """A pod that ended long ago is let go by the kubelet, though somebody else still holds its object."""
+    manifest = pod(container(command="exit 0 1"), restart="Never", name="job")
+    manifest["metadata"]["finalizers"] = ["example.com/hold"]
+    job = node.want(manifest)
+    await job.until_phase("Succeeded")
+    await node.wait(21)
+    job.delete()
+    await node.wait(20)
+    job.update(metadata={"finalizers": None})
+    await job.until_gone(within=5)
+
+
+@witness("STATUS-20", "STATUS-01")
+async def test_write_that_failed_is_repeated(node: Node) -> None:
+    """A status whose PATCH the API server could not take is written again soon."""
+    with node.slow("PullImage", 40):
+        with node.refused("patch", times=1):
+            web = node.want(pod(container(image="registry/big:1")))
+            await web.until_called("PullImage", done=False)
+            await node.wait(1)
+        await web.until_waiting("c1", "ContainerCreating", within=30)
+        await web.until_running("c1")
+
+
+@witness("STATUS-10", "RESTART-04")
+async def test_lost_container_does_not_come_back(node: Node) -> None:
+    """A container of a pod that runs once stays shown as ended though it is made again, its state unknown."""
+    job = await node.run(*(container(f"c{number}") for number in range(1, 5)), restart="Never")
+    for name in ("c3", "c4"):
+        job.exit(name, 1)
+        await node.wait(3)
+    node.runtime.lose_track(job.container("c1").id)
+    await job.until_started("c1", attempt=1)
+    await node.wait(5)
+
+
+@witness("STATUS-13")
+async def test_readiness_does_not_wait_for_the_worker(node: Node) -> None:
+    """A change of readiness is written while the pod's worker waits for the image of another container."""
+    probed = container("c1", readinessProbe=exec_probe("xf ready", periodSeconds=2, failureThreshold=1))
+    web = await node.run(probed, container("c2", imagePullPolicy="Always"))
+    with node.slow("PullImage", 60):
+        web.exit("c2", 1)
+        await web.until_called("PullImage", count=2, done=False)
+        for there in (True, False):
+            node.runtime.set_file("ready", there=there)
+            await node.wait(8)
+    await web.until_running("c2", attempt=1)
+
+
+@witness("STATUS-14")
+async def test_static_pod_that_comes_back_begins_anew(node: Node) -> None:
+    """A static pod that was gone for a while, and comes back as it was, has a start time of its own."""
+    web = node.want_static(pod())
+    await web.until_phase("Running")
+    await node.wait(5)
+    node.manifests.remove("web.yaml")
+    await web.until_stopped()
+    await node.wait(60)
+    node.want_static(pod())
+    await web.until_running("c1")
+    await node.wait(5)
+
+
+@witness("STATUS-17", "PHASE-13")
+async def test_reason_of_a_phase_stays_with_it(node: Node) -> None:
+    """Why a pod has failed is told with its phase for as long as the pod is there."""
+    job = await node.run(restart="Never", name="job", activeDeadlineSeconds=5, grace=1)
+    await job.until_phase("Failed")
+    mark = {"type": "example.com/seen", "status": "True"}
+    node.api.update_status("default", "job", {"conditions": [mark]})
+    await node.wait(15)
+    await node.restart_kubelet()
+    await node.wait(15)
+    node.api.update_status("default", "job", {"reason": ""})
+    await node.wait(15)
+
+
+@witness("STATUS-18", kubernetes=(1, 34))
+async def test_generation_is_told(node: Node) -> None:
+    """A status tells which generation of the spec it was made from."""
+    web = await node.run(container("c1"), container("c2"))
+    web.set_image("c2", "img:2")
+    await web.until_running("c2", attempt=1)
+    await node.wait(25)
 
 
 @witness("STATUS-07")

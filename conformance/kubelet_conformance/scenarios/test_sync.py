@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 
-@witness("SYNC-01", "SYNC-03", "SYNC-04", "SYNC-07")
+@witness("SYNC-01", "SYNC-03", "SYNC-04", "SYNC-07", "SYNC-11")
 async def test_new_pod_goes_step_by_step(node: Node) -> None:
     """A new pod is told to be waiting, gets its sandbox, and then its containers one after another."""
     web = node.want(pod(container("c2"), container("c1"), container("c3")))
@@ -26,7 +26,7 @@ async def test_each_step_waits_for_the_one_before(node: Node) -> None:
 @witness("SYNC-04", "START-02")
 async def test_failed_start_does_not_stop_the_others(node: Node) -> None:
     """A container that cannot be made does not keep those after it from running."""
-    with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=2, container="c1"):
+    with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=5, container="c1"):
         web = node.want(pod(container("c1"), container("c2"), container("c3")))
         await web.until_running("c2", "c3")
         await web.until_waiting("c1", "CreateContainerError")
@@ -83,7 +83,7 @@ async def test_ended_pod_is_only_terminated(node: Node) -> None:
     await node.wait(30)
 
 
-@witness("SYNC-09", "LOOP-04")
+@witness("SYNC-09", "SYNC-02", "LOOP-04")
 async def test_pod_waits_for_the_network(node: Node) -> None:
     """While the pod network is not ready a new pod gets no sandbox, but for one on the node's network."""
     with node.not_ready(network=False):
@@ -101,6 +101,9 @@ async def test_nothing_is_done_where_nothing_is_to_do(node: Node) -> None:
     await node.wait(60)
     web.update(metadata={"labels": {"tier": "front"}})
     await node.wait(60)
+    web.exit("c2", 1)
+    await web.until_running("c2", attempt=1)
+    await node.wait(10)
     web.delete()
     await web.until_gone()
 
@@ -112,6 +115,7 @@ async def test_pod_waits_for_its_volumes(node: Node) -> None:
     mount = {"name": "settings", "mountPath": "/etc/settings"}
     web = node.want(pod(container(volumeMounts=[mount]), volumes=[volume]))
     await web.until_event("FailedMount")
+    await node.wait(150)
     node.api.put("ConfigMap", {"metadata": {"namespace": "default", "name": "settings"}, "data": {"k": "v"}})
     await web.until_running("c1")
 
@@ -136,5 +140,81 @@ async def test_reason_of_a_failed_start_is_forgotten_with_its_success(node: Node
         await node.restart_kubelet()
         await web.until_waiting("c1", "CreateContainerError")
     await web.until_running("c1")
+    await node.wait(15)
     web.exit(code=1)
     await web.until_running("c1", attempt=1)
+
+
+@witness("SYNC-02")
+async def test_container_waits_for_the_network(node: Node) -> None:
+    """While the pod network is not ready no container is made again, though its sandbox is there."""
+    web = await node.run()
+    with node.not_ready(network=False):
+        await node.wait(6)
+        web.exit(code=1)
+        await web.until_event("NetworkNotReady")
+        await node.wait(10)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("SYNC-17", "SYNC-13", needs="pods with cgroups of their own")
+async def test_pod_without_cgroup_is_killed_once(node: Node) -> None:
+    """A pod whose cgroup vanishes is killed and comes again with another, or not if it runs once."""
+    web = await node.run()
+    job = await node.run(name="job", restart="Never")
+    node.runtime.remove_cgroup(web.uid)
+    node.runtime.remove_cgroup(job.uid)
+    await web.until_running("c1", attempt=1)
+    await job.until_phase("Succeeded")
+    await node.wait(200)
+
+
+@witness("SYNC-21", lies=("CRI-34",))
+async def test_sandbox_status_that_tells_nothing(node: Node) -> None:
+    """A sandbox of which the runtime tells nothing when it is asked is asked for again."""
+    with node.fault("PodSandboxStatus", effect="pretend", times=2):
+        web = node.want(pod())
+        await web.until_running("c1")
+
+
+@witness("SYNC-23", "SYNC-15", "EPH-04")
+async def test_each_start_has_its_own_outcome(node: Node) -> None:
+    """What could not be started is tried again soon, and keeps nothing else from its try."""
+    with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=3):
+        web = node.want(pod(container("c1")))
+        await web.until_running("c1")
+    await node.wait(15)
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
+    with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=3, container="d1"):
+        web.debug(container("d1"))
+        web.debug(container("d2"))
+        await web.until_running("d2")
+        await web.until_running("d1")
+
+
+@witness("SYNC-12", "SYNC-22", "START-10", "START-13")
+async def test_new_sandbox_has_a_new_address(node: Node) -> None:
+    """The containers of a new sandbox are told its address, and no longer that of the one before."""
+    told = [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    aliases = [{"ip": "10.1.2.3", "hostnames": ["shop", "shop.example"]}]
+    web = await node.run(container("c1", env=told), container("c2", env=told), hostAliases=aliases)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", "c2", attempt=1)
+    web.exit("c2", 1)
+    await web.until_running("c2", attempt=2)
+
+
+@witness("SYNC-16")
+async def test_reasons_are_forgotten_with_the_kubelet(node: Node) -> None:
+    """A restarted kubelet does not know why a container could not be started before its time."""
+    with node.fault("CreateContainer", code="UNKNOWN", message="no such device", container="c1"):
+        web = node.want(pod(container("c1"), container("c2")))
+        await web.until_waiting("c1", "CreateContainerError")
+        await web.until_running("c2")
+        await node.kubelet.kill()
+        web.exit("c2", 1)
+        await node.wait(5)
+        await node.kubelet.start()
+        await web.until_running("c2", attempt=1)
+    await web.until_running("c1")

@@ -47,9 +47,17 @@ async def test_probes_grace_is_nothing_to_a_deletion(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("TERM-05", "TERM-11", "HOOK-05")
+@witness("TERM-05", "HOOK-05")
 async def test_pre_stop_is_taken_off_the_grace(node: Node) -> None:
     """The time of the preStop hook is taken off the grace period (up to 1.26 it is not)."""
+    web = await node.run(container("c1", "run stopdelay=40", lifecycle={"preStop": exec_hook("x 0 7")}))
+    web.delete()
+    await web.until_gone()
+
+
+@witness("TERM-11", until=(1, 26))
+async def test_pre_stop_was_given_its_own_time(node: Node) -> None:
+    """Up to 1.26 a container had its whole grace period after its preStop hook."""
     web = await node.run(container("c1", "run stopdelay=40", lifecycle={"preStop": exec_hook("x 0 7")}))
     web.delete()
     await web.until_gone()
@@ -78,6 +86,7 @@ async def test_no_hook_in_an_ended_container(node: Node) -> None:
     job = await node.run(container("c1", lifecycle=hook), container("c2", lifecycle=hook), restart="Never")
     job.exit("c1", code=0)
     await job.until_terminated("c1")
+    await node.wait(3)
     job.delete()
     await job.until_gone()
 
@@ -118,7 +127,7 @@ async def test_finished_pod_goes_without_another_stop(node: Node) -> None:
     await job.until_gone()
 
 
-@witness("TERM-24", "WORK-06")
+@witness("TERM-24")
 async def test_pod_that_never_started_goes_without_a_stop(node: Node) -> None:
     """A pod that waits for its volumes is deleted without a call to the runtime."""
     volume = {"name": "config", "configMap": {"name": "absent"}}
@@ -161,11 +170,14 @@ async def test_new_kubelet_goes_on_with_a_termination(node: Node) -> None:
 async def test_readiness_is_probed_to_the_end(node: Node) -> None:
     """A container can become unready in its grace period, and no liveness probe kills it then."""
     node.runtime.set_file("fine", there=True)
-    probe = exec_probe("xf fine", periodSeconds=1, failureThreshold=1)
-    web = await node.run(container("c1", "run stopdelay=20", readinessProbe=probe, livenessProbe=probe))
+    node.runtime.set_file("alive", there=True)
+    ready = exec_probe("xf fine", periodSeconds=1, failureThreshold=1)
+    alive = exec_probe("xf alive", periodSeconds=1, failureThreshold=1)
+    web = await node.run(container("c1", "run stopdelay=20", readinessProbe=ready, livenessProbe=alive))
     await web.until_condition("Ready")
     web.delete()
     await web.until_called("StopContainer", done=False)
+    node.runtime.set_file("alive", there=False)
     node.runtime.set_file("fine", there=False)
     await web.until_condition("Ready", status="False", within=10)
     await web.until_gone()

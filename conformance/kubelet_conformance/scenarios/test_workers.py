@@ -14,7 +14,7 @@ async def test_slow_pod_holds_no_other_up(node: Node) -> None:
         await slow.until_running("c1", "c2")
 
 
-@witness("WORK-02", "WORK-03", "WORK-04", "WORK-05", "TERM-26")
+@witness("WORK-03", "WORK-04", "WORK-05")
 async def test_update_does_not_undo_a_deletion(node: Node) -> None:
     """A pod deleted in a slow step goes when the step is done, though it is changed once more."""
     web = node.want(pod(container("c1"), container("c2")))
@@ -39,7 +39,7 @@ async def test_grace_only_shrinks(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("WORK-07", "WORK-09", "WORK-10")
+@witness("WORK-07", "WORK-10")
 async def test_next_stop_has_the_shorter_grace(node: Node) -> None:
     """A grace that is shortened after a stop has failed holds for the next one."""
     web = await node.run(container("c1", "run stopdelay=40"))
@@ -108,6 +108,8 @@ async def test_unreadable_pod_is_left_alone(node: Node) -> None:
     web = await node.run()
     with node.fault("PodSandboxStatus", pod=web):
         web.exit("c1", code=1)
+        await node.wait(10)
+        web.annotate({"colour": "green"})
         await node.wait(20)
     await web.until_running("c1", attempt=1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -44,9 +44,9 @@ class Snapshot:
 
 
 def scenarios_for(kubernetes: str) -> tuple[str, ...]:
-    """The names of the scenarios that are meant for that version, such as "1.32"."""
-    every = every_scenario().items()
-    return tuple(name for name, story in every if scenario_of(story).is_meant_for(kubernetes))
+    """The names of the scenarios that are meant for that version, such as "1.32"; empty is for all."""
+    every = {name: scenario_of(story) for name, story in every_scenario().items()}
+    return tuple(name for name, each in every.items() if not kubernetes or each.is_meant_for(kubernetes))
 
 
 def take(scenario: str, choice: Choice) -> Snapshot:
@@ -55,13 +55,15 @@ def take(scenario: str, choice: Choice) -> Snapshot:
     Raises UnknownTargetError for a target that cannot be chosen, KeyError for an unknown scenario.
     """
     story = every_scenario()[scenario]
+    declared = scenario_of(story)
+    choice = replace(choice, kubernetes=choice.kubernetes or declared.nearest())
 
     async def on(target: Target) -> None:
         await story(node=Node(target))
 
     vain = ""
     try:
-        trace = open_stage(choice).play(on, scenario, dict(scenario_of(story).settings))
+        trace = open_stage(choice).play(on, scenario, dict(declared.settings), choice.kubernetes)
     except StoryError as error:
         trace, vain = error.trace, _why(error)
     parts = ["\n".join(filter(None, (scenario, inspect.getdoc(story), _target(choice)))), _seen(trace)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
 from kubelet_fakes.api import ApiStatusError, Connection
+from kubelet_fakes.api.connection import Fault as Trouble
+from kubelet_fakes.api.errors import gone, unavailable
 from kubelet_reference.ports import ApiError, PodEvent, WatchEvent
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ T = TypeVar("T")
 M = TypeVar("M", Pod, Node, ConfigMap, Secret, RuntimeClass)
 _KUBELET = "kubelet"
 _WRITES = frozenset({"create", "update", "patch", "delete"})
+_NOT_FOUND = 404
 _ENDED = frozenset({"Succeeded", "Failed"})
 _RESOURCES: dict[ObjectKind, str] = {
     "ConfigMap": "configmaps",
@@ -52,7 +56,8 @@ def _record(recorder: Recorder, change: Change) -> None:
             recorder.record("pod", op="remove", source="api", uid=metadata["uid"], **whom)
         recorder.record("deleted", uid=metadata["uid"])
     elif change.by != _KUBELET:
-        recorder.record("pod", op="set", source="api", pod=_wanted(change.object))
+        told = change.subresource == "status" or _tells_status(change.object)
+        recorder.record("pod", op="set", source="api", pod=_wanted(change.object, told=told))
     elif change.subresource == "status":
         recorder.record(
             "status",
@@ -63,11 +68,14 @@ def _record(recorder: Recorder, change: Change) -> None:
         )
 
 
-def _wanted(stored: FrozenDict) -> Json:
-    """A pod as it is sent; its status is told where it matters: where the pod has ended or has gates."""
-    ended = stored.get("status", {}).get("phase") in _ENDED
-    tells = ended or stored["spec"].get("readinessGates")
-    return {name: value for name, value in stored.items() if name != "status" or tells}
+def _wanted(stored: FrozenDict, *, told: bool) -> Json:
+    """A pod as it is sent, with its status if that is to be told."""
+    return {name: value for name, value in stored.items() if name != "status" or told}
+
+
+def _tells_status(stored: FrozenDict) -> bool:
+    """The status matters, whoever wrote it: the pod has ended, or has gates."""
+    return bool(stored.get("status", {}).get("phase") in _ENDED or stored["spec"].get("readinessGates"))
 
 
 class KubeletApi:
@@ -81,7 +89,8 @@ class KubeletApi:
 
     def _answered(self, answer: Answer) -> None:
         request = answer.request
-        if request.verb not in _WRITES:
+        is_missed = request.verb == "get" and request.resource == "pods" and answer.code == _NOT_FOUND
+        if request.verb not in _WRITES and not is_missed:
             return
         body = request.body or None
         named = answer.object["metadata"]["uid"] if answer.object is not None else None
@@ -96,6 +105,7 @@ class KubeletApi:
             grace=request.grace_seconds,
             body=body,
             code=answer.code,
+            **({"namespace": request.namespace, "name": request.name} if is_missed else {}),
         )
 
     async def list_pods(self, node_name: str) -> tuple[list[Pod], str]:
@@ -234,6 +244,26 @@ class _Tolerance:
         self._core.tolerant = False
 
 
+class _Lateness:
+    def __init__(self, connection: Connection, seconds: float) -> None:
+        self._open = ExitStack()
+        self._open.enter_context(connection.late(seconds))
+
+    def heal(self) -> None:
+        """Changes are told as they happen; those that were held back are told now."""
+        self._open.close()
+
+
+class _Refusal:
+    def __init__(self, connection: Connection, trouble: Trouble) -> None:
+        self._open = ExitStack()
+        self._open.enter_context(connection.failing(trouble))
+
+    def heal(self) -> None:
+        """Requests are answered as ever."""
+        self._open.close()
+
+
 class WorldApi:
     """The API server as users and controllers use it; pods are bound to the node as they are created."""
 
@@ -247,6 +277,14 @@ class WorldApi:
         spec = {**manifest["spec"], "nodeName": self._node_name}
         return dict(self._core.create("pods", {**manifest, "spec": spec}))
 
+    def create_unbound(self, manifest: Json) -> Json:
+        """Create a pod that no node has yet."""
+        return dict(self._core.create("pods", manifest))
+
+    def bind(self, namespace: str, name: str) -> None:
+        """Give a pod to the node, as a scheduler does."""
+        self._core.bind(name, self._node_name, namespace)
+
     def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Merge changes into a pod."""
         return dict(self._core.patch("pods", name, changes, namespace))
@@ -254,6 +292,10 @@ class WorldApi:
     def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Merge changes into a pod's status."""
         return dict(self._core.patch("pods", name, {"status": dict(changes)}, namespace, "status"))
+
+    def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
+        """Change the resources of containers."""
+        return dict(self._core.resize(name, sizes, namespace))
 
     def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
         """Add an ephemeral container."""
@@ -299,6 +341,19 @@ class WorldApi:
         """Nothing is answered to the kubelet until healed."""
         return _Outage(self._kubelet)
 
+    def late_watch(self, seconds: float) -> _Lateness:
+        """Watches tell the kubelet of each change so much later until healed."""
+        return _Lateness(self._kubelet, seconds)
+
+    def forget_history(self) -> None:
+        """Watches break with 410 Gone: what they had not told yet is told to nobody."""
+        self._core.forget_history()
+        self._kubelet.break_watches(gone())
+
     def tolerate(self) -> _Tolerance:
         """What would be invalid is stored all the same until healed."""
         return _Tolerance(self._core)
+
+    def refuse(self, verb: str, code: int, times: int | None = None) -> _Refusal:
+        """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
+        return _Refusal(self._kubelet, Trouble(unavailable(code), verb, "pods", left=times))

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubelet_bugs import find_bug
 from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
+from kubelet_conformance.targets.disk_record import RecordedFiles
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
+from kubelet_conformance.targets.machine import Machine, allocatable, configuration
 from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
+from kubelet_conformance.targets.orders import DrawnChance, OrderedClock, Orders
+from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
 from kubelet_conformance.targets.pod_servers import PodServers
 from kubelet_conformance.targets.protocols import StoryError
+from kubelet_conformance.targets.resource_plugin import RecordedPlugin
 from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
 from kubelet_conformance.targets.stage import UnknownTargetError
 from kubelet_conformance.targets.tap import Tap
@@ -25,6 +31,7 @@ from kubelet_fakes.api import ApiCore
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.clocks import LoopClock, SeededChance
 from kubelet_reference.kubelet import Kubelet, Ports
@@ -48,6 +55,8 @@ EPOCH_NS = 1_767_225_600_000_000_000
 """The time of day at which each life begins: 2026-01-01T00:00:00Z."""
 _STARTED = "2026-01-01T00:00:00Z"
 _NODE = "node-1"
+_GENERATIONS_SINCE = 33
+"""From this minor version on API servers count the changes of a pod's spec."""
 _LIFE_SECONDS_MAX = 7 * 24 * 3600
 
 
@@ -56,7 +65,7 @@ class InProcessStage:
 
     def __init__(self, choice: Choice) -> None:
         try:
-            self._behaviour = Behaviour.of(choice.kubernetes)
+            Behaviour.of(choice.kubernetes or USUAL_VERSION)
         except ValueError as error:
             raise UnknownTargetError(str(error)) from None
         self._parts = parts_of(choice.kubelet)
@@ -65,10 +74,15 @@ class InProcessStage:
 
     @seldom_collected()
     def play(
-        self, story: Callable[[Target], Awaitable[None]], name: str, settings: Mapping[str, object]
+        self,
+        story: Callable[[Target], Awaitable[None]],
+        name: str,
+        settings: Mapping[str, object],
+        version: str,
     ) -> bytes:
         """Play one life of a node; see `Stage`."""
-        life = _Life(self._choice, self._behaviour, self._parts, self._runtime, settings)
+        choice = replace(self._choice, kubernetes=version)
+        life = _Life(choice, self._parts, self._runtime, settings)
         file = io.BytesIO()
         error: BaseException | None = None
         try:
@@ -88,7 +102,6 @@ class _Life:
     def __init__(
         self,
         choice: Choice,
-        behaviour: Behaviour,
         parts: Parts,
         runtime: RuntimeParts,
         settings: Mapping[str, object],
@@ -99,13 +112,14 @@ class _Life:
         self.recheck_seconds = None
         self._parts = parts
         self._choice = choice
-        self._behaviour = behaviour
         changes: dict[str, Any] = dict(settings)
         self._settings = replace(Settings(node_name=_NODE, static_pod_path=FOLDER), **changes)
+        self._behaviour = Behaviour.of(choice.kubernetes, self._settings.feature_gates)
         self._clock = LoopClock(EPOCH_NS)
         self._ended_at: float | None = None
         self.recorder = Recorder(self.now)
         self._disk = MemoryDisk()
+        RecordedFiles(self._disk, self.recorder, self._settings.root_dir, self._settings.pod_logs_dir)
         self._url = MemoryUrl(FetchError)
         self.manifests = WrittenManifests(
             self._disk, self._url, self.recorder, self._settings.static_pod_path
@@ -126,17 +140,27 @@ class _Life:
 
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
-        runtime = self._runtime.build(self._clock, epoch_ns=EPOCH_NS)
+        settings = RuntimeSettings(evented=self._behaviour.hears_container_events)
+        runtime = self._runtime.build(self._clock, settings, epoch_ns=EPOCH_NS)
         runtime.core.store.logs.files = self._disk
-        self._servers = PodServers(self.recorder, partial(_listens, runtime), self.sleep)
-        self.runtime = FakeRuntimeControl(runtime, self._servers, self.recorder)
-        api_core = ApiCore(self._clock.wall_ns)
+        self._servers = PodServers(
+            self.recorder, partial(_listens, runtime), partial(_whose, runtime), self.sleep
+        )
+        self._plugin = RecordedPlugin(runtime.faults, self.recorder, self.sleep)
+        self._cgroups = RecordedCgroups(self.recorder)
+        self.runtime = FakeRuntimeControl(runtime, self._servers, self.recorder, self._cgroups)
+        counts = self._behaviour.minor >= _GENERATIONS_SINCE
+        api_core = ApiCore(self._clock.wall_ns, pod_generations=counts)
         record_pods(api_core, self.recorder, _NODE)
+        self.machine = Machine(
+            self.recorder, self._settings.memory_bytes, partial(_runs, runtime), self._disk
+        )
         api = KubeletApi(api_core, self.recorder)
         self.api = WorldApi(api_core, api.connection, _NODE)
         self.api.put("Node", _node())
         tap = Tap(runtime, self.recorder)
-        self.kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder)
+        self._orders = Orders()
+        self.kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
         self.manifests.look()
         await self.kubelet.start()
         try:
@@ -149,8 +173,8 @@ class _Life:
     def _new_kubelet(self, tap: Tap, api: KubeletApi) -> Kubelet:
         self._lives += 1
         ports = Ports(
-            clock=self._clock,
-            chance=SeededChance(self._choice.seed + self._lives),
+            clock=OrderedClock(self._clock, self._orders),
+            chance=DrawnChance(SeededChance(self._choice.seed + self._lives), self._orders),
             runtime=cast("RuntimeService", tap),
             images=cast("ImageService", tap),
             api=api,
@@ -159,6 +183,10 @@ class _Life:
             url=self._url,
             http=self._servers,
             network=self._servers,
+            resources=self._plugin,
+            cgroups=self._cgroups,
+            stats=self.machine,
+            shutdown=self.machine,
         )
         return Kubelet(ports, self._settings, self._behaviour, self._parts)
 
@@ -170,12 +198,16 @@ class _Life:
             channels=Channels(cri="full", pods="sent", api="full", events="full"),
             kubelet="kubelet_reference",
             kubernetes=self._choice.kubernetes,
+            feature_gates=dict(self._settings.feature_gates),
             runtime="kubelet_fakes",
             started=_STARTED,
             node=_NODE,
             from_start=True,
+            standalone=not self._settings.with_api_server,
             scenario=scenario,
             seed=self._choice.seed,
+            configuration=configuration(self._settings),
+            allocatable=allocatable(self._settings),
         )
 
 
@@ -213,6 +245,18 @@ def _listens(runtime: FakeRuntime, address: str) -> bool:
     """Whether a container runs at a pod's address."""
     running = (one for one in runtime.core.store.containers.values() if one.is_running)
     return any(address in one.sandbox.ips for one in running)
+
+
+def _whose(runtime: FakeRuntime, address: str) -> str:
+    """The UID of the pod that has this address, or had it last, "" if none did."""
+    having = [one for one in runtime.core.store.sandboxes.values() if address in one.ips]
+    return max(having, key=lambda one: one.ready).config.metadata.uid if having else ""
+
+
+def _runs(runtime: FakeRuntime, uid: str) -> bool:
+    """Whether a container of the pod runs."""
+    running = (one for one in runtime.core.store.containers.values() if one.is_running)
+    return any(one.sandbox.config.metadata.uid == uid for one in running)
 
 
 def _node() -> dict[str, Any]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kubelet_conformance.targets.protocols import NotPossibleError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kubelet_conformance.targets.orders import Orders
     from kubelet_conformance.trace.recorder import Recorder
     from kubelet_reference.kubelet import Kubelet
 
@@ -15,11 +18,15 @@ __all__ = ("InProcessKubelet",)
 
 
 class InProcessKubelet:
-    """Runs one kubelet after another on the same node; `make` builds a new one, which knows nothing yet."""
+    """Runs one kubelet after another on the same node; `make` builds a new one, which knows nothing yet.
 
-    def __init__(self, make: Callable[[], Kubelet], recorder: Recorder) -> None:
+    `orders` are the choices that all of them share, where somebody may make them.
+    """
+
+    def __init__(self, make: Callable[[], Kubelet], recorder: Recorder, orders: Orders | None = None) -> None:
         self._make = make
         self._recorder = recorder
+        self._orders = orders
         self._kubelet: Kubelet | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -77,3 +84,9 @@ class InProcessKubelet:
     def healthy(self) -> bool:
         """What its /healthz says."""
         return self._kubelet is not None and self.running and self._kubelet.healthy()
+
+    def choose_orders(self, *choices: int) -> None:
+        """Which comes first of several things that are ready, choice by choice and over and over."""
+        if self._orders is None:
+            raise NotPossibleError("a kubelet that takes its inputs in an order of choice")
+        self._orders.choose(*choices)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from kubelet_conformance.targets.event_control import EventControl
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -18,6 +20,7 @@ __all__ = (
     "Fault",
     "FaultPlan",
     "KubeletControl",
+    "MachineControl",
     "Manifests",
     "NotPossibleError",
     "ObjectKind",
@@ -93,7 +96,7 @@ class NotPossibleError(Exception):
     """A target cannot do what a scenario asks of it; the text says what is missing, to follow "needs"."""
 
 
-class RuntimeControl(Protocol):
+class RuntimeControl(EventControl, Protocol):
     """What may be done to the runtime from outside; what a target cannot do raises `NotPossibleError`."""
 
     def sandboxes(self) -> Sequence[RuntimeSandbox]:
@@ -148,10 +151,20 @@ class RuntimeControl(Protocol):
         """What an `xf NAME` command finds."""
         ...
 
-    def answer_http(self, path: str, status: int, *, location: str = "", delay: float = 0) -> None:
+    def answer_http(  # noqa: PLR0913 - each is a side of an answer
+        self,
+        path: str,
+        status: int,
+        *,
+        location: str = "",
+        delay: float = 0,
+        body: str = "",
+        plain: bool = False,
+    ) -> None:
         """What servers in pods answer to probes and hooks at this path, 200 unless told otherwise.
 
-        0 refuses; `location` is where a redirect leads, `delay` how late the answer is, in seconds.
+        0 refuses; `location` is where a redirect leads, `delay` how late the answer is, in seconds. A `plain`
+        server knows no TLS.
         """
         ...
 
@@ -160,7 +173,10 @@ class RuntimeControl(Protocol):
         ...
 
     def report_health(self, service: str, status: str) -> None:
-        """What servers in pods answer to health checks, SERVING unless told otherwise; "" refuses."""
+        """What servers in pods answer to health checks, SERVING unless told otherwise; "" refuses.
+
+        With UNIMPLEMENTED they know of no health checks.
+        """
         ...
 
     def add_image(self, name: str, *, user: str = "") -> None:
@@ -171,8 +187,16 @@ class RuntimeControl(Protocol):
         """Take an image off the node."""
         ...
 
+    def protect_image(self, name: str, username: str, password: str) -> None:
+        """Let the registry give it only to this user."""
+        ...
+
     def publish_image(self, name: str, *, there: bool = True) -> None:
         """Whether the registry has it."""
+        ...
+
+    def remove_cgroup(self, uid: str) -> None:
+        """The cgroup of the pod with this UID vanishes."""
         ...
 
     def inject(self, plan: FaultPlan) -> Fault:
@@ -187,12 +211,24 @@ class ApiControl(Protocol):
         """Create a pod bound to the node; what is stored comes back."""
         ...
 
+    def create_unbound(self, manifest: Json) -> Json:
+        """Create a pod that no node has yet, and give it back as stored."""
+        ...
+
+    def bind(self, namespace: str, name: str) -> None:
+        """Give a pod to the node, as a scheduler does."""
+        ...
+
     def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Merge `changes` into a pod's metadata and spec (containers by name)."""
         ...
 
     def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Another writer merges `changes` into a pod's status."""
+        ...
+
+    def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
+        """Change the resources of containers, by name."""
         ...
 
     def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
@@ -219,8 +255,20 @@ class ApiControl(Protocol):
         """Nothing is answered until healed."""
         ...
 
+    def late_watch(self, seconds: float) -> Fault:
+        """Watches tell the kubelet of each change so much later until healed."""
+        ...
+
+    def forget_history(self) -> None:
+        """Watches break with 410 Gone: what they had not told yet is told to nobody."""
+        ...
+
     def tolerate(self) -> Fault:
         """What would be invalid is stored all the same until healed."""
+        ...
+
+    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
+        """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
         ...
 
 
@@ -272,6 +320,38 @@ class KubeletControl(Protocol):
         """What its /healthz says."""
         ...
 
+    def choose_orders(self, *choices: int) -> None:
+        """Which of several ready things comes first, choice by choice and over and over; 0 is FIFO."""
+        ...
+
+
+class MachineControl(Protocol):
+    """What the kubelet measures of its machine; what a target cannot do raises `NotPossibleError`."""
+
+    def press(self, signal: str, available: str) -> None:
+        """Leave so much of a signal such as `memory.available`, an amount or a share such as 5%."""
+        ...
+
+    def relieve(self, signal: str) -> None:
+        """There is enough of it again."""
+        ...
+
+    def use(self, uid: str, amounts: Mapping[str, str]) -> None:
+        """Let a pod use so much: `memory`, `ephemeral-storage`, `volume NAME`, `container NAME`."""
+        ...
+
+    def shut_down(self) -> None:
+        """Announce that the machine goes down."""
+        ...
+
+    def leave_file(self, path: str) -> None:
+        """Put an empty file on the node's disk, as somebody else might."""
+        ...
+
+    def damage(self, path: str) -> Fault:
+        """Nothing at `path` and below can be read, written or removed until healed."""
+        ...
+
 
 class Target(Protocol):
     """A kubelet and a runtime under test, with everything around them.
@@ -288,6 +368,7 @@ class Target(Protocol):
     api: ApiControl
     manifests: Manifests
     kubelet: KubeletControl
+    machine: MachineControl
 
     def now(self) -> float:
         """Seconds since the start of the trace."""

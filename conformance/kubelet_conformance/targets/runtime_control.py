@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
+from kubelet_conformance.targets.protocols import NotPossibleError, RuntimeContainer, RuntimeSandbox
 from kubelet_fakes.runtime.faults import Effect
+from kubelet_reference.ports import HttpAnswer
 
 if TYPE_CHECKING:
+    from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
     from kubelet_conformance.targets.pod_servers import PodServers
     from kubelet_conformance.targets.protocols import Fault, FaultPlan
     from kubelet_conformance.trace.recorder import Recorder
@@ -23,12 +25,20 @@ __all__ = ("FakeRuntimeControl",)
 class FakeRuntimeControl:
     """The fake runtime in a scenario's hands; what it does by itself goes onto the record."""
 
-    def __init__(self, runtime: FakeRuntime, servers: PodServers, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        runtime: FakeRuntime,
+        servers: PodServers,
+        recorder: Recorder,
+        cgroups: RecordedCgroups | None = None,
+    ) -> None:
+        self._cgroups = cgroups
         self._runtime = runtime
         self._servers = servers
         self._core = runtime.core
         self._recorder = recorder
         runtime.core.store.on_runtime = self._happened
+        runtime.core.store.events.on_mishap = self._untold
 
     def _happened(self, op: str, container_id: str, sandbox_id: str, name: str, code: int | None) -> None:
         self._recorder.record(
@@ -88,13 +98,44 @@ class FakeRuntimeControl:
         """What sandboxes run from now on get as their address."""
         self._core.store.addresses.given = address
 
+    def _untold(self, how: str, uid: str, seconds: float) -> None:
+        """An event is not told as it happens."""
+        values = {"seconds": f"{seconds:g}"} if seconds else {}
+        self._recorder.record("fault", what=f"a container event is {how}", uid=uid, values=values or None)
+
+    def lose_events(self, count: int) -> None:
+        """Nobody is told of the next `count` events."""
+        self._core.store.events.lose(count)
+
+    def delay_events(self, count: int, seconds: float) -> None:
+        """The next `count` events are told so much later."""
+        self._core.store.events.delay(count, seconds)
+
+    def reverse_events(self, count: int) -> None:
+        """The next `count` events are told in reverse order."""
+        self._core.store.events.reverse(count)
+
+    def cut_events(self) -> None:
+        """The stream breaks."""
+        self._recorder.record("fault", what="the stream of container events is cut")
+        self._runtime.cut_events()
+
     def set_file(self, name: str, *, there: bool) -> None:
         """What an `xf NAME` command finds."""
         (self._core.files.add if there else self._core.files.discard)(name)
 
-    def answer_http(self, path: str, status: int, *, location: str = "", delay: float = 0) -> None:
+    def answer_http(  # noqa: PLR0913 - each is a side of an answer
+        self,
+        path: str,
+        status: int,
+        *,
+        location: str = "",
+        delay: float = 0,
+        body: str = "",
+        plain: bool = False,
+    ) -> None:
         """What servers in pods answer at this path."""
-        self._servers.answer(path, status, location, delay)
+        self._servers.answer(path, HttpAnswer(status, location, body), delay, plain=plain)
 
     def open_port(self, port: int, *, is_open: bool) -> None:
         """Whether servers in pods take TCP connections at this port."""
@@ -112,9 +153,19 @@ class FakeRuntimeControl:
         """Take an image off the node."""
         self._core.images.remove_image(cri.RemoveImageRequest(image=cri.ImageSpec(image=name)))
 
+    def protect_image(self, name: str, username: str, password: str) -> None:
+        """Let the registry give it only to this user."""
+        self._core.images.protect(name, username, password)
+
     def publish_image(self, name: str, *, there: bool = True) -> None:
         """Whether the registry has it."""
         self._core.images.publish(name, there=there)
+
+    def remove_cgroup(self, uid: str) -> None:
+        """A pod's cgroup vanishes."""
+        if self._cgroups is None:
+            raise NotPossibleError("pods with cgroups of their own")
+        self._cgroups.remove(uid)
 
     def inject(self, plan: FaultPlan) -> Fault:
         """Let calls fail or be late from now on."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from kubelet_conformance.contract.versions import USUAL_VERSION
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
@@ -47,14 +49,15 @@ class Choice:
     Attributes:
         kubelet: `reference` or `bug:ID`; `reference-process` or a target file for one in its own process.
         runtime: `fake`; `containerd` for a private one; `unix:///PATH` for the one at that socket.
-        kubernetes: the version whose behaviour is wanted, such as "1.32".
+        kubernetes: the version whose behaviour is wanted, such as "1.32"; where it is left open each scenario
+            is played as one that it is meant for.
         seed: of every choice that chance makes.
         kill_foreign_pods: play on a runtime that has pods of others too, which the kubelet will kill.
     """
 
     kubelet: str = "reference"
     runtime: str = "fake"
-    kubernetes: str = "1.32"
+    kubernetes: str = ""
     seed: int = 0
     kill_foreign_pods: bool = False
 
@@ -69,9 +72,13 @@ class Stage(Protocol):
     """A pair of kubelet and runtime that scenarios can be played on."""
 
     def play(
-        self, story: Callable[[Target], Awaitable[None]], name: str, settings: Mapping[str, object]
+        self,
+        story: Callable[[Target], Awaitable[None]],
+        name: str,
+        settings: Mapping[str, object],
+        version: str,
     ) -> bytes:
-        """Play one life of a node from the kubelet's start to its end; the trace of it.
+        """Play one life of a node from the kubelet's start to its end, as that version; the trace of it.
 
         An exception of the story passes through, as `StoryError` with the trace. `settings` are fields of the
         kubelet's configuration.
@@ -179,9 +186,13 @@ def kubelet_process(choice: Choice) -> KubeletTarget | None:
 
 
 def resolved(choice: Choice) -> Choice:
-    """The choice with the version that a target file tells; raises `UnknownTargetError`."""
+    """The choice with the version that it leaves open: a target file tells one, a node of many pods has one.
+
+    Raises `UnknownTargetError`.
+    """
     if not choice.kubelet.endswith(_TARGET_FILE):
-        return choice
+        is_open = choice.is_live and not choice.kubernetes
+        return replace(choice, kubernetes=USUAL_VERSION) if is_open else choice
     target = kubelet_process(choice)
     return choice if target is None else replace(choice, kubernetes=target.kubernetes)
 

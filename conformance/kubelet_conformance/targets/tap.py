@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import grpc
+from google.protobuf.json_format import MessageToDict
 
 from kubelet_conformance.trace.recorder import Failed
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from google.protobuf.message import Message
 
     from kubelet_conformance.trace.recorder import Recorder
@@ -48,6 +52,22 @@ class Tap:
             raise
         self._recorder.reply(call, response)
         return response
+
+    async def GetContainerEvents(
+        self, request: Message, *, timeout: float | None = None
+    ) -> AsyncGenerator[Message, None]:
+        """The stream of events; one that its reader leaves keeps no reply either."""
+        call = self._recorder.call("GetContainerEvents", request)
+        runtime: Any = self._runtime
+        try:
+            async with aclosing(runtime.GetContainerEvents(request, timeout=timeout)) as events:
+                async for event in events:
+                    told = MessageToDict(event, preserving_proto_field_name=True)
+                    self._recorder.record("message", rpc=call.rpc, id=call.id, message=told)
+                    yield event
+        except grpc.RpcError as error:
+            self._recorder.reply(call, _failed(error))
+            raise
 
 
 def _failed(error: Any) -> Failed:  # noqa: ANN401 - the methods of grpc's errors are those of their kind

@@ -32,7 +32,7 @@ _NODE_CALLS = frozenset(
 )
 """Calls that name no pod and are kept: how the runtime is, and the lists with what is theirs in them."""
 _OF_IMAGES = frozenset({"ImageStatus", "RemoveImage"})
-_WHOLE_NODE = frozenset({"end", "fault", "http", "kubelet"})
+_WHOLE_NODE = frozenset({"end", "fault", "http", "kubelet", "metrics"})
 _FOLDER_OPS = frozenset({"missing", "made"})
 
 
@@ -120,9 +120,9 @@ class Belonging:
         return False
 
     def _mentions(self, path: str) -> bool:
-        """The folder of a pod's volumes or logs has its UID in its name."""
+        """The folder of a pod's volumes or logs has its UID in its name, and so has its cgroup."""
         parts = path.replace("_", "/").split("/")
-        return not self._of.uids.isdisjoint(parts)
+        return not self._of.uids.isdisjoint([*parts, parts[-1].removeprefix("pod")])
 
 
 def _filtered(body: Json, name: str, keep: Callable[[Json], bool]) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from kubelet_conformance.trace.once import once
+from kubelet_conformance.trace.written_keys import Annotation, Label
 
 __all__ = (
     "Annotation",
@@ -50,28 +51,6 @@ __all__ = (
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message whose absent fields have protobuf's defaults."""
-
-
-class Label:
-    """Label keys the kubelet puts on what it creates (kuberuntime/labels.go)."""
-
-    POD_NAME = "io.kubernetes.pod.name"
-    POD_NAMESPACE = "io.kubernetes.pod.namespace"
-    POD_UID = "io.kubernetes.pod.uid"
-    CONTAINER_NAME = "io.kubernetes.container.name"
-
-
-class Annotation:
-    """Annotation keys the kubelet puts on containers (kuberuntime/labels.go)."""
-
-    HASH = "io.kubernetes.container.hash"
-    RESTART_COUNT = "io.kubernetes.container.restartCount"
-    TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath"
-    TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy"
-    POD_GRACE = "io.kubernetes.pod.terminationGracePeriod"
-    POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod"
-    PRE_STOP_HANDLER = "io.kubernetes.container.preStopHandler"
-    PORTS = "io.kubernetes.container.ports"
 
 
 class PodSandboxMetadata(_Body, frozen=True):
@@ -211,21 +190,38 @@ class ImageSpec(_Body, frozen=True):
 class Mount(_Body, frozen=True):
     container_path: str = ""
     host_path: str = ""
+    image: ImageSpec | None = None
+    """What is mounted where it is an image."""
+
+
+class KeyValue(_Body, frozen=True):
+    key: str = ""
+    value: str = ""
+
+
+class CdiDevice(_Body, frozen=True):
+    """A device by its full name, such as `vendor.example/gpu=0`."""
+
+    name: str = ""
 
 
 class LinuxContainer(_Body, frozen=True):
     security_context: SecurityContext = SecurityContext()
+    resources: LinuxResources | None = None
 
 
 class ContainerConfig(_Body, frozen=True):
     metadata: ContainerMetadata = ContainerMetadata()
     image: ImageSpec = ImageSpec()
     command: list[str] = []
+    envs: list[KeyValue] = []
     mounts: list[Mount] = []
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     log_path: str = ""
     linux: LinuxContainer = LinuxContainer()
+    stop_signal: str = ""
+    cdi_devices: list[CdiDevice] = msgspec.field(default_factory=list[CdiDevice], name="CDI_devices")
 
 
 class CreateContainerRequest(_Body, frozen=True):
@@ -343,11 +339,18 @@ class ImageStatusRequest(_Body, frozen=True):
     image: ImageSpec = ImageSpec()
 
 
+class Number(_Body, frozen=True):
+    value: int = 0
+
+
 class Image(_Body, frozen=True):
     id: str = ""
+    uid: Number | None = None
+    username: str = ""
     repo_tags: list[str] = []
     repo_digests: list[str] = []
     size: int = 0
+    pinned: bool = False
 
 
 class ImageStatusReply(_Body, frozen=True):
@@ -356,6 +359,8 @@ class ImageStatusReply(_Body, frozen=True):
 
 class PullImageRequest(_Body, frozen=True):
     image: ImageSpec = ImageSpec()
+    auth: dict[str, str] = {}
+    """Credentials, or digests in their place."""
     sandbox_config: PodSandboxConfig = PodSandboxConfig()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -49,8 +49,14 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     started: str | None = None
     node: str | None = None
     from_start: bool = False
+    standalone: bool = False
+    """The kubelet has no API server."""
     scenario: str | None = None
     seed: int | str | None = None
+    configuration: dict[str, Any] | None = None
+    """What was set of the kubelet's KubeletConfiguration, as far as it is known; {} if all is as usual."""
+    allocatable: dict[str, str] | None = None
+    """What the node has for its pods, by resource."""
     slice: Slice | None = None
     """It was cut out of a longer trace."""
     redacted: bool = False

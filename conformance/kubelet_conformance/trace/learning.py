@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubelet_conformance.trace import untold
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerReply,
@@ -13,10 +14,14 @@ from kubelet_conformance.trace.bodies import (
     RunPodSandboxRequest,
     StopContainerRequest,
 )
+from kubelet_conformance.trace.disruption import REFUSALS, disruption_is_told, shutdown_is_announced
 from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed
 from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
 from kubelet_conformance.trace.looking import commanded, full_name
+from kubelet_conformance.trace.mirrored import mirror_is_made
+from kubelet_conformance.trace.pod_cgroups import cgroup_changes
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
+from kubelet_conformance.trace.streaming import news_of_containers, removals_are_told
 from kubelet_conformance.trace.under_way import (
     LISTS,
     WORK,
@@ -205,6 +210,17 @@ def _container_status(moment: Moment) -> None:
         container.state = CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
 
 
+def _events_told(moment: Moment) -> None:
+    for container, record in news_of_containers(moment):
+        _records_change(moment)
+        container.record = record
+        container.seen_running = container.seen_running or record.state == "CONTAINER_RUNNING"
+        if record.state == "CONTAINER_EXITED":
+            by_stop = commanded(container, moment.t)
+            ended = Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
+            _exit(container, ended)
+
+
 def _container_exited(moment: Moment) -> None:
     record, container = moment.record, moment.container
     if container is not None and isinstance(record, RuntimeEvent):
@@ -244,7 +260,8 @@ def _pod_set(moment: Moment) -> None:
         _remove(moment.replaced, moment, "removed")
     pod = moment.pod or _new_pod(moment, record.source, manifest)
     if pod.static and not pod.wanted:
-        pod.termination, pod.born = None, False
+        pod.termination, pod.born, pod.finished, pod.status = None, False, "", None
+        moment.world.names[pod.namespace, pod.name] = pod
     if pod.manifest is not None and pod.manifest.spec != manifest.spec:
         pod.spec_changed_t, pod.spec_changed_seq = moment.t, moment.seq
     pod.take(record.source, manifest)
@@ -321,13 +338,15 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     **{f"call:{rpc}": (call_begins,) for rpc in WORK},
     **{f"done:{rpc}": (call_ends,) for rpc in WORK},
     **{f"failed:{rpc}": (call_ends,) for rpc in WORK},
-    **{f"failed:{rpc}": (listing_failed,) for rpc in LISTS},
+    **{f"failed:{rpc}": (listing_failed, untold.relist_fails) for rpc in LISTS},
+    "api": (mirror_is_made,),
+    "disk": (cgroup_changes,),
     "call:StartContainer": (call_begins, _start_begins),
     "call:StopContainer": (call_begins, _stop_begins),
     "call:StopPodSandbox": (call_begins, _sandbox_stop_begins),
     "call:ExecSync": (call_begins, execution_begins),
     "done:RunPodSandbox": (call_ends, _sandbox_runs),
-    "done:StopPodSandbox": (call_ends, _sandbox_stop_ends),
+    **{f"{how}:StopPodSandbox": (call_ends, _sandbox_stop_ends) for how in ("done", "failed")},
     "done:RemovePodSandbox": (call_ends, _sandbox_removed),
     "done:PodSandboxStatus": (_sandbox_status,),
     "done:CreateContainer": (call_ends, _container_created),
@@ -344,7 +363,6 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "failed:RunPodSandbox": (call_ends, _run_failed),
     "failed:StartContainer": (call_ends, _start_failed),
     "failed:StopContainer": (call_ends, _stop_ends),
-    "failed:StopPodSandbox": (call_ends, _sandbox_stop_ends),
     "failed:ExecSync": (call_ends, execution_ends),
     "failed:ImageStatus": (image_asked,),
     "failed:PullImage": (call_ends, pull_failed),
@@ -353,14 +371,17 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "runtime:unknown": (_lost_track,),
     "runtime:sandbox-died": (_sandbox_died,),
     "runtime:removed": (_vanished,),
-    "pod:set": (_pod_set,),
-    "pod:remove": (_pod_removed,),
+    "message": (_events_told, removals_are_told),
+    "pod:set": (_pod_set, untold.change_is_untold),
+    "pod:remove": (_pod_removed, untold.change_is_untold),
     "status": (_status,),
     "deleted": (_deleted,),
-    "fault": (contact_is_lost,),
-    "kubelet:started": (_kubelet_starts,),
-    "kubelet:stopped": (_kubelet_goes,),
-    "kubelet:killed": (_kubelet_goes,),
+    "fault": (contact_is_lost, shutdown_is_announced, untold.events_are_untold, untold.watch_changes),
+    **{f"event:{reason}": (disruption_is_told,) for reason in (*sorted(REFUSALS), "Preempting")},
+    "call:GetContainerEvents": (untold.stream_opens,),
+    "failed:GetContainerEvents": (untold.stream_breaks,),
+    "kubelet:started": (_kubelet_starts, untold.relisted),
+    **{f"kubelet:{op}": (_kubelet_goes,) for op in ("killed", "stopped")},
 }
 """What is learned, and from which records: their keys."""
 TEACHING = frozenset(_LESSONS)

@@ -21,18 +21,22 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.plugin_bodies import ClaimsRequest
 from kubelet_conformance.trace.records import (
     Body,
     Call,
     Deleted,
     Event,
     Kubelet,
+    Message,
     PodChange,
+    Probe,
     Reply,
     RuntimeEvent,
     Status,
     Unknown,
 )
+from kubelet_conformance.trace.streaming import event_of
 from kubelet_conformance.trace.views import Exit
 
 if TYPE_CHECKING:
@@ -115,7 +119,11 @@ def _look_at_other(moment: Moment, record: Record) -> None:
         _look_at_pod(moment, record)
     elif type(record) is Deleted:
         moment.pod = moment.world.pod_of_object(record.uid)
-    elif type(record) is Event:
+    elif type(record) is Message:
+        event = event_of(moment)
+        if event is not None and event.pod_sandbox_status is not None:
+            moment.pod = moment.world.pods.get(event.pod_sandbox_status.metadata.uid)
+    elif type(record) is Event or type(record) is Probe:
         moment.pod = moment.world.pods.get(record.uid)
 
 
@@ -147,6 +155,14 @@ def _about_new_sandbox(moment: Moment) -> None:
 
 def _about_image(moment: Moment) -> None:
     moment.pod = moment.world.pods.get(moment.request(PullImageRequest).sandbox_config.metadata.uid)
+
+
+def _about_claims(moment: Moment) -> None:
+    """The pod that has the claims, if it is the only one."""
+    asked = {(one.namespace, one.name) for one in moment.request(ClaimsRequest).claims}
+    users = [pod for pod in moment.world.pods.values() if not asked.isdisjoint(pod.claims)]
+    if len(users) == 1:
+        moment.pod = users[0]
 
 
 def _made_sandbox(moment: Moment) -> None:
@@ -239,6 +255,8 @@ _ABOUT: dict[str, Sight] = {
     "CreateContainer": _about_new_container,
     "RunPodSandbox": _about_new_sandbox,
     "PullImage": _about_image,
+    "NodePrepareResources": _about_claims,
+    "NodeUnprepareResources": _about_claims,
 }
 """Finds what a call is about, from its request."""
 _SIGHTS: dict[str, Sight] = {
@@ -289,10 +307,21 @@ def _look_at_pod(moment: Moment, record: PodChange) -> None:
         moment.pod = world.pods.get(meta.uid)
         return
     pod = _of_such_a_source(world, record.source, namespace, name)
-    if pod is None or not pod.wanted or not pod.uid or pod.manifest == manifest:
-        moment.pod = pod if pod is not None and pod.wanted else None
+    former = _of_same_content(world, record.source, namespace, name, manifest)
+    if pod is None or not pod.wanted or pod is former:
+        moment.pod = former
+    elif former is not None or pod.uid:
+        moment.pod, moment.replaced = former, pod
     else:
-        moment.replaced = pod
+        moment.pod = pod
+
+
+def _of_same_content(
+    world: World, source: str, namespace: str, name: str, manifest: Manifest
+) -> Pod | None:
+    """The pod that this manifest stands for again: the same content has the same UID (STATIC-02)."""
+    alike = (pod for pod in world.pods.values() if pod.static and (pod.namespace, pod.name) == (namespace, name))
+    return next((pod for pod in alike if pod.source == source and pod.manifest == manifest), None)
 
 
 def _of_such_a_source(world: World, source: str, namespace: str, name: str) -> Pod | None:

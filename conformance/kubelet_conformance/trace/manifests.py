@@ -6,6 +6,14 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from kubelet_conformance.trace.container_specs import (
+    ApiObject,
+    ContainerResources,
+    ContainerSpec,
+    Handler,
+    ObjectRef,
+    Probe,
+)
 from kubelet_conformance.trace.once import once
 
 __all__ = (
@@ -25,17 +33,13 @@ __all__ = (
 )
 
 Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
-Trait: TypeAlias = Kind | Literal["hook", "probe", "deadline", "gates"]
+Trait: TypeAlias = Kind | Literal["hook", "probe", "deadline", "gates", "own restarts"]
 
 DEFAULT_GRACE_SECONDS = 30
 """terminationGracePeriodSeconds where the manifest gives none (API default)."""
 
 
-class _Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """A part of an API object; absent fields have the API's defaults."""
-
-
-class Metadata(_Object, frozen=True):
+class Metadata(ApiObject, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -44,6 +48,8 @@ class Metadata(_Object, frozen=True):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
+    generation: int | None = None
+    """How often its spec was written; API servers before 1.33 do not count."""
 
     @property
     def is_mirror(self) -> bool:
@@ -51,98 +57,42 @@ class Metadata(_Object, frozen=True):
         return bool(self.annotations) and "kubernetes.io/config.mirror" in (self.annotations or {})
 
 
-class ExecAction(_Object, frozen=True):
-    command: list[str] = []
-
-
-class SleepAction(_Object, frozen=True):
-    seconds: int = 0
-
-
-class Handler(_Object, frozen=True):
-    """What a hook or a probe does; only the exec kind passes through the runtime."""
-
-    exec: ExecAction | None = None
-    http_get: dict[str, Any] | None = None
-    tcp_socket: dict[str, Any] | None = None
-    grpc: dict[str, Any] | None = None
-    sleep: SleepAction | None = None
-
-
-class Probe(Handler, frozen=True):
-    """Times are seconds."""
-
-    initial_delay_seconds: int = 0
-    period_seconds: int = 10
-    timeout_seconds: int = 1
-    success_threshold: int = 1
-    failure_threshold: int = 3
-    termination_grace_period_seconds: int | None = None
-
-
-class Lifecycle(_Object, frozen=True):
-    post_start: Handler | None = None
-    pre_stop: Handler | None = None
-
-
-class Port(_Object, frozen=True):
-    name: str = ""
-    container_port: int = 0
-    host_port: int = 0
-    host_ip: str = msgspec.field(default="", name="hostIP")
-    protocol: str = "TCP"
-
-
-class ContainerSpec(_Object, frozen=True):
-    name: str = ""
-    image: str = ""
-    command: list[str] | None = None
-    image_pull_policy: str | None = None
-    restart_policy: str | None = None
-    lifecycle: Lifecycle = Lifecycle()
-    liveness_probe: Probe | None = None
-    readiness_probe: Probe | None = None
-    startup_probe: Probe | None = None
-    ports: list[Port] | None = None
-    target_container_name: str = ""
-    termination_message_path: str = "/dev/termination-log"
-    termination_message_policy: str = "File"
-
-    @property
-    def is_sidecar(self) -> bool:
-        """An init container with restartPolicy Always (KEP-753)."""
-        return self.restart_policy == "Always"
-
-    @property
-    def pull_policy(self) -> str:
-        """The policy as the API defaults it: Always for no tag or `latest`, else IfNotPresent."""
-        if self.image_pull_policy:
-            return self.image_pull_policy
-        last = self.image.rsplit("/", 1)[-1]
-        tagless = "@" not in last and ":" not in last
-        return "Always" if tagless or last.endswith(":latest") else "IfNotPresent"
-
-
-class Sysctl(_Object, frozen=True):
+class Sysctl(ApiObject, frozen=True):
     name: str = ""
     value: str = ""
 
 
-class PodSecurityContext(_Object, frozen=True):
+class PodSecurityContext(ApiObject, frozen=True):
     sysctls: list[Sysctl] | None = None
+    run_as_non_root: bool | None = None
+    run_as_user: int | None = None
 
 
-class ReadinessGate(_Object, frozen=True):
+class HostAlias(ApiObject, frozen=True):
+    ip: str = ""
+    hostnames: list[str] | None = None
+
+
+class ResourceClaim(ApiObject, frozen=True):
+    """A claim of the pod: of an object that is named, or of one that is made for it by a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class ReadinessGate(ApiObject, frozen=True):
     condition_type: str = ""
 
 
-class PodSpec(_Object, frozen=True, dict=True, gc=True):
-    containers: list[ContainerSpec] = []
+class PodSpec(ApiObject, frozen=True, dict=True, gc=True):
+    containers: list[ContainerSpec] = msgspec.field(default_factory=list[ContainerSpec])
     init_containers: list[ContainerSpec] | None = None
     ephemeral_containers: list[ContainerSpec] | None = None
     restart_policy: Literal["Always", "OnFailure", "Never"] = "Always"
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
+    priority: int | None = None
+    tolerations: list[dict[str, Any]] | None = None
     host_network: bool = False
     host_pid: bool = msgspec.field(default=False, name="hostPID")
     host_ipc: bool = msgspec.field(default=False, name="hostIPC")
@@ -155,6 +105,9 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
     hostname_override: str | None = None
     volumes: list[dict[str, Any]] | None = None
     security_context: PodSecurityContext | None = None
+    image_pull_secrets: list[ObjectRef] | None = None
+    host_aliases: list[HostAlias] | None = None
+    resource_claims: list[ResourceClaim] | None = None
 
     @property
     def grace_seconds(self) -> int:
@@ -186,7 +139,8 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
     def traits(self) -> frozenset[Trait]:
         """What rules about some pods only may ask for.
 
-        These are its kinds of container, hooks, probes, a deadline and readiness gates.
+        These are its kinds of container, hooks, probes, a deadline, readiness gates, and restart policies of
+        containers of their own.
         """
         found: set[Trait] = {kind for kind, _ in self.entries.values()}
         for _, one in self.entries.values():
@@ -198,10 +152,12 @@ class PodSpec(_Object, frozen=True, dict=True, gc=True):
             found.add("deadline")
         if self.readiness_gates:
             found.add("gates")
+        if any(one.restart_policy for one in (*self.containers, *self.regular_inits)):
+            found.add("own restarts")
         return frozenset(found)
 
 
-class Terminated(_Object, frozen=True):
+class Terminated(ApiObject, frozen=True):
     exit_code: int = 0
     signal: int = 0
     reason: str = ""
@@ -216,16 +172,16 @@ class Terminated(_Object, frozen=True):
         return self.container_id.rpartition("://")[2]
 
 
-class Waiting(_Object, frozen=True):
+class Waiting(ApiObject, frozen=True):
     reason: str = ""
     message: str = ""
 
 
-class Running(_Object, frozen=True):
+class Running(ApiObject, frozen=True):
     started_at: str | None = None
 
 
-class ContainerState(_Object, frozen=True):
+class ContainerState(ApiObject, frozen=True):
     """At most one of the three is there."""
 
     waiting: Waiting | None = None
@@ -233,7 +189,7 @@ class ContainerState(_Object, frozen=True):
     terminated: Terminated | None = None
 
 
-class ContainerStatus(_Object, frozen=True):
+class ContainerStatus(ApiObject, frozen=True):
     name: str = ""
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
@@ -243,6 +199,9 @@ class ContainerStatus(_Object, frozen=True):
     image_id: str = msgspec.field(default="", name="imageID")
     container_id: str = msgspec.field(default="", name="containerID")
     started: bool | None = None
+    resources: ContainerResources | None = None
+    allocated_resources: dict[str, Any] | None = None
+    stop_signal: str = ""
 
     @property
     def runtime_id(self) -> str:
@@ -250,7 +209,7 @@ class ContainerStatus(_Object, frozen=True):
         return self.container_id.rpartition("://")[2]
 
 
-class Condition(_Object, frozen=True):
+class Condition(ApiObject, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -258,11 +217,11 @@ class Condition(_Object, frozen=True):
     last_transition_time: str | None = None
 
 
-class PodAddress(_Object, frozen=True):
+class PodAddress(ApiObject, frozen=True):
     ip: str = ""
 
 
-class PodStatus(_Object, frozen=True, dict=True, gc=True):
+class PodStatus(ApiObject, frozen=True, dict=True, gc=True):
     phase: str = ""
     reason: str = ""
     message: str = ""
@@ -272,6 +231,8 @@ class PodStatus(_Object, frozen=True, dict=True, gc=True):
     pod_ips: list[PodAddress] | None = msgspec.field(default=None, name="podIPs")
     start_time: str | None = None
     qos_class: str = ""
+    resize: str = ""
+    observed_generation: int | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     container_statuses: list[ContainerStatus] | None = None
     ephemeral_container_statuses: list[ContainerStatus] | None = None
@@ -311,7 +272,7 @@ class PodStatus(_Object, frozen=True, dict=True, gc=True):
         return self.phase in {"Succeeded", "Failed"}
 
 
-class Manifest(_Object, frozen=True):
+class Manifest(ApiObject, frozen=True):
     """A pod as it was sent to the kubelet."""
 
     metadata: Metadata = Metadata()

@@ -30,6 +30,7 @@ __all__ = (
     "Http",
     "Kubelet",
     "Message",
+    "Metrics",
     "PodChange",
     "Record",
     "Reply",
@@ -172,7 +173,10 @@ class PodChange(_Line, frozen=True, tag="pod"):
 
 
 class ApiWrite(_Line, frozen=True, tag="api"):
-    """A write of the kubelet's own to the API server; `grace` is seconds, `code` the HTTP status."""
+    """A write of the kubelet's own to the API server; `grace` is seconds, `code` the HTTP status.
+
+    A `get` stands here too where the pod `name` that it asks for is not there.
+    """
 
     verb: str
     resource: str = ""
@@ -182,6 +186,8 @@ class ApiWrite(_Line, frozen=True, tag="api"):
     grace: int | None = None
     body: msgspec.Raw = ABSENT
     code: int | None = None
+    namespace: str = ""
+    name: str = ""
 
     kind: ClassVar[str] = "api"
 
@@ -232,9 +238,14 @@ class RuntimeEvent(_Line, frozen=True, tag="runtime"):
 
 
 class Fault(_Line, frozen=True, tag="fault"):
-    """What was injected from outside, or healed."""
+    """What was injected from outside, or healed.
+
+    `values` are the amounts that it is about, `uid` the pod.
+    """
 
     what: str
+    uid: str = ""
+    values: dict[str, str] = {}
 
     kind: ClassVar[str] = "fault"
 
@@ -259,10 +270,22 @@ class Expect(_Line, frozen=True, tag="expect"):
 
 
 class Probe(_Line, frozen=True, tag="probe"):
-    """A probe or hook that reached the container, with what came of it: an exit code, or HTTP's status."""
+    """A probe or hook that reached the pod, or nobody, with what came of it: an exit code, or HTTP's status.
+
+    An `outcome` may also be `refused`, `unanswered` for one that was given up, or `plain` for a request over
+    TLS to a server that knows none. `text` is what the server said, `authorized` that it got credentials.
+    """
 
     handler: str = ""
     outcome: str = ""
+    uid: str = ""
+    url: str = ""
+    host: str = ""
+    port: int = 0
+    service: str = ""
+    location: str = ""
+    text: str = ""
+    authorized: bool = False
 
     kind: ClassVar[str] = "probe"
 
@@ -287,6 +310,14 @@ class Http(_Line, frozen=True, tag="http"):
     status: int | None = None
 
     kind: ClassVar[str] = "http"
+
+
+class Metrics(_Line, frozen=True, tag="metrics"):
+    """What a scrape of the kubelet's metrics gave: counters by name and labels, as Prometheus has them."""
+
+    values: dict[str, float] = {}
+
+    kind: ClassVar[str] = "metrics"
 
 
 class End(_Line, frozen=True, tag="end"):
@@ -319,6 +350,7 @@ Line: TypeAlias = (
     | Probe
     | Disk
     | Http
+    | Metrics
     | End
 )
 Record: TypeAlias = (
@@ -337,6 +369,7 @@ Record: TypeAlias = (
     | Probe
     | Disk
     | Http
+    | Metrics
     | End
     | Unknown
 )

@@ -6,7 +6,13 @@ import msgspec
 
 from kubelet_conformance.trace.bodies import ContainerRecord, Image, ImageSpec, LinuxResources, SandboxRecord
 
-__all__ = ("ContainerEvent", "ListImagesReply", "RemoveImageRequest", "UpdateContainerResourcesRequest")
+__all__ = (
+    "ContainerEvent",
+    "ContainerStatsReply",
+    "ListImagesReply",
+    "RemoveImageRequest",
+    "UpdateContainerResourcesRequest",
+)
 
 
 class UpdateContainerResourcesRequest(msgspec.Struct, frozen=True, gc=False):
@@ -24,6 +30,30 @@ class ContainerEvent(msgspec.Struct, frozen=True, gc=False):
     created_at: int = 0
     pod_sandbox_status: SandboxRecord | None = None
     containers_statuses: list[ContainerRecord] = []
+
+
+class Amount(msgspec.Struct, frozen=True, gc=False):
+    """A number that may be absent."""
+
+    value: int = 0
+
+
+class MemoryUse(msgspec.Struct, frozen=True, gc=False):
+    """How many bytes a container uses; None where the runtime does not tell."""
+
+    working_set_bytes: Amount | None = None
+
+
+class ContainerStatsRecord(msgspec.Struct, frozen=True, gc=False):
+    """The statistics of one container, of which only memory is read."""
+
+    memory: MemoryUse | None = None
+
+
+class ContainerStatsReply(msgspec.Struct, frozen=True, gc=False):
+    """Answers ContainerStats."""
+
+    stats: ContainerStatsRecord = ContainerStatsRecord()
 
 
 class RemoveImageRequest(msgspec.Struct, frozen=True, gc=False):

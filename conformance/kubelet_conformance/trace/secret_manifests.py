@@ -31,7 +31,9 @@ _OPTIONS = {"csi": "volumeAttributes", "flexVolume": "options"}
 _QUOTED_OUTPUT = re.compile(r"(?P<before>probe (?:failed|warning): |, message: \")(?P<said>.+)", re.DOTALL)
 """What events quote of the output of a probe or hook."""
 _SECRET_OBJECTS = frozenset({"secrets", "configmaps", "serviceaccounts"})
-_OPEN_KINDS = frozenset({"deleted", "disk", "end", "expect", "fault", "http", "kubelet", "runtime"})
+_OPEN_KINDS = frozenset(
+    {"deleted", "disk", "end", "expect", "fault", "http", "kubelet", "metrics", "runtime"}
+)
 """Records that hold names, paths and numbers only."""
 
 

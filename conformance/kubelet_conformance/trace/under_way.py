@@ -87,8 +87,9 @@ def status_is_told(moment: Moment) -> None:
     """The runtime says how it is."""
     node, told = moment.node, moment.response(StatusReply).status
     conditions = told.conditions if told is not None else ()
-    node.runtime_ready = any(one.type == "RuntimeReady" and one.status for one in conditions)
-    if node.runtime_ready and node.cut_off_until == math.inf:
+    ready = {one.type for one in conditions if one.status}
+    node.runtime_ready = {"RuntimeReady", "NetworkReady"} <= ready
+    if "RuntimeReady" in ready and node.cut_off_until == math.inf:
         node.cut_off_until = moment.t + CATCH_UP
 
 

@@ -338,6 +338,12 @@ class Pod(Entity):
         """Always where the trace does not tell."""
         return self.spec.restart_policy if self.spec else "Always"
 
+    @property
+    def claims(self) -> frozenset[tuple[str, str]]:
+        """The claims of dynamic resources that the manifest names: namespace and name."""
+        every = (self.spec.resource_claims if self.spec else None) or ()
+        return frozenset((self.namespace, name) for one in every if (name := one.resource_claim_name))
+
     def kind_of(self, name: str) -> Kind:
         """Which list of the manifest names this container."""
         entry = self.entries.get(name)
@@ -391,4 +397,4 @@ class Node(Entity):
         self.relisted_t: float | None = None
         """When the current kubelet's first full listing of containers was answered."""
         self.runtime_ready = True
-        """The runtime has not said otherwise in its last Status: else the kubelet does nothing."""
+        """Its last Status says so of it and of the pod network: else pods have to wait."""

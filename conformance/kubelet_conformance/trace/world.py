@@ -100,7 +100,7 @@ class World:
     def pod_of_object(self, uid: str, namespace: str = "", name: str = "") -> Pod | None:
         """The pod an API object stands for, a mirror pod's included."""
         pod = self.pods.get(uid) or self.mirrors.get(uid)
-        if pod is None and name:
+        if pod is None and name and uid not in self._gone:
             named = self.names.get((namespace, name))
             if named is not None and named.static:
                 named.mirror_uid = uid
@@ -245,6 +245,7 @@ class World:
             del self.names[pod.namespace, pod.name]
         if pod.mirror_uid:
             self.mirrors.pop(pod.mirror_uid, None)
+            self._gone[pod.mirror_uid] = pod.finished
 
 
 def _too_many(problem: str) -> BodyError:

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
-from kubelet_conformance.plugin.play import play
+from kubelet_conformance.plugin.play import judge, perform
+from kubelet_conformance.reports.played import Played
+from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
+from kubelet_conformance.runtime_checks.running import run_stories
+from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.direct import Wanted
 from kubelet_conformance.targets.stage import Choice, open_stage
 from kubelet_conformance.targets.zoo import bug_card
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kubelet_conformance.runtime_checks.story import Story
     from kubelet_conformance.targets.zoo import BugCard
 
-__all__ = ("Caught", "hunt")
+__all__ = ("Caught", "hunt", "told_directly")
+
+_STORY = "runtime: "
+"""What the name of a story begins with where those of scenarios stand beside it."""
+_KNOWN: dict[bytes, tuple[tuple[str, ...], str]] = {}
+"""What came of each trace: a bug leaves most scenarios as they are, so that the same come again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +42,7 @@ class Caught:
     Attributes:
         bug: what the zoo says of it.
         caught_by: the contracts that were broken, in the order of their ids.
-        scenarios: what was played, with the contracts that each broke.
+        scenarios: what was played, and told to a runtime, with the contracts that each broke.
         failed: where the suite itself failed, with the reason.
     """
 
@@ -47,29 +62,51 @@ class Caught:
         return tuple(each for each in self.bug.breaks if each not in self.caught_by)
 
 
+@seldom_collected()
 def hunt(name: str, *, full: bool = False) -> Caught:
     """Play the witnesses of a bug's declared contracts on it (all scenarios if `full`), judged by everything.
 
-    Raises LookupError for an unknown bug.
+    A runtime is told the stories about these contracts too. Raises LookupError for an unknown bug.
     """
     bug = bug_card(name)
     stage = open_stage(_choice(bug))
-    contracts = list(every_contract().values())
     broken: dict[str, tuple[str, ...]] = {}
     failed: dict[str, str] = {}
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
-        for scenario, story in every_scenario().items():
-            declared = scenario_of(story)
-            is_asked_for = full or set(declared.witnesses) & set(bug.breaks)
-            if not is_asked_for or not declared.is_meant_for(bug.kubernetes):
-                continue
-            played = play(story, scenario, stage, contracts, Path(folder, "trace.jsonl"))
-            broken[scenario] = tuple(played.broken)
+    for scenario, story in every_scenario().items():
+        declared = scenario_of(story)
+        if full or set(declared.witnesses) & set(bug.breaks):
+            done = perform(story, scenario, stage, declared.nearest(bug.kubernetes))
+            broken[scenario], wrong = _broken_by(done.trace, scenario, declared.lies)
+            if wrong or done.failed:
+                failed[scenario] = wrong or done.failed
+    if bug.is_of_runtimes:
+        stories = every_story() if full else stories_for(every_story(), bug.breaks)
+        for title, (_, played) in told_directly(f"bug:{bug.id}", stories, bug.kubernetes).items():
+            broken[title] = tuple(played.broken)
             if played.failed:
-                failed[scenario] = played.failed
+                failed[title] = played.failed
     order = list(every_contract())
     caught = sorted({each for ids in broken.values() for each in ids}, key=order.index)
     return Caught(bug, tuple(caught), broken, failed)
+
+
+def _broken_by(trace: bytes, scenario: str, lies: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The contracts that a trace breaks, and what went wrong in judging it."""
+    digest = sha256(trace).digest()
+    if digest not in _KNOWN:
+        contracts = [each for each in every_contract().values() if each.id not in lies]
+        judged, wrong = judge(Path(scenario), contracts, scenario, trace)
+        _KNOWN[digest] = tuple(Played(scenario, judged).broken), wrong
+    return _KNOWN[digest]
+
+
+def told_directly(runtime: str, stories: Iterable[Story], kubernetes: str) -> dict[str, tuple[bytes, Played]]:
+    """What became of stories told to a fake in process, by `runtime: NAME`: each trace, and its judgement."""
+    run = run_stories(Wanted(runtime, "", "run", 0), stories, kubernetes)
+    traces = {each.story.name: each.trace for each in run.told}
+    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+        _, played = judged(run.told, list(the_runtimes().values()), None, Path(folder))
+    return {f"{_STORY}{each.scenario}": (traces[each.scenario], each) for each in played}
 
 
 def _choice(bug: BugCard) -> Choice:

@@ -1,7 +1,31 @@
 """Container runtimes that are wrong in one named, historical way; `--runtime bug:ID` chooses one."""
 
-from kubelet_bugs.runtime import content, execs, names, recovery, removal, stops
+from kubelet_bugs.runtime import (
+    accepting,
+    content,
+    execs,
+    images,
+    names,
+    node,
+    records,
+    recovery,
+    removal,
+    stops,
+    telling,
+)
 
 __all__ = ("BUGS",)
 
-BUGS = (*content.BUGS, *execs.BUGS, *names.BUGS, *recovery.BUGS, *removal.BUGS, *stops.BUGS)
+BUGS = (
+    *accepting.BUGS,
+    *content.BUGS,
+    *execs.BUGS,
+    *images.BUGS,
+    *names.BUGS,
+    *node.BUGS,
+    *records.BUGS,
+    *recovery.BUGS,
+    *removal.BUGS,
+    *stops.BUGS,
+    *telling.BUGS,
+)

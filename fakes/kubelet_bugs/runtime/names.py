@@ -10,6 +10,7 @@ from kubelet_bugs.bug import Bug
 from kubelet_fakes.runtime.addresses import Addresses
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
+from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.records import sandbox_key
 from kubelet_fakes.runtime.service import FakeRuntime
@@ -28,9 +29,14 @@ class _DropsWhatIsLeft(RuntimeCore):
     """Makes no sandbox whose caller has left before it was made."""
 
     def __init__(
-        self, settings: RuntimeSettings | None = None, *, epoch_ns: int = 0, store: type[Store] = Store
+        self,
+        settings: RuntimeSettings | None = None,
+        *,
+        epoch_ns: int = 0,
+        store: type[Store] = Store,
+        images: type[Images] = Images,
     ) -> None:
-        super().__init__(settings, epoch_ns=epoch_ns, store=store)
+        super().__init__(settings, epoch_ns=epoch_ns, store=store, images=images)
         self.left: set[tuple[str, str, str, int]] = set()
 
     def run_pod_sandbox(self, request: cri.RunPodSandboxRequest) -> cri.RunPodSandboxResponse:

@@ -34,6 +34,27 @@ class _DeadRun(Mishaps):
                 self._store.resized(container)
 
 
+class _AllAreReady(Mishaps):
+    """Comes back with every sandbox as READY."""
+
+    def restart(self, *, lose_state: bool = False) -> None:
+        super().restart(lose_state=lose_state)
+        for sandbox in self._store.sandboxes.values():
+            sandbox.ready = True
+        self._store.sandbox_lists = {}
+
+
+class _UnknownEnds(Mishaps):
+    """Comes back without knowing how anything ended."""
+
+    def restart(self, *, lose_state: bool = False) -> None:
+        super().restart(lose_state=lose_state)
+        for container in self._store.containers.values():
+            if container.state == cri.CONTAINER_EXITED:
+                container.exit_code, container.reason = self.LOST_CODE, "Unknown"
+                self._store.resized(container)
+
+
 class _LostCodesAreZero(Mishaps):
     """After a reboot every process has ended well, since nothing says otherwise."""
 
@@ -56,6 +77,20 @@ BUGS = (
         runtime=lambda: RuntimeParts(mishaps=_DeadRun),
         breaks=("CRI-19",),
         aliases=("R12",),
+    ),
+    Bug(
+        id="MUT-CRI-20",
+        title="After a restart of the runtime sandboxes that were stopped are READY again.",
+        parts=Parts,
+        runtime=lambda: RuntimeParts(mishaps=_AllAreReady),
+        breaks=("CRI-20",),
+    ),
+    Bug(
+        id="CTRD-255",
+        title="After a restart of the runtime everything that had ended has ended with 255.",
+        parts=Parts,
+        runtime=lambda: RuntimeParts(mishaps=_UnknownEnds),
+        breaks=("CRI-16",),
     ),
     Bug(
         id="CRIO-3041",

@@ -54,6 +54,15 @@ class _AnyError(RuntimeCore):
         return super().container_status(request)
 
 
+class _UnknownStopFails(RuntimeCore):
+    """Fails to stop a container that it does not have."""
+
+    def stop_container(self, request: cri.StopContainerRequest) -> cri.StopContainerResponse:
+        if request.container_id not in self.store.containers:
+            raise CallError(grpc.StatusCode.INTERNAL, f"{request.container_id}: no state file")
+        return super().stop_container(request)
+
+
 class _ListsPhantoms(RuntimeCore):
     """Lists what was removed, and knows nothing of it."""
 
@@ -91,7 +100,7 @@ BUGS = (
         title="To stop or remove what is gone already is an error.",
         parts=Parts,
         runtime=lambda: RuntimeParts(core=_OnlyOnce),
-        breaks=("CRI-05",),
+        breaks=("CRI-05", "CRI-06", "CRI-15"),
         aliases=("R21", "CTRD-10520", "CTRD-8953"),
     ),
     Bug(
@@ -101,6 +110,13 @@ BUGS = (
         runtime=lambda: RuntimeParts(core=_AnyError),
         breaks=("CRI-07",),
         aliases=("R22",),
+    ),
+    Bug(
+        id="MUT-CRI-08",
+        title="To stop a container that is gone is an internal error.",
+        parts=Parts,
+        runtime=lambda: RuntimeParts(core=_UnknownStopFails),
+        breaks=("CRI-08",),
     ),
     Bug(
         id="DOCK-55028",

@@ -29,6 +29,13 @@ class _AtLeastTen(RuntimeCore):
         super()._stop(container, max(grace, _LEAST_SECONDS * _NS))
 
 
+class _KillsAtOnce(RuntimeCore):
+    """Looks once whether the process has ended, and kills it if not."""
+
+    def _stop(self, container: Container, grace: int) -> None:
+        super()._stop(container, min(grace, _NS // 10))
+
+
 class _OneStopAtATime(RuntimeCore):
     """A second stop waits for the first, and so shortens nothing."""
 
@@ -69,6 +76,14 @@ BUGS = (
         runtime=lambda: RuntimeParts(core=_AtLeastTen),
         breaks=("CRI-13",),
         aliases=("R10", "CRIO-512"),
+    ),
+    Bug(
+        id="CRIO-1419",
+        title="A container that is asked to end is killed long before its time is over.",
+        parts=Parts,
+        runtime=lambda: RuntimeParts(core=_KillsAtOnce),
+        breaks=("CRI-13",),
+        aliases=("CRIO-1327",),
     ),
     Bug(
         id="CRIO-8030",

@@ -78,6 +78,7 @@ class Connection(Client):
         self._down: int | None = None
         self._faults: list[Fault] = []
         self._watches: list[Watch] = []
+        self._late = 0.0
 
     @property
     def is_down(self) -> bool:
@@ -115,6 +116,21 @@ class Connection(Client):
         finally:
             self._faults.remove(fault)
 
+    @contextlib.contextmanager
+    def late(self, seconds: float) -> Generator[None]:
+        """Watches whose every change comes so much later, for as long as the context is open."""
+        before = self._late
+        self._be_late(seconds)
+        try:
+            yield
+        finally:
+            self._be_late(before)
+
+    def _be_late(self, seconds: float) -> None:
+        self._late = seconds
+        for watch in self._watches:
+            watch.be_late(seconds)
+
     def break_watches(self, error: ApiStatusError | None = None) -> None:
         """End every watch: cleanly, as a server does now and then, or with an error (410: list anew)."""
         for watch in self._watches:
@@ -143,6 +159,7 @@ class Connection(Client):
         if fault is not None:
             raise fault.error
         watch = self._core.open_watch(request)
+        watch.be_late(self._late)
         self._watches = [*(each for each in self._watches if not each.ended), watch]
         return watch
 

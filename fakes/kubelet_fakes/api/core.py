@@ -20,6 +20,7 @@ from kubelet_fakes.api.moments import rfc3339
 from kubelet_fakes.api.objects import EMPTY, FrozenDict, FrozenList, at, frozen, replaced
 from kubelet_fakes.api.requests import Client, Request
 from kubelet_fakes.api.resources import Resource, check_shape, plain, resource
+from kubelet_fakes.api.updates import check_resize
 from kubelet_fakes.api.validation import INVALID, check_name
 from kubelet_fakes.api.watching import ADDED, DELETED, MODIFIED, Change, History, Selector, Watch, WatchEvent
 
@@ -189,6 +190,9 @@ class ApiCore(Client):
                 added = at(wanted, "spec", "ephemeralContainers")
                 new = _filled_in(kind, replaced(old, ("spec", "ephemeralContainers"), added), old)
                 errors = kind.check_ephemeral(old, new)
+            case "resize" if kind.name == "pods":
+                new = _filled_in(kind, _kept_by_server(kind, old, wanted), old)
+                errors = check_resize(old, new)
             case "":
                 new = _filled_in(kind, _kept_by_server(kind, old, wanted), old)
                 errors = kind.check_update(old, new)

@@ -92,6 +92,11 @@ def expired(wanted: int, oldest: int) -> ApiStatusError:
     return ApiStatusError(410, "Expired", f"too old resource version: {wanted} ({oldest})")
 
 
+def gone() -> ApiStatusError:
+    """A watch ends here, as its resourceVersion is no longer remembered: list anew."""
+    return ApiStatusError(410, "Expired", "The resourceVersion for the provided watch is too old.")
+
+
 def unavailable(code: int) -> ApiStatusError:
     """The API server cannot be reached (code 0), or is there and cannot serve (503)."""
     if code == 0:

@@ -115,6 +115,14 @@ class Client(ABC):
         patch: Json = {"spec": {"ephemeralContainers": [dict(container)]}}
         return self.patch("pods", name, patch, namespace, "ephemeralcontainers")
 
+    def resize(
+        self, name: str, sizes: Mapping[str, Mapping[str, Any]], namespace: str = "default"
+    ) -> FrozenDict:
+        """Change the resources of a pod's containers, by name, through the subresource `resize`."""
+        changes = [{"name": container, "resources": dict(size)} for container, size in sizes.items()]
+        patch: Json = {"spec": {"containers": changes}}
+        return self.patch("pods", name, patch, namespace, "resize")
+
     def watch(
         self,
         resource: str,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kubelet_fakes.api.objects import FrozenDict
 
-__all__ = ("check_ephemeral_update", "check_spec_update", "check_status_update")
+__all__ = ("check_ephemeral_update", "check_resize", "check_spec_update", "check_status_update")
 
 _MIRROR = "kubernetes.io/config.mirror"
 _INT32_MAX = 2**31 - 1
@@ -66,10 +66,29 @@ def check_ephemeral_update(old: FrozenDict, new: FrozenDict) -> Iterator[FieldEr
     yield from check_ephemeral(new["spec"])
 
 
+def check_resize(old: FrozenDict, new: FrozenDict) -> Iterator[FieldError]:
+    """What is wrong with a resize: resources of containers may change, of static pods nothing (STATIC-24)."""
+    if at(old, "metadata", "annotations", _MIRROR) is not None:
+        yield FieldError("", FORBIDDEN, "static pods cannot be resized")
+        return
+    before, after = (_without_resources(pod["spec"]) for pod in (old, new))
+    difference = _difference(before, after, "spec")
+    if difference:
+        text = f"only cpu and memory resources are mutable; this one changes {difference}"
+        yield FieldError("spec", FORBIDDEN, text)
+
+
+def _without_resources(spec: FrozenDict) -> FrozenDict:
+    for kind in ("containers", "initContainers"):
+        if spec.get(kind):
+            spec = replaced(spec, (kind,), [replaced(each, ("resources",), None) for each in spec[kind]])
+    return spec
+
+
 def check_status_update(old: FrozenDict, new: FrozenDict) -> Iterator[FieldError]:
     """A container that is not restarted any more does not come back from terminated (STATUS-20)."""
     policy = at(old, "spec", "restartPolicy")
-    if policy == "Always":
+    if policy == "Always" or _decide_themselves(old):
         return
     for field in ("containerStatuses", "initContainerStatuses"):
         after = {each.get("name"): each for each in at(new, "status", field) or ()}
@@ -81,6 +100,13 @@ def check_status_update(old: FrozenDict, new: FrozenDict) -> Iterator[FieldError
             if final and at(after[each["name"]], "state", "terminated") is None:
                 text = "may not be transitioned to non-terminated state"
                 yield FieldError(f"status.{field}[{index}].state", FORBIDDEN, text)
+
+
+def _decide_themselves(pod: FrozenDict) -> bool:
+    """Containers of the pod say when they are restarted (KEP-5307): then all of them may be."""
+    every = (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"])
+    regular = (each for each in every if not _is_sidecar(pod, each["name"]))
+    return any(each.get("restartPolicy") for each in regular)
 
 
 def _is_sidecar(pod: FrozenDict, name: str) -> bool:

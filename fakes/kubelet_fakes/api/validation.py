@@ -130,6 +130,10 @@ def _check_container(container: Json, path: str, spec: Json) -> Iterator[FieldEr
     elif container["image"] != container["image"].strip():
         yield FieldError(f"{path}.image", INVALID, "must not have leading or trailing whitespace")
     yield from _check_policies(container, _CONTAINER_POLICIES, path)
+    if container.get("restartPolicy"):
+        yield from _check_policies(container, {"restartPolicy": _POLICIES["restartPolicy"]}, path)
+    elif container.get("restartPolicyRules"):
+        yield FieldError(f"{path}.restartPolicy", REQUIRED, "must be set with restartPolicyRules")
     for index, port in enumerate(container.get("ports", ())):
         yield from _check_port(port, f"{path}.ports[{index}]")
     volumes = [volume["name"] for volume in spec.get("volumes", ())]
@@ -151,11 +155,7 @@ def _check_app(container: Json, path: str) -> Iterator[FieldError]:
 
 
 def _check_init(container: Json, path: str) -> Iterator[FieldError]:
-    """An init container that is meant to end has none."""
-    if container.get("restartPolicy"):
-        yield FieldError(
-            f"{path}.restartPolicy", UNSUPPORTED, f'"{container["restartPolicy"]}": supported: "Always"'
-        )
+    """An init container that is meant to end has neither hooks nor probes."""
     for field in ("lifecycle", *_PROBES):
         if container.get(field):
             text = "must not be set for init containers without restartPolicy=Always"

@@ -96,13 +96,31 @@ class Watch:
         self._events = deque(events)
         self._wake = asyncio.Event()
         self._error: ApiStatusError | None = None
+        self._held: deque[WatchEvent] = deque()
+        self._late = 0.0
         self.ended = False
 
     def hear(self, change: Change) -> None:
         """Take a change, where it is one for this watch."""
         event = self._selector.event(change)
-        if event is not None and not self.ended:
-            self._events.append(event)
+        if event is None or self.ended:
+            return
+        self._held.append(event)
+        if self._late:
+            asyncio.get_running_loop().call_later(self._late, self._let_go, 1)
+        else:
+            self._let_go(1)
+
+    def be_late(self, seconds: float) -> None:
+        """Tell each change so much later from now on; with 0, what is held back is told at once."""
+        self._late = seconds
+        if not seconds:
+            self._let_go(len(self._held))
+
+    def _let_go(self, count: int) -> None:
+        """Tell the oldest of what is held back; what a watch still held when it ended is never told."""
+        for _ in range(0 if self.ended else min(count, len(self._held))):
+            self._events.append(self._held.popleft())
             self._wake.set()
 
     def stop(self, error: ApiStatusError | None = None) -> None:

@@ -11,7 +11,7 @@ class Addresses:
     """A network of some 65 000 addresses, `network` being the first two parts of each, such as `10.88`.
 
     While `given` is set every new owner gets that text instead of an address, and nothing if it is empty, as
-    from a broken network plugin.
+    from a broken network plugin. Commas part several.
     """
 
     def __init__(self, network: str, *, dual_stack: bool = False) -> None:
@@ -25,7 +25,7 @@ class Addresses:
     def take(self, owner: str) -> tuple[str, ...]:
         """Addresses for a new owner, IPv4 first; none when all are taken."""
         if self.given is not None:
-            return (self.given,) if self.given else ()
+            return tuple(one for one in self.given.split(",") if one)
         if len(self._numbers) > _LAST - _FIRST:
             return ()
         number = self._latest

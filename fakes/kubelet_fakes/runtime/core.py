@@ -43,11 +43,16 @@ class RuntimeCore:
     """
 
     def __init__(
-        self, settings: RuntimeSettings | None = None, *, epoch_ns: int = 0, store: type[Store] = Store
+        self,
+        settings: RuntimeSettings | None = None,
+        *,
+        epoch_ns: int = 0,
+        store: type[Store] = Store,
+        images: type[Images] = Images,
     ) -> None:
         self.settings = settings or RuntimeSettings()
         self.store = store(self.settings, epoch_ns=epoch_ns)
-        self.images = Images(self.settings.images)
+        self.images = images(self.settings.images)
         self.files: set[str] = set()
 
     @property
@@ -73,15 +78,19 @@ class RuntimeCore:
             raise invalid("the sandbox has no metadata")
         if handler and handler not in self.settings.handlers:
             raise invalid(f"no runtime for {handler!r} is configured")
-        twin = self.store.sandbox_keys.get(sandbox_key(config.metadata))
-        if twin is not None:
-            details = f"sandbox {config.metadata.name!r}: the name is reserved for {twin.id}"
-            raise CallError(grpc.StatusCode.ALREADY_EXISTS, details)
+        self._check_name(config.metadata)
         kept = cri.PodSandboxConfig()
         kept.CopyFrom(config)
         host_network = config.linux.security_context.namespace_options.network == cri.NODE
         sandbox = self.store.add_sandbox(kept, handler, host_network=host_network)
         return cri.RunPodSandboxResponse(pod_sandbox_id=sandbox.id)
+
+    def _check_name(self, metadata: cri.PodSandboxMetadata) -> None:
+        """No two sandboxes are of one pod and attempt (CRI-04)."""
+        twin = self.store.sandbox_keys.get(sandbox_key(metadata))
+        if twin is not None:
+            details = f"sandbox {metadata.name!r}: the name is reserved for {twin.id}"
+            raise CallError(grpc.StatusCode.ALREADY_EXISTS, details)
 
     def stop_pod_sandbox(self, request: cri.StopPodSandboxRequest) -> cri.StopPodSandboxResponse:
         """End the sandbox and all that runs in it; stopped or gone already is fine (CRI-05)."""
@@ -91,7 +100,7 @@ class RuntimeCore:
         return _SANDBOX_STOPPED
 
     def _stop_sandbox(self, sandbox: Sandbox) -> None:
-        for container in sandbox.containers.values():
+        for container in list(sandbox.containers.values()):
             if container.is_running or container.state == cri.CONTAINER_UNKNOWN:
                 self.store.finish(container, KILLED)
         if sandbox.ready:

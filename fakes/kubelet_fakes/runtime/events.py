@@ -25,8 +25,14 @@ class Events:
         self._subscribers: dict[int, Callable[[cri.ContainerEventResponse], None]] = {}
         self._subscriptions = 0
         self._to_lose = 0
+        self._to_delay = 0
+        self._delay_seconds = 0.0
         self._to_reverse = 0
         self._held: deque[cri.ContainerEventResponse] = deque()
+        self.later: Callable[[float, Callable[[], None]], object] = _at_once
+        """Does something after so many seconds; who drives the runtime sets it."""
+        self.on_mishap: Callable[[str, str, float], None] = _unheard
+        """Hears how an event is not told as it happens, the pod's UID, and how late (s) it is, if it is."""
 
     def subscribe(self, tell: Callable[[cri.ContainerEventResponse], None]) -> Callable[[], None]:
         """Tell `tell` of each event from now on, until what is returned is called."""
@@ -40,12 +46,18 @@ class Events:
         return unsubscribe
 
     def lose(self, count: int) -> None:
-        """Tell nobody of the next `count` events."""
+        """Tell nobody of the next `count` events; 0 ends it."""
         self._to_lose = count
 
+    def delay(self, count: int, seconds: float) -> None:
+        """Tell of each of the next `count` events so much later; those after them overtake. 0 ends it."""
+        self._to_delay, self._delay_seconds = count, seconds
+
     def reverse(self, count: int) -> None:
-        """Hold the next `count` events back and tell of them in reverse order."""
+        """Hold the next `count` events back and tell of them in reverse order; 0 tells what is held."""
         self._to_reverse = count
+        if not count:
+            self._let_go()
 
     def publish(
         self, kind: cri.ContainerEventType.ValueType, record_id: str, sandbox: Sandbox, created_at: int
@@ -53,8 +65,10 @@ class Events:
         """Something happened to the container, or to the sandbox itself, with this id."""
         if not self._subscribers:
             return
+        uid = sandbox.config.metadata.uid
         if self._to_lose:
             self._to_lose -= 1
+            self.on_mishap("lost", uid, 0)
             return
         event = cri.ContainerEventResponse(
             container_id=record_id,
@@ -63,14 +77,33 @@ class Events:
             pod_sandbox_status=sandbox.told(),
             containers_statuses=[container.reply().status for container in sandbox.containers.values()],
         )
-        if self._to_reverse:
+        if self._to_delay:
+            self._to_delay -= 1
+            self.on_mishap("late", uid, self._delay_seconds)
+            self.later(self._delay_seconds, lambda: self._tell(event))
+        elif self._to_reverse:
             self._held.appendleft(event)
             self._to_reverse -= 1
-            if self._to_reverse:
-                return
-            event_list, self._held = list(self._held), deque()
+            self.on_mishap("held back", uid, 0)
+            if not self._to_reverse:
+                self._let_go()
         else:
-            event_list = [event]
+            self._tell(event)
+
+    def _let_go(self) -> None:
+        held, self._held = self._held, deque()
+        for event in held:
+            self._tell(event)
+
+    def _tell(self, event: cri.ContainerEventResponse) -> None:
         for tell in list(self._subscribers.values()):
-            for each in event_list:
-                tell(each)
+            tell(event)
+
+
+def _unheard(how: str, uid: str, seconds: float) -> None:
+    """Nobody wants to know."""
+
+
+def _at_once(_: float, act: Callable[[], None]) -> None:
+    """Where no time passes nothing is late."""
+    act()

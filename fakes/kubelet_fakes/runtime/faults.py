@@ -24,14 +24,20 @@ if TYPE_CHECKING:
 
     from kubelet_fakes.runtime.subjects import Subject
 
-__all__ = ("ANY_RPC", "CALLS", "Effect", "Fault", "Faults", "Strike")
+__all__ = ("ANY_RPC", "CALLS", "PLUGIN_CALLS", "Effect", "Fault", "Faults", "Strike")
 
 #: A fault on this strikes every call.
 ANY_RPC = "*"
 
+#: The calls to a plugin of dynamic resources, which stands beside the runtime.
+PLUGIN_CALLS = ("NodePrepareResources", "NodeUnprepareResources")
+
 #: The names of all calls.
 CALLS = tuple(
-    sorted(method.name for service in cri.DESCRIPTOR.services_by_name.values() for method in service.methods)
+    sorted(
+        [*PLUGIN_CALLS]
+        + [one.name for service in cri.DESCRIPTOR.services_by_name.values() for one in service.methods]
+    )
 )
 
 

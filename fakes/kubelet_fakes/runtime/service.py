@@ -48,7 +48,7 @@ class FakeRuntime(Shell):
     and while nothing has changed the same list is answered by the same message.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is made of, and who hears of it
         self,
         core: RuntimeCore,
         clock: Clock,
@@ -56,9 +56,10 @@ class FakeRuntime(Shell):
         on_runtime: OnRuntime | None = None,
         on_fault: Callable[[str], None] | None = None,
         mishaps: type[Mishaps] = Mishaps,
+        node_calls: type[NodeCalls] = NodeCalls,
     ) -> None:
         super().__init__(core, clock, on_runtime=on_runtime, on_fault=on_fault, mishaps=mishaps)
-        self._node = NodeCalls(core.settings)
+        self._node = node_calls(core.settings)
         self._stats = Stats(core)
 
     def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
@@ -267,7 +268,7 @@ class FakeRuntime(Shell):
                 await self._call("GetContainerEvents", _accepted, request, None)
                 while event := await queue.get():
                     yield event
-            raise CallError(grpc.StatusCode.UNAVAILABLE, "the runtime went down")
+            raise CallError(grpc.StatusCode.UNAVAILABLE, "the stream of events broke off")
         except TimeoutError:
             raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "context deadline exceeded") from None
         finally:

@@ -64,6 +64,7 @@ class Shell:
         self._lost: asyncio.Future[None] | None = None
         self._streams: dict[asyncio.Queue[cri.ContainerEventResponse | None], None] = {}
         core.store.on_exit = self._on_exit
+        core.store.events.later = _later
         if on_runtime is not None:
             core.store.on_runtime = on_runtime
 
@@ -217,6 +218,11 @@ class Shell:
         self._disconnect()
         self._mishaps.reboot()
 
+    def cut_events(self) -> None:
+        """Every stream of events breaks; all else goes on."""
+        for queue in self._streams:
+            queue.put_nowait(None)
+
     def jump_clock(self, seconds: float) -> None:
         """The runtime's time of day jumps."""
         self._advance()
@@ -228,8 +234,11 @@ class Shell:
             self._lost.set_result(None)
         for task in list(self._working):
             task.cancel()
-        for queue in self._streams:
-            queue.put_nowait(None)
+        self.cut_events()
+
+
+def _later(seconds: float, act: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_later(seconds, act)
 
 
 def _pretended(request: Message) -> Any:  # noqa: ANN401 - the reply that belongs to the request

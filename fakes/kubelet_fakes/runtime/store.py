@@ -129,7 +129,7 @@ class Store:
     def drop_sandbox(self, sandbox: Sandbox) -> None:
         """The record of the sandbox goes; its containers must be gone."""
         del self.sandboxes[sandbox.id]
-        del self.sandbox_keys[sandbox.key]
+        self.sandbox_keys.pop(sandbox.key, None)
         self.addresses.release(sandbox.id)
         self.index.drop_sandbox(sandbox)
         self._sandboxes_changed()

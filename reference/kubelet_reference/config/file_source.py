@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kubelet_reference.config.refusals import Refusals
     from kubelet_reference.ports import Clock, Disk
     from kubelet_reference.settings import Settings
+    from kubelet_reference.versions import Behaviour
 
 __all__ = ("FileSource",)
 
@@ -31,7 +32,16 @@ class FileSource:
     once, but a file that turned bad stays in force until the next full reading (STATIC-07).
     """
 
-    def __init__(self, disk: Disk, clock: Clock, mux: Mux, refusals: Refusals, settings: Settings) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - what it reads, what reads it, and by which rules
+        self,
+        disk: Disk,
+        clock: Clock,
+        mux: Mux,
+        refusals: Refusals,
+        settings: Settings,
+        behaviour: Behaviour,
+    ) -> None:
+        self._behaviour = behaviour
         self._disk = disk
         self._clock = clock
         self._mux = mux
@@ -96,10 +106,14 @@ class FileSource:
         known = self._read.get(path)
         if known and known[0] == content:
             return known[1]
-        pod = static_pod(read_pod(content), Source.FILE, path, self._node_name)
+        pod = self.make(read_pod(content, self._behaviour), path)
         self._refusals.forget(path)
         self._read[path] = (content, pod)
         return pod
+
+    def make(self, manifest: Pod, path: str) -> Pod:
+        """The pod as it runs on this node."""
+        return static_pod(manifest, Source.FILE, path, self._node_name)
 
     def _send(self) -> None:
         self._mux.set_pods(Source.FILE, [self._pods[path] for path in sorted(self._pods)])

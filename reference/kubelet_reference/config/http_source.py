@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kubelet_reference.config.refusals import Refusals
     from kubelet_reference.ports import Clock, ManifestUrl
     from kubelet_reference.settings import Settings
+    from kubelet_reference.versions import Behaviour
 
 __all__ = ("HttpSource",)
 
@@ -28,9 +29,16 @@ _TIMEOUT_SECONDS = 10
 class HttpSource:
     """Tells the mux which pods the body at `settings.static_pod_url` wants, asking again and again."""
 
-    def __init__(
-        self, web: ManifestUrl, clock: Clock, mux: Mux, refusals: Refusals, settings: Settings
+    def __init__(  # noqa: PLR0913, PLR0917 - what it asks, what reads it, and by which rules
+        self,
+        web: ManifestUrl,
+        clock: Clock,
+        mux: Mux,
+        refusals: Refusals,
+        settings: Settings,
+        behaviour: Behaviour,
     ) -> None:
+        self._behaviour = behaviour
         self._web = web
         self._clock = clock
         self._mux = mux
@@ -66,7 +74,7 @@ class HttpSource:
             self._mux.set_pods(Source.HTTP, ())
             return
         try:
-            found = read_pods(body)
+            found = read_pods(body, self._behaviour)
         except ManifestError as error:
             self._refusals.report(Source.HTTP, self._url, error)
             return

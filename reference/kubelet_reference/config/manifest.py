@@ -16,26 +16,31 @@ from kubelet_reference.config.documents import parse
 from kubelet_reference.config.fields import read_object
 from kubelet_reference.config.problems import ManifestError, Place
 from kubelet_reference.config.validation import validate
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
     from kubelet_reference.config.fields import JsonObject
 
 __all__ = ("read_pod", "read_pods")
 
+_USUAL = Behaviour()
 
-def read_pod(content: bytes) -> Pod:
+
+def read_pod(content: bytes, behaviour: Behaviour = _USUAL) -> Pod:
     """The one pod that a manifest file holds; raises `ManifestError`."""
-    return _pod(parse(content))
+    return _pod(parse(content), behaviour)
 
 
-def read_pods(content: bytes) -> tuple[Pod | ManifestError, ...]:
+def read_pods(content: bytes, behaviour: Behaviour = _USUAL) -> tuple[Pod | ManifestError, ...]:
     """The pods of a body that is a pod or a list of pods (CONFIG-14).
 
     A pod of a list that is refused is its error; a body that is neither pod nor list raises `ManifestError`.
     """
     raw = parse(content)
     items = _items(raw)
-    return (_pod(raw),) if items is None else tuple(_pod_or_error(item) for item in items)
+    if items is None:
+        return (_pod(raw, behaviour),)
+    return tuple(_pod_or_error(item, behaviour) for item in items)
 
 
 def _items(raw: object) -> list[object] | None:
@@ -53,20 +58,20 @@ def _as_pod(raw: object) -> object:
     return {"apiVersion": "v1", "kind": "Pod", **cast("JsonObject", raw)} if isinstance(raw, dict) else raw
 
 
-def _pod_or_error(raw: object) -> Pod | ManifestError:
+def _pod_or_error(raw: object, behaviour: Behaviour) -> Pod | ManifestError:
     try:
-        return _pod(raw)
+        return _pod(raw, behaviour)
     except ManifestError as error:
         return error
 
 
-def _pod(raw: object) -> Pod:
+def _pod(raw: object, behaviour: Behaviour) -> Pod:
     place = Place([])
     data = _read(raw, place)
     if place.problems:
         raise ManifestError(place.problems, _subject(raw))
     pod = msgspec.convert(with_defaults(data), Pod)
-    problems = validate(pod)
+    problems = validate(pod, behaviour)
     if problems:
         raise ManifestError(problems, _subject(raw))
     return pod

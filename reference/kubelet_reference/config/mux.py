@@ -11,41 +11,29 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from lightkube.models.core_v1 import Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference import names, pods
+from kubelet_reference.config.changes import LOCAL, Op, classify_change
 from kubelet_reference.events import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
+    from kubelet_reference.config.changes import Classify
     from kubelet_reference.config.static_pods import Source
     from kubelet_reference.events import Recorder
     from kubelet_reference.ports import Clock
 
-__all__ = ("Classify", "Mux", "Op", "PodUpdate", "classify_change")
+__all__ = ("Mux", "PodUpdate")
 
 Part = TypeVar("Part", ObjectMeta, PodSpec, PodStatus)
 
 _LOG = logging.getLogger("kubelet_reference.config")
-
-_LOCAL = (names.CONFIG_SOURCE, names.CONFIG_SEEN, names.CONFIG_MIRROR)
-"""Annotations that are this kubelet's own: no change of the pod, and kept across updates (CONFIG-06)."""
-
-
-class Op(StrEnum):
-    """What happened to the pods of an update."""
-
-    ADD = "ADD"
-    UPDATE = "UPDATE"
-    REMOVE = "REMOVE"
-    RECONCILE = "RECONCILE"
-    DELETE = "DELETE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,37 +45,8 @@ class PodUpdate:
     pods: tuple[Pod, ...]
 
 
-Classify: TypeAlias = "Callable[[Pod | None, Pod | None], Op | None]"
-
 _ORDER = (Op.REMOVE, Op.ADD, Op.UPDATE, Op.DELETE)
 """The order of what one snapshot brings (CONFIG-03); RECONCILE comes last, after the empty ADD."""
-
-
-def classify_change(old: Pod | None, new: Pod | None) -> Op | None:
-    """What a source's new word on a pod means, given its last one; None is a pod it does not name (27.10)."""
-    if new is None:
-        return Op.REMOVE if old is not None else None
-    if old is None:
-        return Op.ADD
-    if _differ_in_meaning(old, new):
-        return Op.DELETE if pods.deletion_asked(new) else Op.UPDATE
-    return Op.RECONCILE if old.status != new.status else None
-
-
-def _differ_in_meaning(old: Pod, new: Pod) -> bool:
-    """Whether the pods ask for different things: status and resourceVersion do not count (CONFIG-05)."""
-    before, after = pods.metadata(old), pods.metadata(new)
-    return (
-        before.deletionTimestamp != after.deletionTimestamp
-        or before.deletionGracePeriodSeconds != after.deletionGracePeriodSeconds
-        or pods.labels(old) != pods.labels(new)
-        or _foreign(pods.annotations(old)) != _foreign(pods.annotations(new))
-        or old.spec != new.spec
-    )
-
-
-def _foreign(annotations: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in annotations.items() if name not in _LOCAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +132,7 @@ class Mux:
         if old is None:
             local = {names.CONFIG_SOURCE: str(source), names.CONFIG_SEEN: _rfc3339(self._clock.wall_ns())}
         else:
-            local = {name: value for name, value in pods.annotations(old).items() if name in _LOCAL}
+            local = {name: value for name, value in pods.annotations(old).items() if name in LOCAL}
         metadata = _copied(given.metadata) or ObjectMeta()
         metadata.annotations = {**pods.annotations(given), **local}
         # Most changes leave the spec alone, and our copy of that is nobody else's already.

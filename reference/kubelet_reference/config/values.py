@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from lightkube.models import core_v1 as v1
@@ -33,6 +34,11 @@ def one_of(*choices: str) -> Check:
     return Check(f"{', '.join(most)} or {last}", frozenset(choices).__contains__, empty_is_absent=True)
 
 
+def optional(check: Check) -> Check:
+    """The same, where "" stands for a field that was not given."""
+    return replace(check, empty_is_absent=True)
+
+
 def between(least: int, most: int) -> Check:
     """A whole number in this range, both ends included."""
     return Check(
@@ -55,6 +61,30 @@ def matching(expected: str, pattern: str, *, longest: int) -> Check:
     return Check(f"{expected}, at most {longest} characters", accepts)
 
 
+def _is_path_below(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and value[0] != "/" and ".." not in value.split("/")
+
+
+def _goes_nowhere_up(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and ".." not in value.split("/")
+
+
+def _is_medium(value: object) -> bool:
+    return isinstance(value, str) and (value in {"", "Memory"} or value.startswith("HugePages"))
+
+
+def _is_address(value: object) -> bool:
+    try:
+        ip_address(str(value))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_field_path(value: object) -> bool:
+    return isinstance(value, str) and (value in _FIELD_PATHS or _FIELD_KEY.fullmatch(value) is not None)
+
+
 def _is_port_reference(value: object) -> bool:
     return _PORT.accepts(value) or (isinstance(value, str) and _PORT_NAME.accepts(value))
 
@@ -69,6 +99,29 @@ _PORT = between(1, 65_535)
 _PORT_REFERENCE = Check("a port number or the name of a port", _is_port_reference)
 _NOT_EMPTY = matching("a text that is not empty", "(?s:.+)", longest=1 << 20)
 _VARIABLE = matching('the name of a variable, without "="', "[^=]+", longest=1 << 20)
+_FIELD_PATHS = frozenset(
+    {
+        *(f"metadata.{name}" for name in ("name", "namespace", "uid", "labels", "annotations")),
+        *(f"spec.{name}" for name in ("nodeName", "serviceAccountName")),
+        *(f"status.{name}" for name in ("hostIP", "hostIPs", "podIP", "podIPs")),
+    }
+)
+_FIELD_KEY = re.compile(r"metadata\.(labels|annotations)\['[^']+'\]")
+_FIELD_PATH = Check("a field of the pod that it may learn, such as metadata.name", _is_field_path)
+_RELATIVE = Check('a relative path without ".."', _is_path_below)
+_NOT_UP = Check('a path without ".."', _goes_nowhere_up)
+_ADDRESS = Check("an IP address", _is_address)
+_KEY = matching("letters, digits, dashes, dots and underscores", r"(?!\.\.?$)[-._a-zA-Z0-9]+", longest=253)
+_HEADER = matching("the name of a header", r"[-!#$%&'*+.^_`|~0-9A-Za-z]+", longest=1 << 10)
+_SYSCTL_PART = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SYSCTL = matching("the name of a sysctl", rf"({_SYSCTL_PART}[./])*{_SYSCTL_PART}", longest=253)
+_MOUNT_PATH = matching('a path without ":"', "[^:]+", longest=1 << 12)
+_RESOURCE_FIELD = matching(
+    "limits or requests of cpu, memory, ephemeral-storage or hugepages-SIZE",
+    r"(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-[A-Za-z0-9]+)",
+    longest=253,
+)
+_ID = between(0, 2**31 - 1)
 _NOT_NEGATIVE = at_least(0)
 _POSITIVE = at_least(1)
 _FILE_MODE = between(0, 0o777)
@@ -83,8 +136,22 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.PodSpec, "dnsPolicy"): one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
     (v1.PodSpec, "preemptionPolicy"): one_of("PreemptLowerPriority", "Never"),
     (v1.PodSpec, "terminationGracePeriodSeconds"): _NOT_NEGATIVE,
-    (v1.PodSpec, "activeDeadlineSeconds"): _POSITIVE,
-    (v1.PodSpec, "hostname"): _DNS_LABEL,
+    (v1.PodSpec, "activeDeadlineSeconds"): between(1, 2**31 - 1),
+    (v1.PodSpec, "hostname"): optional(_DNS_LABEL),
+    (v1.PodSpec, "subdomain"): optional(_DNS_LABEL),
+    (v1.PodSpec, "nodeName"): optional(_DNS_SUBDOMAIN),
+    (v1.PodSpec, "serviceAccountName"): optional(_DNS_SUBDOMAIN),
+    (v1.PodSpec, "priorityClassName"): optional(_DNS_SUBDOMAIN),
+    (v1.PodSpec, "runtimeClassName"): _DNS_SUBDOMAIN,
+    (v1.HostAlias, "ip"): _ADDRESS,
+    (v1.Sysctl, "name"): _SYSCTL,
+    (v1.TopologySpreadConstraint, "maxSkew"): _POSITIVE,
+    (v1.TopologySpreadConstraint, "minDomains"): _POSITIVE,
+    (v1.TopologySpreadConstraint, "topologyKey"): _NOT_EMPTY,
+    (v1.PodSecurityContext, "runAsGroup"): _ID,
+    (v1.PodSecurityContext, "fsGroup"): _ID,
+    (v1.PodSecurityContext, "supplementalGroupsPolicy"): one_of("Merge", "Strict"),
+    (v1.SecurityContext, "runAsGroup"): _ID,
     (v1.PodOS, "name"): one_of("linux", "windows"),
     (v1.Toleration, "operator"): one_of("Exists", "Equal"),
     (v1.Toleration, "effect"): one_of("NoSchedule", "PreferNoSchedule", "NoExecute"),
@@ -94,8 +161,8 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.SeccompProfile, "type"): one_of("Unconfined", "RuntimeDefault", "Localhost"),
     (v1.AppArmorProfile, "type"): one_of("Unconfined", "RuntimeDefault", "Localhost"),
     (v1.PodSecurityContext, "fsGroupChangePolicy"): one_of("OnRootMismatch", "Always"),
-    (v1.PodSecurityContext, "runAsUser"): _NOT_NEGATIVE,
-    (v1.SecurityContext, "runAsUser"): _NOT_NEGATIVE,
+    (v1.PodSecurityContext, "runAsUser"): _ID,
+    (v1.SecurityContext, "runAsUser"): _ID,
     (v1.SecurityContext, "procMount"): one_of("Default", "Unmasked"),
     **{
         (kind, field): check
@@ -110,10 +177,19 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     },
     (v1.ContainerPort, "containerPort"): _PORT,
     (v1.ContainerPort, "hostPort"): between(0, 65_535),
+    (v1.ContainerPort, "hostIP"): optional(_ADDRESS),
     (v1.ContainerPort, "name"): _PORT_NAME,
     (v1.ContainerPort, "protocol"): one_of("TCP", "UDP", "SCTP"),
+    (v1.ContainerResizePolicy, "resourceName"): one_of("cpu", "memory"),
+    (v1.ContainerRestartRule, "action"): one_of("Restart", "RestartAllContainers"),
+    (v1.ContainerRestartRuleOnExitCodes, "operator"): one_of("In", "NotIn"),
     (v1.ContainerResizePolicy, "restartPolicy"): one_of("NotRequired", "RestartContainer"),
     (v1.EnvVar, "name"): _VARIABLE,
+    (v1.ObjectFieldSelector, "fieldPath"): _FIELD_PATH,
+    (v1.ObjectFieldSelector, "apiVersion"): optional(Check("v1", "v1".__eq__)),
+    (v1.ResourceFieldSelector, "resource"): _RESOURCE_FIELD,
+    (v1.ConfigMapKeySelector, "key"): _KEY,
+    (v1.SecretKeySelector, "key"): _KEY,
     (v1.Probe, "initialDelaySeconds"): _NOT_NEGATIVE,
     (v1.Probe, "timeoutSeconds"): _NOT_NEGATIVE,
     (v1.Probe, "periodSeconds"): _NOT_NEGATIVE,
@@ -121,15 +197,29 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.Probe, "failureThreshold"): _NOT_NEGATIVE,
     (v1.Probe, "terminationGracePeriodSeconds"): _POSITIVE,
     (v1.HTTPGetAction, "port"): _PORT_REFERENCE,
+    (v1.HTTPHeader, "name"): _HEADER,
     (v1.HTTPGetAction, "scheme"): one_of("HTTP", "HTTPS"),
     (v1.TCPSocketAction, "port"): _PORT_REFERENCE,
     (v1.GRPCAction, "port"): _PORT,
     (v1.SleepAction, "seconds"): _NOT_NEGATIVE,
     (v1.Volume, "name"): _DNS_LABEL,
     (v1.VolumeMount, "name"): _DNS_LABEL,
-    (v1.VolumeMount, "mountPath"): _NOT_EMPTY,
+    (v1.VolumeMount, "mountPath"): _MOUNT_PATH,
+    (v1.VolumeMount, "subPath"): optional(_RELATIVE),
+    (v1.VolumeMount, "subPathExpr"): optional(_RELATIVE),
+    (v1.VolumeMount, "recursiveReadOnly"): one_of("Disabled", "IfPossible", "Enabled"),
     (v1.VolumeMount, "mountPropagation"): one_of("None", "HostToContainer", "Bidirectional"),
-    (v1.HostPathVolumeSource, "path"): _NOT_EMPTY,
+    (v1.HostPathVolumeSource, "path"): _NOT_UP,
+    (v1.EmptyDirVolumeSource, "medium"): optional(Check('"", Memory or HugePages', _is_medium)),
+    (v1.NFSVolumeSource, "server"): _NOT_EMPTY,
+    (v1.NFSVolumeSource, "path"): matching("an absolute path", "/.*", longest=1 << 12),
+    (v1.ImageVolumeSource, "pullPolicy"): _PULL_POLICY,
+    (v1.ServiceAccountTokenProjection, "path"): _RELATIVE,
+    (v1.ServiceAccountTokenProjection, "expirationSeconds"): between(600, 1 << 32),
+    (v1.DownwardAPIVolumeFile, "path"): _RELATIVE,
+    (v1.DownwardAPIVolumeFile, "mode"): _FILE_MODE,
+    (v1.KeyToPath, "key"): _KEY,
+    (v1.KeyToPath, "path"): _RELATIVE,
     (v1.HostPathVolumeSource, "type"): one_of(
         "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"
     ),

@@ -13,7 +13,7 @@ from kubelet_reference.cri_errors import BadReply, error_text
 from kubelet_reference.process.log import LOG
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 
     from google.protobuf.message import Message
 
@@ -80,8 +80,13 @@ class Service:
             request, reply = (getattr(cri, kind.name) for kind in (method.input_type, method.output_type))
             path = f"/{method.containing_service.full_name}/{method.name}"
             # The reply stays bytes until it is read here: gRPC would make nothing of one that is malformed.
-            call = channel.channel.unary_unary(path, request_serializer=request.SerializeToString)
-            setattr(self, method.name, _method(channel, call, reply.FromString))
+            made, wrapped = (
+                (channel.channel.unary_stream, _stream)
+                if method.server_streaming
+                else (channel.channel.unary_unary, _method)
+            )
+            call = made(path, request_serializer=request.SerializeToString)
+            setattr(self, method.name, wrapped(channel, call, reply.FromString))
 
     def __getattr__(self, rpc: str) -> Any:  # noqa: ANN401 - the methods are made from the protocol
         raise AttributeError(f"the CRI has no method {rpc}")
@@ -96,15 +101,42 @@ def _method(
         try:
             content = await call(request, timeout=timeout)
         except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.UNAVAILABLE:
-                channel.lost(error)
-            else:
-                channel.heard()
+            _note_failure(channel, error)
             raise
-        channel.heard()
-        try:
-            return read(content)
-        except DecodeError as error:
-            raise BadReply(f"the reply cannot be read: {error}") from error
+        return _read(channel, content, read)
 
     return method
+
+
+def _stream(
+    channel: Channel,
+    call: Callable[..., AsyncIterable[bytes]],
+    read: Callable[[bytes], Message],
+) -> Callable[..., AsyncIterator[Message]]:
+    """A method that answers with one message after another."""
+
+    async def method(request: Message, *, timeout: float | None = None) -> AsyncIterator[Message]:  # noqa: ASYNC109 - the ports'
+        try:
+            async for content in call(request, timeout=timeout):
+                yield _read(channel, content, read)
+        except grpc.RpcError as error:
+            _note_failure(channel, error)
+            raise
+
+    return method
+
+
+def _note_failure(channel: Channel, error: grpc.RpcError) -> None:
+    """An error is an answer as well, unless nobody was there to give it."""
+    if error.code() is grpc.StatusCode.UNAVAILABLE:
+        channel.lost(error)
+    else:
+        channel.heard()
+
+
+def _read(channel: Channel, content: bytes, read: Callable[[bytes], Message]) -> Message:
+    channel.heard()
+    try:
+        return read(content)
+    except DecodeError as error:
+        raise BadReply(f"the reply cannot be read: {error}") from error

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from kubelet_reference.process import readers
+from kubelet_reference.image_records import VERIFICATION_POLICIES
+from kubelet_reference.process import readers, thresholds
 from kubelet_reference.process.endpoint import DEFAULT_ENDPOINT, socket_of
+from kubelet_reference.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +19,12 @@ __all__ = ("API_VERSION", "FIELDS", "KIND", "Configuration", "Field")
 
 API_VERSION, KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 _PORT_MAX = 65535
+_PERCENT = 100
+_SMALLEST = -(2**31)
+
+
+def _hard_thresholds() -> Mapping[str, str]:
+    return Settings().eviction_hard
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,17 @@ class Configuration:
     serialize_image_pulls: bool = True
     registry_pull_qps: int = 5
     registry_burst: int = 10
+    max_parallel_image_pulls: int | None = None
+    image_pull_credentials_verification_policy: str = "NeverVerifyPreloadedImages"
+    preloaded_images_verification_allowlist: tuple[str, ...] = ()
+    image_gc_high_threshold: int = 85
+    image_gc_low_threshold: int = 80
+    image_minimum_gc_age: float = 120
+    eviction_hard: Mapping[str, str] = field(default_factory=_hard_thresholds)
+    eviction_soft: Mapping[str, str] = field(default_factory=dict[str, str])
+    eviction_soft_grace_period: Mapping[str, float] = field(default_factory=dict[str, float])
+    eviction_max_pod_grace_period: int = 0
+    eviction_pressure_transition_period: float = 300
     feature_gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
 
@@ -157,6 +176,19 @@ FIELDS: Mapping[str, Field] = {
     ),
     "registryPullQPS": _number("registry_pull_qps", 0, "registry-qps", "Pulls a second; 0 is no limit."),
     "registryBurst": _number("registry_burst", 0, "registry-burst", "Pulls at once, within that."),
+    "maxParallelImagePulls": Field("max_parallel_image_pulls", readers.number(1)),
+    "imagePullCredentialsVerificationPolicy": Field(
+        "image_pull_credentials_verification_policy", readers.one_of(*VERIFICATION_POLICIES)
+    ),
+    "preloadedImagesVerificationAllowlist": Field("preloaded_images_verification_allowlist", readers.texts),
+    "imageGCHighThresholdPercent": Field("image_gc_high_threshold", readers.number(0, _PERCENT)),
+    "imageGCLowThresholdPercent": Field("image_gc_low_threshold", readers.number(0, _PERCENT)),
+    "imageMinimumGCAge": Field("image_minimum_gc_age", readers.duration(120)),
+    "evictionHard": Field("eviction_hard", thresholds.limits),
+    "evictionSoft": Field("eviction_soft", thresholds.limits),
+    "evictionSoftGracePeriod": Field("eviction_soft_grace_period", thresholds.graces),
+    "evictionMaxPodGracePeriod": Field("eviction_max_pod_grace_period", readers.number(_SMALLEST)),
+    "evictionPressureTransitionPeriod": Field("eviction_pressure_transition_period", readers.duration(300)),
     "featureGates": Field(
         "feature_gates", readers.gates, "feature-gates", readers.flag_gates, "Gates: Name=true,Other=false."
     ),

@@ -17,15 +17,13 @@ FOREIGN_FIELDS = _names(
     cpuManagerPolicyOptions cpuManagerReconcilePeriod enableContentionProfiling
     enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler
     enableServer enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst
-    eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim
-    evictionPressureTransitionPeriod evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn
-    hairpinMode imageGCHighThresholdPercent imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge
-    imagePullCredentialsVerificationPolicy iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification
+    eventRecordQPS evictionMinimumReclaim failCgroupV1 failSwapOn hairpinMode imageMaximumGCAge
+    iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification
     kubeAPIBurst kubeAPIQPS kubeReserved kubeReservedCgroup kubeletCgroups localStorageCapacityIsolation
-    logging makeIPTablesUtilChains maxOpenFiles maxParallelImagePulls memoryManagerPolicy memorySwap
+    logging makeIPTablesUtilChains maxOpenFiles memoryManagerPolicy memorySwap
     memoryThrottlingFactor mergeDefaultEvictionSettings nodeLeaseDurationSeconds nodeStatusMaxImages
     nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj podCIDR podPidsLimit podsPerCore
-    preloadedImagesVerificationAllowlist protectKernelDefaults providerID qosReserved registerNode
+    protectKernelDefaults providerID qosReserved registerNode
     registerWithTaints reservedMemory reservedSystemCPUs resolvConf rotateCertificates runOnce
     seccompDefault serverTLSBootstrap showHiddenMetricsForVersion shutdownGracePeriod
     shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
@@ -68,11 +66,11 @@ FOREIGN_FLAGS = _names(
 
 FOREIGN_GATES = _names(
     """
-    AllAlpha AllBeta ContainerCheckpoint CPUManagerPolicyOptions DynamicResourceAllocation
-    GracefulNodeShutdown ImageMaximumGCAge ImageVolume InPlacePodVerticalScaling KubeletInUserNamespace
-    KubeletTracing MemoryQoS NodeSwap PodAndContainerStatsFromCRI PodHostIPs PodLevelResources
-    ProcMountType RecoverVolumeExpansionFailure ResourceHealthStatus RotateKubeletServerCertificate
-    SELinuxMount SidecarContainers SystemdWatchdog TopologyManagerPolicyOptions UserNamespacesSupport
+    AllAlpha AllBeta ContainerCheckpoint CPUManagerPolicyOptions GracefulNodeShutdown ImageMaximumGCAge
+    KubeletInUserNamespace KubeletTracing MemoryQoS NodeSwap PodAndContainerStatsFromCRI PodHostIPs
+    PodLevelResources ProcMountType RecoverVolumeExpansionFailure ResourceHealthStatus
+    RotateKubeletServerCertificate SELinuxMount SystemdWatchdog TopologyManagerPolicyOptions
+    UserNamespacesSupport
     """
 )
 """Feature gates of a kubelet that switch nothing here."""

@@ -1,10 +1,10 @@
-"""Feature gates: which this kubelet knows, what they may be, and what they change."""
+"""Feature gates in the configuration: which may be set, and to what."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kubelet_reference.feature_gates import GATES
 from kubelet_reference.process.foreign import FOREIGN_GATES
 
 if TYPE_CHECKING:
@@ -17,41 +17,25 @@ __all__ = ("RESTART_PERIOD_GATE", "check_gates", "with_gates")
 
 RESTART_PERIOD_GATE = "KubeletCrashLoopBackOffMax"
 """Lets crashLoopBackOff.maxContainerRestartPeriod be set (1.32)."""
-_READY_TO_START_GATE = "PodReadyToStartContainersCondition"
 
-
-@dataclass(frozen=True, slots=True)
-class _Gate:
-    """One gate: the oldest minor version that has it, and its one value, if there is but one here."""
-
-    since: int
-    fixed: bool | None = None
-    why: str = ""
-
-
-_GATES: Mapping[str, _Gate] = {
-    RESTART_PERIOD_GATE: _Gate(32),
-    _READY_TO_START_GATE: _Gate(28),
-    "PodLifecycleSleepAction": _Gate(29, fixed=True, why="sleep hooks are always run"),
-    "EventedPLEG": _Gate(26, fixed=False, why="the runtime is listed"),
-}
+_ALWAYS_ON = {"PodLifecycleSleepAction": "sleep hooks are always run"}
+"""Gates that cannot be closed here, each with the reason."""
 
 
 def check_gates(gates: Mapping[str, bool], behaviour: Behaviour, place: Place) -> None:
     """Note gates that are unknown, or set to what is not offered."""
     for name, value in gates.items():
-        gate, here = _GATES.get(name), place.field(name)
+        gate, here = GATES.get(name), place.field(name)
         if gate is None and name in FOREIGN_GATES:
             here.wrong("a kubelet has this feature gate, kubelet-reference does not: leave it out")
         elif gate is None:
-            here.wrong(f"unknown feature gate; known are {', '.join(sorted(_GATES))}")
+            here.wrong(f"unknown feature gate; known are {', '.join(sorted(GATES))}")
         elif behaviour.minor < gate.since:
             here.wrong(f"Kubernetes 1.{behaviour.minor} has no such gate, 1.{gate.since} is the first")
-        elif gate.fixed is not None and value is not gate.fixed:
-            here.wrong(f"can only be {str(gate.fixed).lower()} in kubelet-reference: {gate.why}")
+        elif not value and name in _ALWAYS_ON:
+            here.wrong(f"can only be true in kubelet-reference: {_ALWAYS_ON[name]}")
 
 
 def with_gates(behaviour: Behaviour, gates: Mapping[str, bool]) -> Behaviour:
     """The behaviour as the gates change it."""
-    ready = gates.get(_READY_TO_START_GATE)
-    return behaviour if ready is None else replace(behaviour, reports_ready_to_start_containers=ready)
+    return type(behaviour).of(f"1.{behaviour.minor}", gates)

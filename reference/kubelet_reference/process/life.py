@@ -9,8 +9,11 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from kubelet_reference.cri_client import CriClient
 from kubelet_reference.disk_os import OsDisk
 from kubelet_reference.kubelet import Kubelet, Ports
+from kubelet_reference.machine_os import OsMachine
+from kubelet_reference.node_stats import MeasuredNode
 from kubelet_reference.pod_network import RealPodNetwork
 from kubelet_reference.process.channel import Channel, Service
 from kubelet_reference.process.contact import FIRST_ANSWER_SECONDS, check_images, check_runtime
@@ -72,8 +75,19 @@ def settings_of(wanted: Wanted) -> Settings:
         serialize_image_pulls=given.serialize_image_pulls,
         registry_pull_qps=given.registry_pull_qps,
         registry_burst=given.registry_burst,
+        max_parallel_image_pulls=given.max_parallel_image_pulls,
+        image_pull_credentials_verification_policy=given.image_pull_credentials_verification_policy,
+        preloaded_images_verification_allowlist=given.preloaded_images_verification_allowlist,
         container_log_max_size=given.container_log_max_size,
         container_log_max_files=given.container_log_max_files,
+        image_gc_high_threshold=given.image_gc_high_threshold,
+        image_gc_low_threshold=given.image_gc_low_threshold,
+        image_minimum_gc_age=given.image_minimum_gc_age,
+        eviction_hard=dict(given.eviction_hard),
+        eviction_soft=dict(given.eviction_soft),
+        eviction_soft_grace_period=dict(given.eviction_soft_grace_period),
+        eviction_max_pod_grace_period=given.eviction_max_pod_grace_period,
+        eviction_pressure_transition_period=given.eviction_pressure_transition_period,
         feature_gates=dict(given.feature_gates),
     )
 
@@ -142,6 +156,7 @@ def _kubelet(wanted: Wanted, runtime: RuntimeService, images: ImageService) -> K
     clock = WallClock()
     network = RealPodNetwork()
     headers = wanted.configuration.static_pod_url_header
+    settings = settings_of(wanted)
     ports = Ports(
         clock=clock,
         chance=wall_chance(),
@@ -153,9 +168,10 @@ def _kubelet(wanted: Wanted, runtime: RuntimeService, images: ImageService) -> K
         url=FetchedManifests(headers),
         http=network,
         network=network,
+        stats=MeasuredNode(CriClient(runtime, images, settings), OsMachine(), wanted.root_dir),
     )
     behaviour = with_gates(wanted.behaviour, wanted.configuration.feature_gates)
-    return Kubelet(ports, settings_of(wanted), behaviour)
+    return Kubelet(ports, settings, behaviour)
 
 
 def _tell(wanted: Wanted, version: cri.VersionResponse) -> None:

@@ -11,10 +11,10 @@ from kubelet_reference.config.problems import ManifestError, Place, Problem
 from kubelet_reference.process.configuration import API_VERSION, FIELDS, KIND, Configuration
 from kubelet_reference.process.errors import BadInputError
 from kubelet_reference.process.foreign import FOREIGN_FIELDS
-from kubelet_reference.process.gates import RESTART_PERIOD_GATE, check_gates
+from kubelet_reference.process.gates import RESTART_PERIOD_GATE, check_gates, with_gates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from kubelet_reference.versions import Behaviour
 
@@ -42,12 +42,26 @@ def load(path: str | None, flags: Mapping[str, str], behaviour: Behaviour) -> Co
     gates = {**in_file.get("feature_gates", {}), **in_flags.get("feature_gates", {})}
     merged["feature_gates"] = gates
     configuration = Configuration(**merged)
-    if configuration.max_container_restart_period and not gates.get(RESTART_PERIOD_GATE):
-        raise BadInputError(
-            f"{path}: crashLoopBackOff.maxContainerRestartPeriod: may only be set with the feature gate "
-            f"{RESTART_PERIOD_GATE}: add it to featureGates"
-        )
+    # All of this can only stand in the file.
+    _refuse(list(_contradictions(configuration, with_gates(behaviour, gates))), f"{path}: ")
     return configuration
+
+
+def _contradictions(found: Configuration, behaviour: Behaviour) -> Iterator[Problem]:
+    """What does not go together, each value being fine by itself."""
+    if found.max_container_restart_period and not behaviour.takes_restart_period:
+        yield Problem(
+            "crashLoopBackOff.maxContainerRestartPeriod",
+            f"may only be set with the feature gate {RESTART_PERIOD_GATE}: add it to featureGates",
+        )
+    for signal in sorted(found.eviction_soft.keys() - found.eviction_soft_grace_period.keys()):
+        yield Problem(f"evictionSoft.{signal}", "has no grace period: add one to evictionSoftGracePeriod")
+    high, low = found.image_gc_high_threshold, found.image_gc_low_threshold
+    if low >= high:
+        yield Problem(
+            "imageGCLowThresholdPercent",
+            f"must be less than imageGCHighThresholdPercent, got {low} and {high}",
+        )
 
 
 def _from_file(path: str, behaviour: Behaviour) -> Values:

@@ -18,6 +18,7 @@ __all__ = (
     "Reader",
     "boolean",
     "duration",
+    "fields",
     "flag_boolean",
     "flag_gates",
     "flag_headers",
@@ -27,9 +28,11 @@ __all__ = (
     "logs_path",
     "loopback",
     "number",
+    "one_of",
     "quantity",
     "socket",
     "text",
+    "texts",
     "url",
 )
 
@@ -47,6 +50,27 @@ def text(raw: object, place: Place) -> str:
     elif "\0" in raw:
         place.wrong("holds a zero byte")
     return str(raw)
+
+
+def texts(raw: object, place: Place) -> tuple[str, ...]:
+    """Several texts."""
+    if not isinstance(raw, list):
+        place.expected("a list of texts", raw)
+        return ()
+    return tuple(text(one, place) for one in cast("list[object]", raw))
+
+
+def one_of(first: str, *others: str) -> Reader:
+    """One of these words; the first in place of any other."""
+    known = (first, *others)
+
+    def read(raw: object, place: Place) -> str:
+        if raw in known:
+            return str(raw)
+        place.expected(f"{', '.join(others)} or {first}", raw)
+        return first
+
+    return read
 
 
 def boolean(raw: object, place: Place) -> bool:
@@ -145,7 +169,7 @@ def logs_path(raw: object, place: Place) -> str:
 def gates(raw: object, place: Place) -> dict[str, bool]:
     """Feature gates by name."""
     found: dict[str, bool] = {}
-    for name, value in _object(raw, place).items():
+    for name, value in fields(raw, place).items():
         if isinstance(value, bool):
             found[name] = value
         else:
@@ -156,7 +180,7 @@ def gates(raw: object, place: Place) -> dict[str, bool]:
 def headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:
     """HTTP headers: a list of values for each name."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, values in _object(raw, place).items():
+    for name, values in fields(raw, place).items():
         if isinstance(values, list):
             items = cast("list[object]", values)
             found[name] = tuple(_header(each, place.field(name).item(i)) for i, each in enumerate(items))
@@ -213,7 +237,8 @@ def flag_headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _object(raw: object, place: Place) -> dict[str, object]:
+def fields(raw: object, place: Place) -> dict[str, object]:
+    """An object: values of any kind by name."""
     if not isinstance(raw, dict):
         place.expected("an object", raw)
         return {}

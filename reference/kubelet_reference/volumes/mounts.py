@@ -33,13 +33,21 @@ _log = logging.getLogger("kubelet_reference.volumes")
 class VolumeMounts:
     """Turns the mounts of a container into those that a runtime is asked for."""
 
-    def __init__(self, disk: Disk, settings: Settings) -> None:
+    def __init__(self, disk: Disk, settings: Settings, *, with_images: bool = False) -> None:
         self._disk = disk
         self._root = settings.root_dir
+        self._with_images = with_images
 
     def of(self, pod: Pod, container: AnyContainer, environment: Mapping[str, str]) -> Iterator[cri.Mount]:
-        """Each mount of the container, in order; raises `ConfigError`, and `OSError`."""
+        """Each mount of the container, in order; raises `ConfigError`, and `OSError`.
+
+        Images are left out where this kubelet mounts them: the runtime does that.
+        """
+        volumes = pods.spec(pod).volumes or ()
+        shown = {one.name for one in volumes if one.image is not None} if self._with_images else set[str]()
         for index, wanted in enumerate(container.volumeMounts or ()):
+            if wanted.name in shown:
+                continue
             yield self._mount(pod, container, index, wanted, environment)
 
     def _mount(

@@ -80,7 +80,8 @@ def plugin_of(volume: Volume) -> Plugin:
 def used_volumes(pod: Pod) -> list[Volume]:
     """The volumes that a container of the pod mounts; nobody waits for others."""
     used = {mount.name for one in pods.all_containers(pod) for mount in one.volumeMounts or ()}
-    return [volume for volume in pods.spec(pod).volumes or () if volume.name in used]
+    # Images are the runtime's to mount.
+    return [one for one in pods.spec(pod).volumes or () if one.name in used and one.image is None]
 
 
 def pod_folder(root_dir: str, uid: str) -> str:

@@ -250,9 +250,33 @@ class CriRuntimeControl:
         del address
         _refuse("set_address")
 
-    def answer_http(self, path: str, status: int, *, location: str = "", delay: float = 0) -> None:
+    def lose_events(self, count: int) -> None:
+        """Not on request."""
+        del count
+        _refuse("lose_events")
+
+    def delay_events(self, count: int, seconds: float) -> None:
+        """Not on request."""
+        del count, seconds
+        _refuse("delay_events")
+
+    def reverse_events(self, count: int) -> None:
+        """Not on request."""
+        del count
+        _refuse("reverse_events")
+
+    def cut_events(self) -> None:
+        """Not on request."""
+        _refuse("cut_events")
+
+    def remove_cgroup(self, uid: str) -> None:
+        """Not ours to do."""
+        del uid
+        _refuse("remove_cgroup")
+
+    def answer_http(self, path: str, status: int, **answer: object) -> None:
         """There are no servers in the pods."""
-        del path, status, location, delay
+        del path, status, answer
         _refuse("answer_http")
 
     def open_port(self, port: int, *, is_open: bool) -> None:
@@ -269,6 +293,11 @@ class CriRuntimeControl:
         """It could not be put back."""
         del name
         _refuse("remove_image")
+
+    def protect_image(self, name: str, username: str, password: str) -> None:
+        """There is no registry of ours."""
+        del name, username, password
+        _refuse("protect_image")
 
     def inject(self, plan: FaultPlan) -> Fault:
         """Not into a runtime that knows of no script."""

@@ -17,6 +17,7 @@ from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.scoped import ScopedApi, ScopedManifests
 from kubelet_conformance.targets.live.tapped import tapped
 from kubelet_conformance.targets.live.views import Router
+from kubelet_conformance.targets.machine import NoMachine
 from kubelet_conformance.targets.process import ProcessNode
 from kubelet_conformance.targets.protocols import NotPossibleError
 from kubelet_conformance.targets.stage import Ended, PlayedLife
@@ -200,6 +201,7 @@ class Life:
             api=ScopedApi(self._node.api, scope, self._router, view),
             manifests=manifests,
             kubelet=self._node.kubelet,
+            machine=NoMachine(),
             now=self.now,
             sleep=self._clock.sleep,
             namespace=scope.namespace,
@@ -265,6 +267,7 @@ class _Target:
     api: ScopedApi
     manifests: ScopedManifests
     kubelet: Any
+    machine: NoMachine
     now: Callable[[], float]
     sleep: Callable[[float], Any]
     namespace: Callable[[str], str]

@@ -24,6 +24,7 @@ __all__ = ("CONTROLS", "OwnFake", "ScopedFakeControl", "own_fake")
 CONTROLS = frozenset(
     {"inject", "oom", "lose_track", "restart", "reboot", "set_conditions", "set_address", "set_file"}
     | {"add_image", "remove_image", "publish_image"}
+    | {"lose_events", "delay_events", "reverse_events", "cut_events"}
 )
 """What it can be made to do beyond the CRI; its pods have no addresses that anything could be sent to."""
 
@@ -38,7 +39,7 @@ class OwnFake:
 
     def control(self, recorder: Recorder) -> FakeRuntimeControl:
         """The control of it; what it does by itself goes onto this record."""
-        servers = PodServers(recorder, lambda _: False, self._clock.sleep)
+        servers = PodServers(recorder, lambda _: False, lambda _: "", self._clock.sleep)
         return FakeRuntimeControl(self._runtime, servers, recorder)
 
 

@@ -48,6 +48,19 @@ class ScopedApi:
         """Merge changes into a pod's status."""
         return self._api.update_status(self._namespace(namespace), name, changes)
 
+    def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
+        """Change the resources of containers."""
+        with self._telling():
+            return self._api.resize(self._namespace(namespace), name, sizes)
+
+    def create_unbound(self, manifest: Json) -> Json:
+        """Create a pod that no node has yet."""
+        return self._api.create_unbound(manifest)
+
+    def bind(self, namespace: str, name: str) -> None:
+        """Give a pod to the node."""
+        self._api.bind(self._namespace(namespace), name)
+
     def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
         """Add an ephemeral container."""
         return self._api.add_ephemeral(self._namespace(namespace), name, _with_files(container, self._scope))
@@ -74,9 +87,21 @@ class ScopedApi:
         """Nothing is answered to the kubelet until healed."""
         return self._api.outage()
 
+    def late_watch(self, seconds: float) -> Fault:
+        """Watches tell the kubelet of each change so much later until healed."""
+        return self._api.late_watch(seconds)
+
+    def forget_history(self) -> None:
+        """Watches break with 410 Gone."""
+        self._api.forget_history()
+
     def tolerate(self) -> Fault:
         """What would be invalid is stored all the same until healed."""
         return self._api.tolerate()
+
+    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
+        """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
+        return self._api.refuse(verb, code, times)
 
     def _placed(self, manifest: Json) -> Json:
         placed: Json = _placed(manifest, self._scope)

@@ -19,7 +19,7 @@ from kubelet_conformance.targets.live.endpoint import connected, path_of
 from kubelet_conformance.targets.live.life import Life, Surroundings
 from kubelet_conformance.targets.live.residents import check_images, check_neighbours, remove_ours
 from kubelet_conformance.targets.process.clearing import clear
-from kubelet_conformance.targets.stage import TargetError, UnknownTargetError, kubelet_process
+from kubelet_conformance.targets.stage import TargetError, UnknownTargetError, kubelet_process, resolved
 from kubelet_reference.parts import Parts
 from kubelet_reference.versions import Behaviour
 
@@ -44,6 +44,7 @@ class WallStage:
     """Plays on the runtime at a socket, on a private containerd, or on fakes of its own; see `LiveStage`."""
 
     def __init__(self, choice: Choice) -> None:
+        choice = resolved(choice)
         try:
             self._behaviour = Behaviour.of(choice.kubernetes)
         except ValueError as error:

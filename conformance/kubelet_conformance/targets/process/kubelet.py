@@ -181,6 +181,10 @@ class ProcessKubelet:
         """What its /healthz says."""
         return self.running and self._get(self._target.healthz)[0] == _OK
 
+    def choose_orders(self, *choices: int) -> None:  # noqa: ARG002
+        """Refused: nobody can choose for it."""
+        raise NotPossibleError("a kubelet that takes its inputs in an order of choice")
+
     def _get(self, template: str) -> tuple[int, str]:
         """The status and the body; status 0 if there is no answer."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -162,6 +162,8 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any, Places], object]]] = {
     "serialize_image_pulls": ("serializeImagePulls", _plain),
     "registry_pull_qps": ("registryPullQPS", _plain),
     "registry_burst": ("registryBurst", _plain),
+    "max_parallel_image_pulls": ("maxParallelImagePulls", _plain),
+    "image_pull_credentials_verification_policy": ("imagePullCredentialsVerificationPolicy", _plain),
     "feature_gates": ("featureGates", _plain),
 }
 """The field of KubeletConfiguration for each setting of a scenario."""

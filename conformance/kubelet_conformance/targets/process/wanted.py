@@ -110,6 +110,21 @@ class FolderApi:
         del namespace, name, changes
         _refuse("other writers of statuses")
 
+    def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
+        """Static pods are what they are."""
+        del namespace, name, sizes
+        _refuse("other resources of pods that run")
+
+    def create_unbound(self, manifest: Json) -> Json:
+        """Manifests are the node's from the first."""
+        del manifest
+        _refuse("pods that no node has yet")
+
+    def bind(self, namespace: str, name: str) -> None:
+        """Manifests are the node's from the first."""
+        del namespace, name
+        _refuse("pods that no node has yet")
+
     def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
         """Static pods have none."""
         del namespace, name, container
@@ -129,9 +144,23 @@ class FolderApi:
         """There is nothing to be cut off from."""
         _refuse("an outage of it")
 
+    def late_watch(self, seconds: float) -> Fault:
+        """There is nothing to be watched."""
+        del seconds
+        _refuse("a watch of it that is late")
+
+    def forget_history(self) -> None:
+        """There is nothing to be forgotten."""
+        _refuse("a history that it forgets")
+
     def tolerate(self) -> Fault:
         """The kubelet itself decides what is valid."""
         _refuse("objects that are not valid")
+
+    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
+        """There is nothing that answers."""
+        del verb, code, times
+        _refuse("requests to it that fail")
 
 
 def _refuse(what: str) -> NoReturn:

@@ -1,0 +1,182 @@
+"""`run --histories`: play generated histories on a target, in this process, and judge them."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubelet_conformance.cli.history_options import FOLDER
+from kubelet_conformance.contract.baseline import Baseline, BaselineError
+from kubelet_conformance.contract.checking import Check
+from kubelet_conformance.contract.releases import is_required
+from kubelet_conformance.contract.versions import USUAL_VERSION
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.plugin.options import BUDGET_SECONDS, CONCURRENCY, Options, OptionsError
+from kubelet_conformance.reports.histories import HistoriesRun, histories_in_form
+from kubelet_conformance.reports.output import deliver
+from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.targets.stage import Choice, UnknownTargetError, open_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.histories.campaign import Wish
+    from kubelet_conformance.reports.played import Played
+
+__all__ = ("play_histories",)
+
+
+@dataclass(frozen=True, slots=True)
+class _Commands:
+    """The commands of a run of histories."""
+
+    options: Options
+    wish: Wish
+    files: dict[str, str]
+
+    def command(self) -> str:
+        """The command of the whole run."""
+        wish = self.wish
+        given = [f"--histories={wish.total}"] if wish.total else []
+        if wish.shards > 1:
+            given.append(f"--shard={wish.shard}/{wish.shards}")
+        given += [f"--history={kept.path}" for kept in wish.kept if not wish.total]
+        return shlex.join(["kubelet-conformance", "run", *self.options.ids, *given, *self._chosen()])
+
+    def again(self, contract: str, played: Iterable[Played]) -> str:
+        """The command that plays these histories again and judges them by this contract, or by all."""
+        files = [f"--history={self.files[each.scenario]}" for each in played if each.scenario in self.files]
+        ids = [contract] if contract else []
+        return shlex.join(["kubelet-conformance", "run", *ids, *files, *self._chosen(seed=not files)])
+
+    def _chosen(self, *, seed: bool = True) -> list[str]:
+        """The options that choose the target, where they are not as usual."""
+        usual = Choice(kubernetes=USUAL_VERSION)
+        names = ("kubelet", "runtime", "kubernetes", *(["seed"] if seed else []))
+        given = {name: getattr(self.options.choice, name) for name in names}
+        return [f"--{name}={value}" for name, value in given.items() if value != getattr(usual, name)]
+
+
+def play_histories(given: dict[str, Any]) -> int:
+    """Play what these options of `run` ask for, deliver the report, and say how it ended."""
+    # Late: only here is Hypothesis needed.
+    from kubelet_conformance.histories.campaign import Campaign  # noqa: PLC0415
+
+    options = _options(given)
+    wish = _wish(given)
+    contracts, baseline = _judged_by(options)
+    choice = options.choice
+    record = None if options.record is None else Path(options.record)
+    traces = Path(tempfile.mkdtemp(prefix="kubelet-conformance-")) if record is None else record / "traces"
+    progress = Steps(wish.count, "histories played")
+    try:
+        traces.mkdir(parents=True, exist_ok=True)
+        campaign = Campaign(
+            choice,
+            contracts,
+            partial(_counts, options, {each.id: each for each in contracts}),
+            Check(contracts, baseline),
+            traces,
+            Path(given["histories_folder"] or FOLDER),
+            progress.begin,
+        )
+        campaign.run(wish)
+        progress.clear()
+        files = {each.played.scenario: each.file for each in campaign.found}
+        run = HistoriesRun(
+            campaign.check,
+            tuple(each.played for each in campaign.found),
+            kubelet=choice.kubelet,
+            runtime=choice.runtime,
+            kubernetes=choice.kubernetes,
+            seed=choice.seed,
+            commands=_Commands(options, wish, files),
+            strict=options.strict,
+            require_exercised=options.require_exercised,
+            kept=record is not None,
+            debug=options.debug,
+            histories=campaign.played,
+            found=tuple(campaign.found),
+        )
+        deliver(histories_in_form(options.form, run, to_file=bool(options.output)), options.output)
+        return run.conclusion()
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
+    finally:
+        progress.clear()
+        if record is None:
+            shutil.rmtree(traces, ignore_errors=True)
+
+
+def _counts(options: Options, contracts: dict[str, Contract], what: str) -> bool:
+    """Whether it is a find that this was broken: the id of a contract, or what else a history may break."""
+    from kubelet_conformance.histories.playing import UNSETTLED  # noqa: PLC0415 - see above
+
+    contract = contracts.get(what)
+    if contract is None:
+        return not (what == UNSETTLED and options.ids)
+    levels = {"MUST", "SHOULD"} if options.strict else {"MUST"}
+    return contract.level in levels and is_required(what, options.choice.kubernetes)
+
+
+def _options(given: dict[str, Any]) -> Options:
+    choice = Choice(given["kubelet"], given["runtime"], given["kubernetes"] or USUAL_VERSION, given["seed"])
+    if choice.is_live:
+        raise click.ClickException(
+            "histories are played on virtual time: on reference or bug:ID, and fake or bug:ID"
+        )
+    try:
+        open_stage(choice)
+    except UnknownTargetError as error:
+        raise click.ClickException(str(error)) from None
+    return Options(
+        choice,
+        tuple(given["contract"]),
+        (),
+        given["level"],
+        given["strict"],
+        given["require_exercised"],
+        given["record"],
+        given["format"],
+        given["output"],
+        given["baseline"],
+        given["debug"],
+        BUDGET_SECONDS,
+        CONCURRENCY,
+        None,
+    )
+
+
+def _wish(given: dict[str, Any]) -> Wish:
+    from kubelet_conformance.histories.campaign import Wish  # noqa: PLC0415 - see above
+    from kubelet_conformance.histories.history import HistoryError  # noqa: PLC0415 - see above
+    from kubelet_conformance.histories.keeping import kept_in, read  # noqa: PLC0415 - see above
+
+    named: Sequence[str] = given["history"]
+    try:
+        kept = read(map(Path, named)) if named else kept_in(Path(given["histories_folder"] or FOLDER))
+    except HistoryError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: cannot be read: {error.strerror}") from None
+    part, parts = given["shard"] or (1, 1)
+    # Kept histories are played once, in the first part.
+    return Wish(given["histories"] or 0, given["seed"], part, parts, kept if part == 1 or named else ())
+
+
+def _judged_by(options: Options) -> tuple[list[Contract], Baseline | None]:
+    try:
+        contracts = options.contracts()
+        if options.baseline is None:
+            return contracts, None
+        return contracts, Baseline.read(options.baseline, every_contract())
+    except (OptionsError, BaselineError) as error:
+        raise click.ClickException(str(error)) from None

@@ -1,0 +1,114 @@
+"""Patience with a kubelet whose calls are held up or fail: what it owes is due once it was let alone.
+
+A scenario is made so that the upper bounds of contracts hold in it. Where faults fall anywhere, as in
+generated histories, any call that comes late or fails may put off whatever the kubelet does next, for as long
+as a retry takes. So an answer that is overdue counts as missing only if nothing of that kind has happened for
+that long. What must never happen is judged as ever.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.trace.records import ApiWrite, Call, Fault, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubelet_conformance.contract.owed import Obligation
+    from kubelet_conformance.trace.records import Record
+
+__all__ = ("Patience",)
+
+_RETRY_SECONDS = 35.0
+"""A worker comes back to a pod at most 15 s after an error, a watch at most 30 s after its loss."""
+_PROMPT_SECONDS = 0.5
+"""A call that takes longer was held up."""
+_RELIST_SECONDS = 300.0
+"""What a kubelet that hears container events was not told of it finds with the next relist (PLEG-14)."""
+_LISTS = frozenset({"ListPodSandbox", "ListContainers"})
+_INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
+_STREAM = "GetContainerEvents"
+_UNTOLD, _WATCH = "a container event is", "the watch is late"
+_TAKES_ITS_TIME = frozenset({"StopContainer", "StopPodSandbox", "ExecSync", "GetContainerEvents"})
+"""What may take longer all by itself, and holds up no more than its pod."""
+_SERVER_ERRORS = 500
+_API_SERVER = "the API server"
+_HEALED = "healed: "
+
+
+class Patience:
+    """Hears every record before it is judged, and says until when the kubelet is excused."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+        self._open: dict[str, float] = {}
+        """When the calls began that have no reply yet and should be prompt."""
+        self._outages = 0
+        self._late_watches = 0
+        self._evented = False
+        self._found_at = -math.inf
+        """When the relist comes that finds what no container event told."""
+        self._now = 0.0
+
+    def before(self, feed: Callable[[Record], None]) -> Callable[[Record], None]:
+        """`feed`, with each record heard first."""
+
+        def heard(record: Record) -> None:
+            self._hear(record)
+            feed(record)
+
+        return heard
+
+    def _hear(self, record: Record) -> None:
+        self._now = record.t
+        if isinstance(record, Call):
+            self._evented = self._evented or record.rpc == _STREAM
+            if record.rpc not in _TAKES_ITS_TIME:
+                self._open[record.id] = record.t
+        elif isinstance(record, Reply):
+            began = self._open.pop(record.call.id, record.t)
+            is_failed = record.error is not None and record.error.code != "NOT_FOUND"
+            if is_failed or record.t - began > _PROMPT_SECONDS:
+                self._last = record.t
+            if is_failed and self._comes_with_a_relist(record):
+                self._found_at = record.t + _RELIST_SECONDS
+        elif isinstance(record, ApiWrite):
+            if record.code is not None and (record.code >= _SERVER_ERRORS or record.code == 0):
+                self._last = record.t
+        elif isinstance(record, Fault):
+            self._last = record.t
+            self._take_fault(record)
+        elif record.kind == "kubelet":
+            self._open.clear()
+
+    def _take_fault(self, record: Fault) -> None:
+        """What stands from now on, or no longer does."""
+        what, more = record.what.removeprefix(_HEALED), -1 if record.what.startswith(_HEALED) else 1
+        if what.startswith(_API_SERVER):
+            self._outages = max(0, self._outages + more)
+        elif what == _WATCH:
+            self._late_watches += more
+        elif what.startswith(_UNTOLD):
+            self._untold(record)
+
+    def _comes_with_a_relist(self, failed: Reply) -> bool:
+        """Whether what this was to tell is known after a relist only: it is repeated by none before."""
+        rpc, is_awaited = failed.call.rpc, self._found_at >= failed.t
+        return self._evented and (rpc in _INSPECTIONS or (rpc in _LISTS and is_awaited))
+
+    def _untold(self, record: Fault) -> None:
+        """The kubelet hears of it later, or finds it with a relist."""
+        seconds = record.values.get("seconds")
+        self._found_at = max(self._found_at, record.t + (float(seconds) if seconds else _RELIST_SECONDS))
+
+    def until(self, obligation: Obligation) -> float:
+        """Until when, in seconds since the start, this may still be answered, whatever its deadline."""
+        held_up = (
+            self._outages > 0
+            or self._late_watches > 0
+            or any(self._now - t > _PROMPT_SECONDS for t in self._open.values())
+        )
+        last = self._now if held_up else max(self._last, min(self._found_at, self._now))
+        return last + (obligation.due.within or 0.0) + _RETRY_SECONDS

@@ -1,0 +1,221 @@
+"""The addresses of a pod: what its containers are told of them, and in which order they are shown."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, done, status
+from kubelet_conformance.contracts.instances import asked
+from kubelet_conformance.contracts.pod_files import DISK, files, take_file
+from kubelet_conformance.contracts.sandboxes import told_ips
+from kubelet_conformance.trace.bodies import PodSandboxStatusReply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.bodies import Mount
+    from kubelet_conformance.trace.manifests import ContainerSpec, PodSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Sandbox
+
+HOSTS = "/etc/hosts"
+_POD_IP = "status.podIP"
+
+
+@lru_cache(maxsize=1024)
+def version_of(text: str) -> int | None:
+    """4 or 6; None for what is no address."""
+    try:
+        return ip_address(text).version
+    except ValueError:
+        return None
+
+
+class _Told:
+    """Every address that a sandbox was ever read with."""
+
+    def __init__(self) -> None:
+        self.ips: set[str] = set()
+
+
+def _take_address(m: Moment) -> None:
+    record = m.response(PodSandboxStatusReply).status
+    if m.sandbox is not None:
+        m.sandbox.note(_Told).ips.update(told_ips(record))
+
+
+_READ: Pattern = done("PodSandboxStatus")
+
+
+def _addresses(m: Moment) -> set[str]:
+    """What the sandbox in which a container is made was read with; nothing where it is not all known."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not sandbox.born or sandbox.status_t is None:
+        return set()
+    if pod.spec is None or pod.spec.host_network:
+        return set()
+    told = sandbox.note(_Told).ips
+    return set() if any(version_of(ip) is None for ip in told) else told
+
+
+def _ip_variables(m: Moment, spec: ContainerSpec) -> Iterator[tuple[str, str]]:
+    """The variables that are to hold the pod's address, and what they hold; nothing where it is secret."""
+    if m.header.redacted:
+        return
+    given = {one.key: one.value for one in asked(m).envs}
+    for one in spec.env or ():
+        source = one.value_from
+        if source is not None and source.field_ref is not None and source.field_ref.field_path == _POD_IP:
+            yield one.name, given.get(one.name, "")
+
+
+@contract("SYNC-12", on=call("CreateContainer"), needs=(CRI, PODS))
+def container_is_told_the_address_of_its_sandbox(m: Moment) -> Iterator[Finding]:
+    """The address that a container finds in its environment is one that its sandbox was read with."""
+    spec = m.pod.container_spec(asked(m).metadata.name) if m.pod is not None else None
+    told = _addresses(m)
+    if spec is None or not told:
+        return
+    for name, value in _ip_variables(m, spec):
+        text = f"{name} of {spec.name} is {value!r}, the address of its sandbox is {min(told)}"
+        yield KEPT if value in told else broken(text)
+
+
+container_is_told_the_address_of_its_sandbox.remember(on=_READ)(_take_address)
+
+
+def _old_addresses(m: Moment) -> set[str]:
+    """The addresses of the pod's earlier sandboxes."""
+    memory, pod = set[str](), m.pod
+    for sandbox in pod.sandboxes if pod is not None else ():
+        if sandbox is not m.sandbox:
+            memory |= sandbox.note(_Told).ips
+    return memory
+
+
+def _hosts_text(m: Moment) -> str | None:
+    """What the managed hosts file of the container that is made holds; None where nobody knows."""
+    found = [one for one in asked(m).mounts if one.container_path == HOSTS]
+    return files(m).texts.get(found[0].host_path) if len(found) == 1 else None
+
+
+@contract("SYNC-22", on=call("CreateContainer"), needs=(CRI, PODS))
+def replacement_brings_its_own_address(m: Moment) -> Iterator[Finding]:
+    """The containers of a replaced sandbox get its address, and not that of the one before.
+
+    So say their environment and their hosts file.
+    """
+    pod, sandbox, told = m.pod, m.sandbox, _addresses(m)
+    if pod is None or sandbox is None or not told or not sandbox.attempt:
+        return
+    spec, old = pod.container_spec(asked(m).metadata.name), _old_addresses(m) - told
+    if spec is None or not old:
+        return
+    for name, value in _ip_variables(m, spec):
+        yield broken(f"{name} of {spec.name} is {value}, of the sandbox before") if value in old else KEPT
+    words = (_hosts_text(m) or "").split()
+    if words:
+        stale = old.intersection(words)
+        yield (
+            broken(f"the hosts file of {spec.name} has {min(stale)}, of the sandbox before")
+            if stale
+            else KEPT
+        )
+
+
+replacement_brings_its_own_address.remember(on=_READ)(_take_address)
+replacement_brings_its_own_address.remember(on=DISK)(take_file)
+
+
+def _own_mounts(spec: ContainerSpec) -> int:
+    """How many mounts of its own the container has where the hosts file is."""
+    return sum(one.mount_path == HOSTS for one in spec.volume_mounts or ())
+
+
+def _mounted(mounts: list[Mount]) -> int:
+    return sum(one.container_path == HOSTS for one in mounts)
+
+
+@contract("START-10", on=call("CreateContainer"), needs=(CRI, PODS))
+def hosts_file_is_mounted(m: Moment) -> Findings:
+    """A container whose pod has an address gets a hosts file, unless it mounts something there itself."""
+    pod = m.pod
+    spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
+    if pod is None or spec is None or not _addresses(m):
+        return None
+    count, own = _mounted(asked(m).mounts), _own_mounts(spec)
+    if count != max(1, own):
+        return broken(f"{spec.name} has {count} mounts at {HOSTS}, expected {max(1, own)}", pod.set_seq)
+    return KEPT
+
+
+hosts_file_is_mounted.remember(on=_READ)(_take_address)
+
+
+def _aliases(spec: PodSpec) -> set[tuple[str, str]]:
+    return {(one.ip, name) for one in spec.host_aliases or () for name in one.hostnames or ()}
+
+
+def _pairs(text: str) -> set[tuple[str, str]]:
+    """Each address with each name that a hosts file gives it."""
+    lines = [line.partition("#")[0].split() for line in text.splitlines()]
+    return {(words[0], name) for words in lines if words for name in words[1:]}
+
+
+def _own_names(sandbox: Sandbox, told: set[str]) -> set[tuple[str, str]]:
+    """The name of the pod, at the address that it has now."""
+    name = sandbox.config.hostname if sandbox.config is not None else ""
+    return {(sandbox.ip, name)} if name and sandbox.ip in told else set()
+
+
+@contract("START-13", on=call("CreateContainer"), needs=(CRI, PODS))
+def hosts_file_tells_the_pods_names(m: Moment) -> Findings:
+    """The managed hosts file gives the pod's name at its address, and the pod's aliases."""
+    pod, sandbox, text = m.pod, m.sandbox, _hosts_text(m)
+    spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
+    if (
+        pod is None
+        or pod.spec is None
+        or spec is None
+        or sandbox is None
+        or text is None
+        or _own_mounts(spec)
+    ):
+        return None
+    due = _aliases(pod.spec) | _own_names(sandbox, _addresses(m))
+    if missing := due - _pairs(text):
+        ip, name = min(missing)
+        return broken(f"the hosts file of {spec.name} does not tell that {name} is at {ip}", pod.set_seq)
+    return KEPT if due else None
+
+
+hosts_file_tells_the_pods_names.remember(on=_READ)(_take_address)
+hosts_file_tells_the_pods_names.remember(on=DISK)(take_file)
+
+
+@contract("SANDBOX-22", on=status(), needs=(CRI, STATUS), versions=since("1.23"))
+def addresses_have_the_order_of_the_nodes(m: Moment) -> Findings:
+    """Of a pod's addresses one of each family is shown, first that of the family of the node's own."""
+    pod, new = m.pod, m.status
+    if pod is None or new is None or pod.sandbox is None or (pod.spec is not None and pod.spec.host_network):
+        return None
+    told, shown = told_ips(pod.sandbox.record), [one.ip for one in new.pod_ips or ()]
+    if len(told) < 2 or not shown or not set(shown) <= set(told):  # noqa: PLR2004 - one has no order
+        return None
+    first: dict[int, str] = {}
+    for ip in told:
+        first.setdefault(version_of(ip) or 0, ip)
+    wanted = 6 if version_of(new.host_ip) == 6 else 4  # noqa: PLR2004 - the families' numbers
+    expected = [first[family] for family in sorted(first, key=lambda family: family != wanted)]
+    if 0 in first:
+        return None
+    if shown != expected or new.pod_ip != shown[0]:
+        return broken(f"the pod's addresses are shown as {', '.join(shown)}, expected {', '.join(expected)}")
+    return KEPT

@@ -1,0 +1,61 @@
+"""What the versions of a pod before this one say of images: a sync may still follow one of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.words import done, failed, pod_set
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.timing import REACTION
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.moment import Moment
+
+__all__ = ("VERSIONS", "former_policies", "take_in_versions")
+
+_SYNCING = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer")
+VERSIONS: Pattern = pod_set().either(DELAYS, done(*_SYNCING), failed(*_SYNCING))
+"""What a contract that asks `former_policies` has to see: `remember(on=VERSIONS)(take_in_versions)`."""
+
+
+class _Former:
+    """The policies by image of the versions that a sync may still follow, and until when it may."""
+
+    def __init__(self) -> None:
+        self.policies: set[tuple[str, str]] = set()
+        self.until_t = -math.inf
+
+
+def take_in_versions(m: Moment) -> None:
+    """Keep what `former_policies` tells up to date."""
+    if m.keys[0] != "pod:set":
+        take_in_delays(m)
+    pod = m.pod
+    if pod is None or pod.spec is None:
+        return
+    former = pod.note(_Former)
+    if m.manifest is not None:
+        if not _is_followed(m, former):
+            former.policies.clear()
+        every = (*(pod.spec.init_containers or ()), *pod.spec.containers)
+        former.policies |= {(one.image, one.pull_policy) for one in every}
+        former.until_t = m.t + REACTION
+    elif former.policies and m.call.t <= former.until_t:
+        former.until_t = max(former.until_t, m.t + REACTION)
+
+
+def _is_followed(m: Moment, former: _Former) -> bool:
+    return m.t <= heard_by(m, former.until_t)
+
+
+def former_policies(m: Moment, image: str) -> set[str]:
+    """The pull policies of an image in those versions of the pod that a sync may still follow.
+
+    That one goes on from call to call; what holds it up without naming the pod is anybody's.
+    """
+    former = m.pod.note(_Former) if m.pod is not None else None
+    if former is None or not _is_followed(m, former):
+        return set()
+    return {policy for name, policy in former.policies if image in {name, f"{name}:latest"}}

@@ -1,0 +1,249 @@
+"""PLEG: what becomes of pods whose records go, stay as they are, or race with their inspection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import call, done, failed, happened, pod_set, status
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.situations import (
+    TERMINATION_ASKED,
+    believed_running,
+    to_run,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
+from kubelet_conformance.trace.bodies import (
+    ContainerRequest,
+    Label,
+    ListContainersReply,
+    ListContainersRequest,
+    RunPodSandboxRequest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.manifests import ContainerStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod
+
+_READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
+_DEALT_WITH = status().either(
+    call("RunPodSandbox", "StopPodSandbox", "PullImage", "CreateContainer", "StopContainer")
+)
+"""A worker has had a look at its pod."""
+
+
+def _sees(m: Moment) -> bool:
+    """The kubelet is up for some time, and hears of what happens at the runtime and at the API server."""
+    node, known = m.node, outside(m)
+    if not node.kubelet_up or node.relisted_t is None or node.listing_failed or node.started_t is None:
+        return False
+    if m.t - node.started_t < KUBELET_START:
+        return False
+    return known.api_away_t is None and known.down_since(m.t) is None
+
+
+def _changed_t(pod: Pod) -> float:
+    """When something about the pod last changed, as far as the trace tells."""
+    times = [pod.changed_t, pod.status_t]
+    times += [t for one in pod.every_container() for t in (one.created_t, one.started_t, one.removed_t)]
+    times += [one.exit.t for one in pod.every_container() if one.exit is not None]
+    times += [t for one in pod.sandboxes for t in (one.ready_t, one.died_t, one.removed_t)]
+    return max((t for t in times if t is not None), default=0.0)
+
+
+@contract("PLEG-03", on=happened("removed"), needs=(CRI, PODS, STATUS))
+def running_container_that_went_has_died(m: Moment) -> Findings:
+    """A container that ran and has no record any more has died: its pod's worker has a look at once."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.stops or not container.seen_running:
+        return None
+    if not to_run(m) or worker_is_busy(pod) or not _sees(m) or container is not pod.newest(container.name):
+        return None
+    if pod.sandbox is None or pod.sandbox.state != "ready" or not _last_read_as_running(container):
+        return None
+    return answered(
+        by=_DEALT_WITH,
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(_READING_FAILED),
+        text=f"{pod.name} is dealt with, of which the record of {container.name} went while it ran",
+    )
+
+
+running_container_that_went_has_died.remember(on=OUTSIDE)(take_in)
+
+
+def _last_read_as_running(container: Container) -> bool:
+    return container.record is not None and container.record.state == "CONTAINER_RUNNING"
+
+
+@contract("PLEG-06", on=pod_set(), needs=(CRI, PODS))
+def worker_of_an_unchanged_pod_goes_on(m: Moment) -> Findings:
+    """The worker of a pod that nothing happens to is not held up: its deletion stops it within a relist."""
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or manifest.metadata.deletion_timestamp is None or not to_run(m):
+        return None
+    if pod.traits is None or "hook" in pod.traits or worker_is_busy(pod) or not _sees(m):
+        return None
+    if m.t - _changed_t(pod) < 2 * REACTION or not any(map(believed_running, pod.every_container())):
+        return None
+    return answered(
+        by=call("StopContainer"),
+        within=REACTION,
+        unless=_READING_FAILED,
+        text=f"{pod.name}, of which nothing had changed for long, is stopped",
+    )
+
+
+worker_of_an_unchanged_pod_goes_on.remember(on=OUTSIDE)(take_in)
+
+
+@contract("PLEG-07", on=happened("removed"), needs=(CRI, PODS))
+def pod_without_records_is_empty(m: Moment) -> Findings:
+    """A pod of which no record is left has never run: it gets a first sandbox, and nothing is stopped."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or m.container is not None or not to_run(m) or not _sees(m):
+        return None
+    if pod.restart_policy != "Always" or worker_is_busy(pod) or not _is_all_there_is(pod, m):
+        return None
+    return answered(
+        by=call("RunPodSandbox").where(_is_the_first),
+        not_before=call("RunPodSandbox", "StopPodSandbox", "StopContainer"),
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(_READING_FAILED),
+        text=f"{pod.name}, of which nothing is left, gets a first sandbox",
+    )
+
+
+pod_without_records_is_empty.remember(on=OUTSIDE)(take_in)
+
+
+def _is_all_there_is(pod: Pod, m: Moment) -> bool:
+    others = (one for one in pod.sandboxes if one is not m.sandbox and one.state != "removed")
+    strays = (c for c in pod.every_container() if c.sandbox is not m.sandbox and c.state != "removed")
+    return not any(others) and not any(strays)
+
+
+def _is_the_first(m: Moment) -> bool:
+    return m.request(RunPodSandboxRequest).config.metadata.attempt == 0
+
+
+class _Inspection:
+    """The containers that the last listing of a pod named; those that nobody has asked about since."""
+
+    def __init__(self) -> None:
+        self.named: list[str] = []
+        self.left: dict[str, None] = {}
+
+
+class _Inspected:
+    """The pod of each container that such a listing named."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, Pod] = {}
+
+
+@contract("PLEG-11", on=failed("ContainerStatus"), needs=(CRI, PODS))
+def record_that_is_gone_is_left_out(m: Moment) -> Findings:
+    """A record that goes while its pod is inspected is left out: the other containers are asked about."""
+    pod, error = m.node.note(_Inspected).of.get(m.request(ContainerRequest).container_id), m.reply.error
+    if pod is None or error is None or error.code != "NOT_FOUND" or pod.termination is not None:
+        return None
+    left = {key for key in pod.note(_Inspection).left if key in m.world.containers}
+    if not left:
+        return None
+    return answered(
+        by=call("ContainerStatus").where(_asks_about(left)),
+        not_before=done("ListContainers").where(_lists(pod)),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        whole_node=True,
+        text=f"the other containers of {pod.name} are inspected",
+    )
+
+
+@record_that_is_gone_is_left_out.remember(on=done("ListContainers"))
+def _(m: Moment) -> None:
+    """An inspection begins: the listing names what will be asked about."""
+    pod, of = m.world.pods.get(_pod_asked(m)), m.node.note(_Inspected).of
+    if pod is None:
+        return
+    inspection = pod.note(_Inspection)
+    for key in inspection.named:
+        of.pop(key, None)
+    inspection.named = [record.id for record in m.response(ListContainersReply).containers]
+    inspection.left = dict.fromkeys(inspection.named)
+    of.update(dict.fromkeys(inspection.named, pod))
+
+
+@record_that_is_gone_is_left_out.remember(on=call("ContainerStatus"))
+def _(m: Moment) -> None:
+    asked = m.request(ContainerRequest).container_id
+    pod = m.node.note(_Inspected).of.get(asked)
+    if pod is not None:
+        pod.note(_Inspection).left.pop(asked, None)
+
+
+def _pod_asked(m: Moment) -> str:
+    return m.request(ListContainersRequest).filter.label_selector.get(Label.POD_UID, "")
+
+
+def _lists(pod: Pod) -> Predicate:
+    return lambda m: bool(pod.uid) and _pod_asked(m) == pod.uid
+
+
+def _asks_about(ids: set[str]) -> Predicate:
+    return lambda m: m.request(ContainerRequest).container_id in ids
+
+
+class _FirstRead:
+    """When the kubelet was first told the state of a container."""
+
+    def __init__(self) -> None:
+        self.t: float | None = None
+
+
+@contract("PLEG-12", on=status(), needs=(CRI, STATUS))
+def newest_record_is_the_one_that_counts(m: Moment) -> Iterator[Finding]:
+    """Of several records of a container the one that was made last counts, however the runtime lists them."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or not pod.born or worker_is_busy(pod):
+        return
+    for said in now.every_container:
+        finding = _judged(pod, said, m.t)
+        if finding is not None:
+            yield finding
+
+
+def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
+    told = [one for one in pod.containers.get(said.name, ()) if one.record is not None]
+    shown = next((one for one in told if one.id == said.runtime_id), None)
+    if shown is None or len(told) < 2:  # noqa: PLR2004 - one record has no order
+        return None
+    newest = max(told, key=_made_at)
+    if _made_at(shown) == _made_at(newest):
+        return KEPT
+    read_t = newest.note(_FirstRead).t
+    if read_t is None or t - read_t < REACTION:
+        return None
+    return broken(
+        f"the status shows instance {shown.attempt} of {said.name}, not the newer {newest.attempt}",
+        newest.started_seq,
+    )
+
+
+@newest_record_is_the_one_that_counts.remember(on=done("ContainerStatus"))
+def _(m: Moment) -> None:
+    if m.container is not None:
+        read = m.container.note(_FirstRead)
+        read.t = m.t if read.t is None else read.t
+
+
+def _made_at(container: Container) -> int:
+    return container.record.created_at if container.record is not None else 0

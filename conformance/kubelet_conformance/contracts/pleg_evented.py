@@ -1,0 +1,245 @@
+"""PLEG, hearing instead of looking: the stream of container events, its loss, and its order."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import Pattern, call, done, failed, kubelet, status
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.situations import (
+    END,
+    TERMINATION_ASKED,
+    believed_running,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.timing import REACTION, RELIST
+from kubelet_conformance.trace.bodies import (
+    CreateContainerRequest,
+    ListContainersRequest,
+    ListPodSandboxRequest,
+)
+from kubelet_conformance.trace.streaming import event_of
+from kubelet_conformance.trace.untold import is_untold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.manifests import ContainerStatus
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+GATE = "EventedPLEG"
+_STREAM = "GetContainerEvents"
+_TOLD = Pattern(frozenset({"message"}), words="the runtime tells")
+_HEARD = 7.0
+"""How late the reaction to an event may be: a worker may wait for the cache to count as new, every 5 s."""
+_TRIES = 5
+"""How often the stream may fail before it is given up (evented.go)."""
+_WINDOW = 100.0
+_LISTINGS_MAX = 20
+"""How often everything may be listed within the window; a relist a second makes five times as many."""
+
+
+def _lists_all_containers(m: Moment) -> bool:
+    return m.request(ListContainersRequest).everything
+
+
+def _lists_all_sandboxes(m: Moment) -> bool:
+    return m.request(ListPodSandboxRequest).everything
+
+
+class _Stream:
+    """The stream of this life of the kubelet, and how often everything was listed beside it."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self.failures = 0
+        self.heard_t: float | None = None
+        """When the stream that is open was opened; None while there is none."""
+        self.listed = deque[tuple[float, int]](maxlen=_LISTINGS_MAX + 1)
+
+
+def _stream_opens(m: Moment) -> None:
+    stream = m.node.note(_Stream)
+    stream.heard_t = m.t
+    stream.listed.clear()
+
+
+def _stream_breaks(m: Moment) -> None:
+    stream = m.node.note(_Stream)
+    stream.failures += 1
+    stream.heard_t = None
+
+
+def _life_begins(m: Moment) -> None:
+    m.node.note(_Stream).begin()
+
+
+def _listed(m: Moment) -> None:
+    m.node.note(_Stream).listed.append((m.t, m.seq))
+
+
+_OPENS, _BREAKS, _BEGINS = call(_STREAM), failed(_STREAM), kubelet("started")
+_BOTH_LISTS = call("ListContainers").where(_lists_all_containers)
+
+
+@contract("PLEG-14", on=_TOLD, needs=(CRI, PODS), gate=GATE, clause="heard")
+def events_drive_the_workers(m: Moment) -> Findings:
+    """What the stream tells is dealt with, and while it is open everything is listed only now and then."""
+    event = event_of(m)
+    if event is None or event.container_event_type != "CONTAINER_STOPPED_EVENT":
+        return None
+    container, known = m.world.containers.get(event.container_id), outside(m)
+    pod = container.pod if container is not None else None
+    if container is None or pod is None or not pod.born or not pod.wanted or pod.termination is not None:
+        return None
+    if is_untold(m.node, pod, m.t):
+        return None  # Something newer may be known.
+    if container is not pod.newest(container.name) or container.stops or worker_is_busy(pod) or pod.finished:
+        return None
+    if known.down_since(m.t) is not None or known.api_away_t is not None or container.kind != "app":
+        return None
+    return answered(
+        by=status().either(call("CreateContainer")).where(_is_about(pod)),
+        within=_HEARD,
+        unless=TERMINATION_ASKED.either(_BREAKS),
+        whole_node=True,
+        text=f"the end of {container.name} is dealt with",
+    )
+
+
+@events_drive_the_workers.clause("seldom", on=_BOTH_LISTS.either(END))
+def everything_is_listed_seldom(m: Moment) -> Findings:
+    """While the stream is open the runtime is not listed each second."""
+    stream = m.node.note(_Stream)
+    if stream.heard_t is None or m.t - stream.heard_t < _WINDOW:
+        return None
+    if len(stream.listed) <= _LISTINGS_MAX:
+        return KEPT
+    first_t, seq = stream.listed[0]
+    if m.t - first_t < _WINDOW:
+        return broken(f"everything was listed {len(stream.listed)} times in {m.t - first_t:.0f} s", seq)
+    return KEPT
+
+
+events_drive_the_workers.remember(on=_OPENS)(_stream_opens)
+events_drive_the_workers.remember(on=_BREAKS)(_stream_breaks)
+events_drive_the_workers.remember(on=_BEGINS)(_life_begins)
+events_drive_the_workers.remember(on=_BOTH_LISTS)(_listed)
+events_drive_the_workers.remember(on=OUTSIDE)(take_in)
+
+
+def _is_about(pod: Pod) -> Predicate:
+    return lambda m: m.pod is pod
+
+
+@contract("PLEG-15", on=_BREAKS, gate=GATE)
+def broken_stream_is_made_up_for(m: Moment) -> Findings:
+    """Each time that the stream breaks everything is listed; after five times it is, each second."""
+    if m.reply.error is None:
+        return None
+    return answered(
+        by=call("ListPodSandbox").where(_lists_all_sandboxes),
+        within=REACTION,
+        whole_node=True,
+        text="the runtime is listed after the stream of its events broke",
+    )
+
+
+@broken_stream_is_made_up_for.clause("fallback", on=done("ListContainers").where(_lists_all_containers))
+def runtime_is_listed_again(m: Moment) -> Findings:
+    """Once the stream is given up the relists come at their usual pace."""
+    if m.node.note(_Stream).failures < _TRIES:
+        return None
+    return answered(
+        by=call("ListPodSandbox").where(_lists_all_sandboxes),
+        within=RELIST + REACTION,
+        whole_node=True,
+        text="the runtime is listed again, as the stream of its events was given up",
+    )
+
+
+broken_stream_is_made_up_for.remember(on=_OPENS)(_stream_opens)
+broken_stream_is_made_up_for.remember(on=_BREAKS)(_stream_breaks)
+broken_stream_is_made_up_for.remember(on=_BEGINS)(_life_begins)
+
+
+class _Heard:
+    """What the newest event of a pod told, and how one that came after it, though older, had it."""
+
+    def __init__(self) -> None:
+        self.newest = 0
+        self.states: dict[str, str] = {}
+        self.late: dict[str, str] = {}
+        """By container, the state of which only a late event tells."""
+        self.late_t = 0.0
+        self.seq = 0
+
+
+@contract("PLEG-16", on=status(), needs=(CRI, STATUS), gate=GATE)
+def late_event_changes_nothing(m: Moment) -> Iterator[Finding]:
+    """An event that comes after a newer one of the same pod changes nothing that the newer one told."""
+    heard, now = _heard_late(m), m.status
+    if heard is None or now is None:
+        return
+    for said in now.every_container:
+        late, newest = heard.late.get(said.runtime_id), heard.states.get(said.runtime_id)
+        if late is None or newest is None or (late, newest) == ("CONTAINER_CREATED", "CONTAINER_EXITED"):
+            continue
+        shown = _shown(said)
+        if shown == _SHOWN_AS.get(late) != _SHOWN_AS.get(newest):
+            yield broken(f"{said.name} is {shown}, as only a late event has it", heard.seq)
+        else:
+            yield KEPT
+
+
+@late_event_changes_nothing.clause("no-second", on=call("CreateContainer"))
+def no_second_one_is_made(m: Moment) -> Findings:
+    """No container is made beside one that runs and that a late event has as merely created."""
+    heard, pod = _heard_late(m), m.pod
+    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod is not None else None
+    if heard is None or newest is None or newest.id not in heard.late:
+        return None
+    runs = heard.states.get(newest.id) == "CONTAINER_RUNNING" and believed_running(newest)
+    return broken(f"{newest.name} runs, and only a late event has it otherwise", heard.seq) if runs else None
+
+
+_SHOWN_AS = {
+    "CONTAINER_CREATED": "waiting",
+    "CONTAINER_RUNNING": "running",
+    "CONTAINER_EXITED": "terminated",
+}
+
+
+def _shown(said: ContainerStatus) -> str:
+    if said.state.running is not None:
+        return "running"
+    return "terminated" if said.state.terminated is not None else "waiting"
+
+
+def _heard_late(m: Moment) -> _Heard | None:
+    heard = m.pod.note(_Heard) if m.pod is not None else None
+    return heard if heard is not None and heard.late and m.t - heard.late_t <= REACTION else None
+
+
+@late_event_changes_nothing.remember(on=_TOLD)
+def _(m: Moment) -> None:
+    event = event_of(m)
+    told = event.pod_sandbox_status if event is not None else None
+    pod = m.world.pods.get(told.metadata.uid) if told is not None else None
+    if event is None or pod is None:
+        return
+    heard = pod.note(_Heard)
+    states = {one.id: one.state for one in event.containers_statuses}
+    if event.created_at >= heard.newest:
+        heard.newest, heard.states = event.created_at, states
+        return
+    heard.late = {key: state for key, state in states.items() if heard.states.get(key, state) != state}
+    heard.late_t, heard.seq = m.t, m.seq

@@ -1,0 +1,90 @@
+"""PLEG: a kubelet that no longer sees its runtime begins nothing; one that is behind goes on looking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, done, failed, kubelet, pod_set, read_as
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.timing import REACTION, RELIST
+from kubelet_conformance.trace.bodies import ListContainersRequest, ListPodSandboxRequest
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.moment import Moment
+
+_THRESHOLD = 180.0
+"""So long after the last good relist the PLEG is not healthy (generic.go)."""
+_EVENTED_THRESHOLD = 600.0
+"""The same where container events are heard (evented.go)."""
+
+
+def _lists_everything(m: Moment) -> bool:
+    return m.request(ListContainersRequest).everything
+
+
+class _Relists:
+    """When everything was last listed with success."""
+
+    def __init__(self) -> None:
+        self.good_t: float | None = None
+
+
+@contract("PLEG-08", on=pod_set(), needs=(CRI, PODS))
+def blind_kubelet_begins_nothing(m: Moment) -> Findings:
+    """When no relist has succeeded for three minutes, no new pod is begun until one has."""
+    good_t, manifest = m.node.note(_Relists).good_t, m.manifest
+    if good_t is None or manifest is None or m.pod is not None or not m.node.kubelet_up:
+        return None
+    evented = m.header.feature_gates.get("EventedPLEG", False)
+    threshold = _EVENTED_THRESHOLD if evented else _THRESHOLD
+    if manifest.metadata.is_mirror or m.t - good_t < threshold + REACTION:
+        return None
+    uid, name = manifest.metadata.uid, manifest.metadata.name
+    return answered(
+        by=done("ListContainers"),
+        not_before=call("RunPodSandbox").where(_is_of(uid)),
+        whole_node=True,
+        text=f"{name} waits until a relist has succeeded",
+    )
+
+
+def _is_of(uid: str) -> Predicate:
+    return lambda m: m.pod is not None and m.pod.uid == uid
+
+
+@blind_kubelet_begins_nothing.remember(on=done("ListContainers").where(_lists_everything))
+def _(m: Moment) -> None:
+    m.node.note(_Relists).good_t = m.t
+
+
+@blind_kubelet_begins_nothing.remember(on=kubelet("started"))
+def _(m: Moment) -> None:
+    m.node.note(_Relists).good_t = None
+
+
+def _lists_all_sandboxes(m: Moment) -> bool:
+    return m.request(ListPodSandboxRequest).everything
+
+
+@contract("PLEG-09", on=read_as("exited"), needs=(CRI,))
+def relist_waits_for_nobody(m: Moment) -> Findings:
+    """Events that the loop does not take, since the runtime is not fit, do not hold up the relists."""
+    container = m.container
+    if container is None or (container.record is not None and container.record.state == "CONTAINER_EXITED"):
+        return None
+    if outside(m).bad_t is None or not m.node.kubelet_up or m.header.feature_gates.get("EventedPLEG", False):
+        return None
+    return answered(
+        by=call("ListPodSandbox").where(_lists_all_sandboxes),
+        within=RELIST + REACTION,
+        unless=failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus"),
+        whole_node=True,
+        text="the runtime is listed again",
+    )
+
+
+relist_waits_for_nobody.remember(on=OUTSIDE)(take_in)

@@ -1,0 +1,77 @@
+"""Pods' cgroups: what runs without one is killed, and comes again with one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import call, done
+from kubelet_conformance.contracts.outside import DISK
+from kubelet_conformance.contracts.sandboxes import BLIND, GONE, NOT_READY, runs_containers
+from kubelet_conformance.contracts.situations import of, to_run
+from kubelet_conformance.contracts.timing import REACTION, RESYNC
+from kubelet_conformance.trace.pod_cgroups import PodCgroup, pod_of_cgroup
+from kubelet_conformance.trace.records import Disk
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+
+def _changed(op: str) -> Pattern:
+    return DISK.where(lambda m: isinstance(m.record, Disk) and m.record.op == op)
+
+
+def _made(pod: Pod) -> Pattern:
+    def fits(m: Moment) -> bool:
+        return isinstance(m.record, Disk) and pod_of_cgroup(m.world, m.record.path) is pod
+
+    return _changed("folder").where(fits, "the pod's cgroup is made")
+
+
+@contract("SYNC-17", on=_changed("removed"), needs=(CRI, PODS))
+def pod_without_cgroup_is_killed(m: Moment) -> Findings:
+    """A pod that runs and whose cgroup is missing is killed at its next sync.
+
+    Then it gets another cgroup, unless it is not to be restarted, so that it is killed once.
+    """
+    pod = pod_of_cgroup(m.world, m.record.path) if isinstance(m.record, Disk) else None
+    if pod is None or not pod.born or not pod.wanted or pod.termination is not None or pod.finished:
+        return None
+    if not runs_containers(pod) or pod.calls_open or not m.node.kubelet_up or pod.spec is None:
+        return None
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync").where(of(pod), "it is of this pod")
+    return answered(
+        by=kill,
+        within=RESYNC,
+        unless=BLIND.either(NOT_READY, GONE.where(of(pod), "it is this pod")),
+        text=f"the pod {pod.name} is killed, whose cgroup is missing,",
+        whole_node=True,
+    )
+
+
+@pod_without_cgroup_is_killed.clause("once", on=done("StopPodSandbox"))
+def killed_pod_gets_another_cgroup(m: Moment) -> Findings:
+    """After the kill the cgroup is made again."""
+    pod, sandbox = m.pod, m.sandbox
+    if (
+        pod is None
+        or sandbox is None
+        or sandbox.run is None
+        or not to_run(m)
+        or pod.restart_policy == "Never"
+    ):
+        return None
+    known = pod.note(PodCgroup)
+    if known.there or known.lost_seq <= sandbox.run.seq:
+        return None
+    return answered(
+        by=_made(pod),
+        within=REACTION,
+        unless=GONE.where(of(pod), "it is this pod"),
+        text=f"the pod {pod.name} gets another cgroup",
+        whole_node=True,
+    )

@@ -1,0 +1,78 @@
+"""Pods' files on the node's disk, as far as a trace tells of them: folders, and what small files hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from kubelet_conformance.contracts.outside import DISK
+from kubelet_conformance.trace.records import Disk
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+__all__ = ("DISK", "Files", "files", "is_log", "log_names", "take_file")
+
+T = TypeVar("T")
+_REMEMBERED = 10_000
+
+
+class Files:
+    """What is there by now."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        """What each small file holds, by path."""
+        self.folders: dict[str, None] = {}
+
+    def learn(self, record: Disk) -> None:
+        """Something appeared, changed or went."""
+        if record.op == "folder":
+            _put(self.folders, record.path, None)
+        elif record.op == "written":
+            _put(self.texts, record.path, record.text)
+        elif record.op == "removed":
+            below = f"{record.path}/"
+            for known in (self.folders, self.texts):
+                for path in [one for one in known if one == record.path or one.startswith(below)]:
+                    del known[path]
+
+    def folder_of(self, uid: str) -> str:
+        """The pod's data folder; "" where none is known."""
+        return next((path for path in self.folders if path.endswith(f"/pods/{uid}")), "")
+
+
+def log_names(m: Moment, pod: Pod, container: str) -> list[str]:
+    """The names of the files among a container's logs."""
+    folder = f"{pod.namespace}_{pod.name}_{pod.uid}/{container}/"
+    return [path.rpartition("/")[2] for path in files(m).texts if folder in path]
+
+
+def is_log(name: str) -> bool:
+    """Whether a file is one of its container's logs, by its name."""
+    return name.partition(".log")[0].isdecimal()
+
+
+def _put(known: dict[str, T], path: str, value: T) -> None:
+    known.pop(path, None)
+    known[path] = value
+    if len(known) > _REMEMBERED:
+        del known[next(iter(known))]
+
+
+def files(m: Moment) -> Files:
+    """What is known of the disk; a contract that asks must have `remember(on=DISK)(take_file)`."""
+    return m.node.note(Files)
+
+
+class _Seen:
+    def __init__(self) -> None:
+        self.seq = 0
+
+
+def take_file(m: Moment) -> None:
+    """Keep `files` up to date; done once a moment for all."""
+    seen = m.node.note(_Seen)
+    if isinstance(m.record, Disk) and seen.seq != m.seq:
+        seen.seq = m.seq
+        files(m).learn(m.record)

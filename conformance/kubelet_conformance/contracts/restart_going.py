@@ -1,0 +1,39 @@
+"""RESTART: nothing of a pod that goes is run again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.words import done, exited, pod_set
+from kubelet_conformance.contracts.instances import creation_of
+from kubelet_conformance.contracts.kills import stopped_for_itself
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.timing import RELIST
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+
+
+@contract("RESTART-06", on=exited(), needs=(CRI, PODS))
+def nothing_restarts_in_termination(m: Moment) -> Findings:
+    """A container that ends while its pod is being terminated is not run again."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or m.exit is None or pod.termination is None:
+        return None
+    asked_t = pod.termination.t
+    is_told = m.t - (asked_t if pod.static else heard_by(m, asked_t)) >= 2 * RELIST
+    aware = bool(container.stops) or is_told
+    if not aware or container.kind not in {"app", "init"} or stopped_for_itself(pod, container):
+        return None
+    return answered(
+        by=done("StopPodSandbox"),
+        unless=pod_set().where(lambda new: new.pod is not None and not new.pod.wanted, "it is wanted again"),
+        not_before=creation_of(container.name),
+        text=f"{container.name} is not made again in a pod that goes",
+    )
+
+
+nothing_restarts_in_termination.remember(on=DELAYS)(take_in_delays)

@@ -1,0 +1,240 @@
+"""RESTART: containers that say themselves when they are run again, and those that restart their whole pod."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, done, exited, status
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.instances import (
+    HELD_UP,
+    OWN_END,
+    asked,
+    creation_of,
+    creation_of_kind,
+    in_place,
+    start_of,
+    stop_of,
+    to_watch,
+)
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, of, runs_pre_stop
+from kubelet_conformance.contracts.timing import REACTION, RELIST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Answered, Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.container_specs import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+
+RULES_GATE, ALL_GATE = "ContainerRestartRules", "RestartAllContainersOnContainerExits"
+_RESTART_ALL = "RestartAllContainers"
+_CONDITION = "AllContainersRestarting"
+
+
+def _ended(m: Moment, *kinds: str) -> tuple[Container, ContainerSpec, int] | None:
+    """The container of these kinds with a policy of its own that ended by itself just now, and its code."""
+    container = m.container
+    if container is None or m.exit is None or m.exit.commanded or m.exit.code is None:
+        return None
+    if container.spec is None or container.kind not in kinds or not to_watch(m) or not in_place(container):
+        return None
+    return (container, container.spec, m.exit.code) if container.spec.restart_policy else None
+
+
+def _asks_again(spec: ContainerSpec, code: int) -> bool:
+    """The container's own policy wants it again."""
+    return spec.restart_policy == "Always" or (spec.restart_policy == "OnFailure" and code != 0)
+
+
+def _comes(m: Moment, container: Container, why: str) -> Answered:
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name) + RELIST,
+        unless=HELD_UP,
+        text=f"{container.name} is run again {why}",
+    )
+
+
+def _stays(container: Container, why: str) -> Answered:
+    return answered(
+        by=LIFE_ENDS.either(done("StopPodSandbox").where(about(container))),
+        unless=TERMINATION_ASKED,
+        not_before=creation_of(container.name),
+        whole_node=True,
+        text=f"{container.name} is not run again {why}",
+    )
+
+
+@contract("RESTART-19", on=OWN_END, needs=(CRI, PODS), versions=since("1.34"), gate=RULES_GATE)
+def own_policy_decides(m: Moment) -> Findings:
+    """A container with a restart policy of its own is run again as that says, whatever the pod's is."""
+    found = _ended(m, "app")
+    if found is None or found[1].rule_for(found[2]) is not None:
+        return None
+    container, spec, code = found
+    why = f"by its own policy {spec.restart_policy}"
+    return _comes(m, container, why) if _asks_again(spec, code) else _stays(container, why)
+
+
+@contract("RESTART-20", on=OWN_END, needs=(CRI, PODS), versions=since("1.34"), gate=RULES_GATE)
+def first_rule_decides(m: Moment) -> Findings:
+    """Of a container's restart rules the first that fits its exit code decides; else its policy does."""
+    found = _ended(m, "app")
+    if found is None or not found[1].restart_policy_rules:
+        return None
+    container, spec, code = found
+    match spec.rule_for(code):
+        case "Restart":
+            return _comes(m, container, f"by its rule for {code}")
+        case None if not _asks_again(spec, code):
+            return _stays(container, f"for no rule is for {code}")
+        case _:
+            return None
+
+
+for _each in (own_policy_decides, first_rule_decides):
+    _each.remember(on=ATTEMPTS)(take_attempt)
+
+
+@contract("RESTART-21", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.34"), gate=RULES_GATE)
+def own_never_fails_the_pod(m: Moment) -> Findings:
+    """An init container with policy Never of its own that fails makes its pod Failed, under any policy."""
+    found = _ended(m, "init")
+    if found is None or m.pod is None or not found[2] or found[1].restart_policy != "Never":
+        return None
+    return None if found[1].rule_for(found[2]) is not None else _fails(m.pod, found[0].name)
+
+
+def _fails(pod: Pod, name: str) -> Answered:
+    return answered(
+        by=status().where(lambda n: n.status is not None and n.status.phase == "Failed", "Failed"),
+        unless=TERMINATION_ASKED,
+        not_before=creation_of_kind("init", "app"),
+        text=f"pod {pod.name} fails with its init container {name}",
+    )
+
+
+def _restarts_all(m: Moment) -> Container | None:
+    """The container that ended just now and restarts all of its pod."""
+    found = _ended(m, "app", "init")
+    return found[0] if found is not None and found[1].rule_for(found[2]) == _RESTART_ALL else None
+
+
+class _Anew:
+    """The pod was restarted as a whole."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+
+
+@contract(
+    "RESTART-22", on=OWN_END, needs=(CRI, PODS), versions=since("1.35"), gate=ALL_GATE, clause="same-sandbox"
+)
+def pod_begins_anew(m: Moment) -> Findings:
+    """When a container's rule restarts the whole pod, all of its containers are stopped and removed, and the
+    pod begins anew in its sandbox with the first init container.
+    """
+    container, pod = _restarts_all(m), m.pod
+    if container is None or pod is None or pod.spec is None:
+        return None
+    pod.note(_Anew).seq = m.seq
+    first = (*(pod.spec.init_containers or ()), *pod.spec.containers)[0].name
+    return answered(
+        by=call("CreateContainer").where(_makes(first, container.sandbox)),
+        within=restart_bound(m, container.name) + 2 * REACTION,
+        unless=TERMINATION_ASKED,
+        not_before=call("RunPodSandbox", "StopPodSandbox")
+        .where(of(pod), "it is the pod's")
+        .either(creation_of_kind("app", "init", besides=first)),
+        text=f"{first} is made again first, in the same sandbox",
+    )
+
+
+def _makes(name: str, sandbox: Sandbox | None) -> Predicate:
+    return lambda m: asked(m).metadata.name == name and m.sandbox is sandbox
+
+
+@pod_begins_anew.clause("stopped", on=OWN_END)
+def all_are_stopped(m: Moment) -> Iterator[Finding]:
+    """What runs beside it is stopped, without a hook."""
+    container, pod = _restarts_all(m), m.pod
+    if container is None or pod is None:
+        return
+    for other in pod.every_container():
+        if other is not container and other.kind != "ephemeral" and other.state == "running":
+            yield answered(
+                by=stop_of(other),
+                within=2 * REACTION,
+                unless=TERMINATION_ASKED.either(exited()),
+                not_before=call("ExecSync").where(about(other)).where(runs_pre_stop, "it is its hook"),
+                text=f"{other.name} is stopped with the others",
+            )
+
+
+pod_begins_anew.remember(on=ATTEMPTS)(take_attempt)
+
+
+@contract("RESTART-23", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE)
+def failed_init_ends_it(m: Moment) -> Findings:
+    """After the restart of a whole pod with policy Never an init container that fails fails the pod."""
+    container, pod = m.container, m.pod
+    if container is None or pod is None or m.exit is None or not m.exit.code or not pod.note(_Anew).seq:
+        return None
+    spec = container.spec
+    if pod.restart_policy != "Never" or container.kind != "init" or spec is None or spec.restart_policy:
+        return None
+    return _fails(pod, container.name) if to_watch(m) and in_place(container) else None
+
+
+def _take(m: Moment) -> None:
+    """Take restarts of whole pods in."""
+    if m.pod is not None and _restarts_all(m) is not None:
+        m.pod.note(_Anew).seq = m.seq
+
+
+failed_init_ends_it.remember(on=OWN_END)(_take)
+
+
+@contract(
+    "COND-10", on=OWN_END, needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE, clause="set"
+)
+def restart_is_told(m: Moment) -> Findings:
+    """While a whole pod restarts its condition AllContainersRestarting is True; afterwards it is not."""
+    container, pod = _restarts_all(m), m.pod
+    if container is None or pod is None:
+        return None
+    return answered(
+        by=status().where(lambda n: _is_restarting(n) is True, "the condition is True"),
+        within=2 * REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"the status of {pod.name} says that all containers restart",
+    )
+
+
+@restart_is_told.clause("cleared", on=status())
+def condition_is_cleared(m: Moment) -> Findings:
+    """Once every app container runs again it is True no more."""
+    now = m.status
+    if now is None or m.pod is None or not m.pod.note(_Anew).seq or not now.container_statuses:
+        return None
+    if not all(one.state.running is not None for one in now.container_statuses):
+        return None
+    return broken("all containers run, and are said to restart") if _is_restarting(m) else KEPT
+
+
+restart_is_told.remember(on=OWN_END)(_take)
+
+
+def _is_restarting(m: Moment) -> bool | None:
+    """What the status says, None where it says nothing."""
+    for one in (m.status.conditions or ()) if m.status is not None else ():
+        if one.type == _CONDITION:
+            return one.status == "True"
+    return None

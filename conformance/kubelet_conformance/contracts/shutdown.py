@@ -1,0 +1,328 @@
+"""SHUT: how a kubelet ends its pods when the machine goes down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import Pattern, call, done, exited, pod_set, status
+from kubelet_conformance.contracts.distress import SYSTEM_CRITICAL, every_pod, runs, seconds, setting
+from kubelet_conformance.contracts.fresh import fresh_pod
+from kubelet_conformance.contracts.grace import STOP
+from kubelet_conformance.contracts.kills import MINIMUM_GRACE, OVERRIDES, wait_before_stop
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.sandboxes import FINISHED
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
+from kubelet_conformance.contracts.timing import REACTION, ROUNDING
+from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.disruption import SHUTDOWN, disruption_of, shutdown_of
+from kubelet_conformance.trace.records import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.contracts.fresh import Fresh
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+LET_GO = "nothing holds the shutdown up"
+"""How a fault says that the kubelet lets the machine go down."""
+_STATUS_BATCH = 10.0
+"""How often the kubelet sends again what the API server has missed (status_manager.go)."""
+_KILL: Pattern = call("StopContainer", "ExecSync", "StopPodSandbox")
+
+
+def _is_announced(m: Moment) -> bool:
+    return isinstance(m.record, Fault) and m.record.what == SHUTDOWN
+
+
+ANNOUNCED: Pattern = FAULT.where(_is_announced, "the node shuts down")
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The pods from a priority on, and how many seconds they get, after those of the groups before."""
+
+    priority: int
+    seconds: float
+    begins: float
+    """When its time begins at the latest, in seconds after the announcement."""
+
+
+def groups(m: Moment) -> list[Group] | None:
+    """The groups by rising priority, none where nothing is set; None where nobody knows what is set."""
+    total, critical = (
+        setting(m, "shutdownGracePeriod", "0s"),
+        setting(m, "shutdownGracePeriodCriticalPods", "0s"),
+    )
+    by_priority = setting(m, "shutdownGracePeriodByPodPriority", [])
+    if total is None or by_priority is None:
+        return None
+    pairs = sorted((one["priority"], float(one["shutdownGracePeriodSeconds"])) for one in by_priority)
+    if not pairs and seconds(total) > 0:
+        pairs = [(0, seconds(total) - seconds(critical)), (SYSTEM_CRITICAL, seconds(critical))]
+    begins = [sum(each for _, each in pairs[:place]) for place in range(len(pairs))]
+    return [Group(priority, most, begin) for (priority, most), begin in zip(pairs, begins, strict=True)]
+
+
+def _group_of(pod: Pod, every: list[Group]) -> Group | None:
+    """The pod's group; None where that is not certain: a static pod may have a priority by its class only."""
+    if not every or pod.spec is None or (pod.static and pod.spec.priority is None):
+        return None
+    priority = pod.spec.priority or 0
+    return next((group for group in reversed(every) if group.priority <= priority), every[0])
+
+
+class _Then:
+    """How the pod was when the shutdown was announced."""
+
+    def __init__(self) -> None:
+        self.ran = False
+        self.had_succeeded = False
+
+
+def _going_down(m: Moment) -> float | None:
+    """How long the shutdown has been on, in this life of the kubelet."""
+    record, started = shutdown_of(m.node), m.node.started_t
+    if record is None or not m.node.kubelet_up or (started is not None and started > record.t):
+        return None
+    return m.t - record.t
+
+
+def _ended_by_it(m: Moment) -> tuple[Pod, Group] | None:
+    """The moment's pod and its group, if the shutdown is all that ends it."""
+    pod, every = m.pod, groups(m)
+    if pod is None or not every or _going_down(m) is None or not pod.note(_Then).ran:
+        return None
+    group = _group_of(pod, every)
+    if group is None or pod.termination is not None or disruption_of(pod) is not None or pod.finished:
+        return None
+    return pod, group
+
+
+@contract("SHUT-01", on=ANNOUNCED, needs=(CRI, PODS), versions=since("1.21"), clause="all")
+def pods_are_ended_in_groups(m: Moment) -> Iterator[Finding]:
+    """When the node shuts down its pods are ended in groups by rising priority, each pod with the time of its
+    group or its own grace, whichever is less, and no new pod is admitted.
+    """
+    every = groups(m)
+    for pod in every_pod(m) if every and m.node.kubelet_up else ():
+        group = _group_of(pod, every or [])
+        if group is not None and runs(pod):
+            yield answered(
+                by=_KILL.where(of(pod)),
+                within=group.begins + REACTION,
+                unless=TERMINATION_ASKED.where(of(pod)).either(FINISHED.where(of(pod))),
+                whole_node=True,
+                text=f"pod {pod.name} is ended in its turn",
+            )
+
+
+@pods_are_ended_in_groups.clause("order", on=STOP)
+def lesser_pods_go_first(m: Moment) -> Findings:
+    """While pods of an earlier group run, and have time left, no pod of a later one is stopped."""
+    ended, since_then = _ended_by_it(m), _going_down(m)
+    if ended is None or since_then is None:
+        return None
+    pod, group = ended
+    every = groups(m) or []
+    earlier = [one for one in m.world.pods.values() if one is not pod and one.note(_Then).ran]
+    earlier = [one for one in earlier if (its := _group_of(one, every)) and its.priority < group.priority]
+    if since_then < group.begins - ROUNDING:
+        for one in earlier:
+            if one.termination is None and any(c.state == "running" for c in one.every_container()):
+                return broken(f"pod {one.name}, which matters less than {pod.name}, still runs")
+    return KEPT if earlier else None
+
+
+@pods_are_ended_in_groups.clause("grace", on=STOP)
+def time_of_the_group_is_the_grace(m: Moment) -> Findings:
+    """No pod gets more time than its group, or than it wants itself."""
+    ended = _ended_by_it(m)
+    if ended is None or wait_before_stop(m).turns or m.container is None or m.container.spec is None:
+        return None
+    pod, group = ended
+    if pod.spec is None or m.container.spec.lifecycle.pre_stop is not None:
+        return None
+    expected = max(min(int(group.seconds), pod.spec.grace_seconds), MINIMUM_GRACE)
+    if OVERRIDES.get(m.kubernetes):
+        expected = max(min(int(group.seconds), pod.spec.grace_seconds), 1)
+    got = m.request(StopContainerRequest).timeout
+    return KEPT if got == expected else broken(f"expected timeout {expected} for the shutdown, got {got}")
+
+
+def _new(m: Moment) -> Fresh | None:
+    """A new pod that comes while the node goes down."""
+    pod, since_then = fresh_pod(m), _going_down(m)
+    if pod is None or pod.source != "api" or since_then is None or since_then < ROUNDING:
+        return None
+    return None if outside(m).api_away_t is not None or m.node.relisted_t is None else pod
+
+
+def _is_refused(pod: Fresh) -> Pattern:
+    def refuses(m: Moment) -> bool:
+        return m.status is not None and m.status.reason == "NodeShutdown" and pod.is_about(m)
+
+    return status().where(refuses, "it is refused")
+
+
+@pods_are_ended_in_groups.clause("refuses", on=pod_set())
+def no_new_pod_is_taken(m: Moment) -> Findings:
+    """A new pod is refused with reason NodeShutdown."""
+    pod = _new(m)
+    if pod is None or not groups(m):
+        return None
+    return answered(
+        by=_is_refused(pod),
+        within=_STATUS_BATCH + REACTION,
+        unless=TERMINATION_ASKED.where(pod.is_about).either(FAULT),
+        not_before=call("RunPodSandbox").where(pod.asked),
+        whole_node=True,
+        text=f"pod {pod.name} is refused, as the node shuts down",
+    )
+
+
+pods_are_ended_in_groups.remember(on=OUTSIDE)(take_in)
+
+
+def _how_pods_are(m: Moment) -> None:
+    """Take in which pods run, and which have succeeded by themselves."""
+    for pod in every_pod(m):
+        then = pod.note(_Then)
+        then.ran = then.ran or runs(pod)
+        then.had_succeeded = _has_succeeded(m, pod)
+
+
+pods_are_ended_in_groups.remember(on=ANNOUNCED)(_how_pods_are)
+
+
+def _has_succeeded(m: Moment, pod: Pod) -> bool:
+    """Every app container has ended well by itself, and the kubelet has had time to read that."""
+    if pod.restart_policy == "Always" or pod.spec is None or pod.finished or not pod.born:
+        return False
+    newest = [pod.newest(one.name) for one in pod.spec.containers]
+    ends = [one.exit if one is not None and one.state == "exited" else None for one in newest]
+    return all(end is not None and end.code == 0 and m.t - end.t > REACTION for end in ends)
+
+
+@contract("SHUT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS), versions=since("1.22"), clause="failed")
+def shut_down_pod_is_failed(m: Moment) -> Findings:
+    """A pod that a shutdown ends is Failed with reason Terminated, unless it had succeeded before."""
+    ended, now = _ended_by_it(m), m.status
+    if ended is None or now is None:
+        return None
+    if (now.phase, now.reason) != ("Failed", "Terminated"):
+        return broken(f"expected Failed (Terminated), got {now.phase} ({now.reason})")
+    return KEPT if now.message else broken("its status has no message")
+
+
+@shut_down_pod_is_failed.clause("succeeded", on=FINISHED)
+def success_stays(m: Moment) -> Findings:
+    """What has succeeded stays Succeeded."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or pod.finished or not pod.note(_Then).had_succeeded or not groups(m):
+        return None
+    if pod.termination is not None or _going_down(m) is None:
+        return None
+    return KEPT if now.phase == "Succeeded" else broken(f"expected Succeeded, got {now.phase} ({now.reason})")
+
+
+def _is_let_go(m: Moment) -> bool:
+    return isinstance(m.record, Fault) and m.record.what == LET_GO
+
+
+@shut_down_pod_is_failed.clause("told", on=FAULT.where(_is_let_go, "nothing holds the shutdown up"))
+def ends_are_told_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
+    """The kubelet lets the machine go when the API server knows how its pods ended, or the time is over."""
+    every, since_then = groups(m), _going_down(m)
+    if not every or since_then is None or since_then > every[-1].begins + every[-1].seconds - ROUNDING:
+        return
+    for pod in m.world.pods.values():
+        if pod.note(_Then).ran and pod.termination is None and not pod.static:
+            yield (
+                KEPT if pod.finished else broken(f"nobody was told how pod {pod.name} ended", pod.status_seq)
+            )
+
+
+shut_down_pod_is_failed.remember(on=ANNOUNCED)(_how_pods_are)
+
+
+@contract("SHUT-03", on=done("StopPodSandbox"), needs=(CRI, PODS), versions=since("1.23"))
+def next_group_does_not_wait(m: Moment) -> Findings:
+    """As soon as all pods of a group are gone the next one begins."""
+    every, since_then = groups(m), _going_down(m)
+    if not every or since_then is None or m.pod is None or not m.pod.note(_Then).ran:
+        return None
+    left = [pod for pod in m.world.pods.values() if pod is not m.pod and pod.note(_Then).ran and _runs(pod)]
+    turns = [group for pod in left if (group := _group_of(pod, every)) is not None]
+    own = _group_of(m.pod, every)
+    turn = min(turns, key=lambda group: group.priority, default=None)
+    if (
+        own is None
+        or turn is None
+        or turn.priority <= own.priority
+        or since_then > turn.begins - 2 * REACTION
+    ):
+        return None
+    if any(stop for pod in left for c in pod.every_container() for stop in c.stops):
+        return None
+    members = [pod for pod in left if _group_of(pod, every) is turn or _group_of(pod, every) == turn]
+    return answered(
+        by=_KILL.where(lambda n: n.pod in members),
+        within=REACTION,
+        unless=FAULT,
+        whole_node=True,
+        text=f"the pods from priority {turn.priority} on are ended",
+    )
+
+
+def _runs(pod: Pod) -> bool:
+    return any(c.state == "running" for c in pod.every_container())
+
+
+next_group_does_not_wait.remember(on=ANNOUNCED)(_how_pods_are)
+
+
+@contract("SHUT-04", on=ANNOUNCED, needs=(CRI, PODS, STATUS), clause="lives-on")
+def shutdown_is_not_graceful_by_itself(m: Moment) -> Iterator[Finding]:
+    """A kubelet that was given no time for a shutdown ends no pod for it, and goes on to admit pods."""
+    if groups(m) != [] or not m.node.kubelet_up:
+        return
+    for pod in m.world.pods.values():
+        if runs(pod):
+            ended = status().where(lambda n: n.status is not None and n.status.reason == "Terminated")
+            yield answered(
+                by=LIFE_ENDS.either(TERMINATION_ASKED.where(of(pod)), exited().where(_by_itself(pod))),
+                not_before=ended.where(of(pod)).either(call("StopPodSandbox").where(of(pod))),
+                whole_node=True,
+                text=f"pod {pod.name} is left alone",
+            )
+
+
+def _by_itself(pod: Pod) -> Predicate:
+    """A container of the pod has ended without being stopped: what follows has another reason."""
+    return lambda m: m.pod is pod and m.exit is not None and not m.exit.commanded
+
+
+@shutdown_is_not_graceful_by_itself.clause("admits", on=pod_set())
+def new_pods_are_taken(m: Moment) -> Findings:
+    """A new pod starts."""
+    pod = _new(m)
+    if pod is None or groups(m) != []:
+        return None
+    return answered(
+        by=call("RunPodSandbox").where(pod.asked),
+        unless=TERMINATION_ASKED.where(pod.is_about).either(FAULT),
+        not_before=_is_refused(pod),
+        whole_node=True,
+        text=f"pod {pod.name} is not refused",
+    )
+
+
+shutdown_is_not_graceful_by_itself.remember(on=OUTSIDE)(take_in)

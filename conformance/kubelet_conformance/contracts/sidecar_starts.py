@@ -1,0 +1,136 @@
+"""SIDECAR: whether they run at all, what their failures hold up, and what shows that all have started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, exited, failed, pod_set, status
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.fresh import fresh_pod
+from kubelet_conformance.contracts.instances import (
+    HELD_UP,
+    asked,
+    awake,
+    completed,
+    failing_start,
+    following,
+    in_place,
+    made_in,
+    recorded,
+    sidecars,
+    start_of,
+    to_watch,
+)
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end
+from kubelet_conformance.contracts.timing import REACTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.manifests import ContainerSpec
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+
+_ON = since("1.29")
+_GATE = "SidecarContainers"
+_ON_BY_DEFAULT = (1, 29)
+_FORBIDDEN = "InitContainerRestartPolicyForbidden"
+
+
+def _gate_is_off(m: Moment) -> bool:
+    usual = m.kubernetes is not None and m.kubernetes >= _ON_BY_DEFAULT
+    return not m.header.feature_gates.get(_GATE, usual)
+
+
+@contract("SIDECAR-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=since("1.28"))
+def refused_without_the_gate(m: Moment) -> Findings:
+    """With the gate SidecarContainers off a pod with sidecars is refused, and nothing of it is started.
+
+    The reason is InitContainerRestartPolicyForbidden.
+    """
+    pod, manifest = fresh_pod(m), m.manifest
+    if pod is None or manifest is None or pod.source != "api" or not _gate_is_off(m) or not awake(m):
+        return None
+    if not manifest.spec.sidecars:
+        return None
+
+    def ends(now: Moment) -> bool:
+        return pod.is_about(now) and now.status is not None and now.status.terminal
+
+    def refused(now: Moment) -> bool:
+        return ends(now) and now.status is not None and now.status.reason == _FORBIDDEN
+
+    return answered(
+        by=status().where(refused, f"{pod.name} is refused as {_FORBIDDEN}"),
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(status().where(ends, "it fails for another reason")),
+        not_before=call("RunPodSandbox").where(pod.asked, f"it is for {pod.name}"),
+        whole_node=True,
+        text=f"pod {pod.name}, which has sidecars, is refused",
+    )
+
+
+@contract(
+    "SIDECAR-08",
+    on=failed("CreateContainer", "StartContainer", "PullImage"),
+    needs=(CRI, PODS),
+    versions=_ON,
+)
+def failing_one_holds_up_no_other(m: Moment) -> Iterator[Finding]:
+    """A sidecar that cannot be started does not keep the sidecars after it from being run again."""
+    pod, name = m.pod, failing_start(m)
+    if pod is None or pod.kind_of(name) != "sidecar" or not to_watch(m) or at_its_end(pod):
+        return
+    for spec in following(pod, name):
+        due = recorded(pod, spec.name)
+        if spec.is_sidecar and due is not None and _is_due(due):
+            yield answered(
+                by=start_of(due.name),
+                within=restart_bound(m, due.name),
+                unless=HELD_UP.either(exited()),
+                text=f"sidecar {due.name} is made again though {name} cannot be started",
+            )
+
+
+failing_one_holds_up_no_other.remember(on=ATTEMPTS)(take_attempt)
+
+
+def _is_due(container: Container) -> bool:
+    """The kubelet knows that it ended by itself, and its sandbox is there."""
+    told = container.record is not None and container.record.state == "CONTAINER_EXITED"
+    own_end = container.exit is not None and not container.exit.commanded
+    return container.state == "exited" and told and own_end and in_place(container)
+
+
+@contract("SIDECAR-26", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
+def ended_apps_prove_nothing(m: Moment) -> Findings:
+    """App containers that ended in an old sandbox do not show that a pod with sidecars is initialized.
+
+    In the new sandbox its init containers run, and its sidecars start, before the first app container.
+    """
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or pod.spec is None or sandbox is None or not sandbox.born or not sandbox.attempt:
+        return None
+    if pod.kind_of(asked(m).metadata.name) != "app" or not any(sidecars(pod)):
+        return None
+    apps = list(pod.of_kind("app"))
+    if not apps or any(one.sandbox is sandbox or one.state != "exited" for one in apps):
+        return None
+    for spec in pod.spec.init_containers or ():
+        if not _is_through(pod, spec, sandbox):
+            return broken(
+                f"{asked(m).metadata.name} is made in the new sandbox before {spec.name} is through",
+                pod.set_seq,
+            )
+    return KEPT
+
+
+def _is_through(pod: Pod, spec: ContainerSpec, sandbox: Sandbox) -> bool:
+    own = made_in(pod, spec.name, sandbox)
+    if own is None:
+        return False
+    return own.started_t is not None if spec.is_sidecar else completed(own)

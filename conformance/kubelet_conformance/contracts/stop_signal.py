@@ -1,0 +1,52 @@
+"""TERM: the signal that asks a container to end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, status
+from kubelet_conformance.contracts.instances import asked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+
+@contract(
+    "TERM-28",
+    on=call("CreateContainer"),
+    needs=(CRI, PODS),
+    versions=since("1.33"),
+    gate="ContainerStopSignals",
+    clause="request",
+)
+def stop_signal_is_passed_on(m: Moment) -> Findings:
+    """A container's own stop signal is passed to the runtime, and told in its status."""
+    wanted = _wanted(m.pod, asked(m).metadata.name) if m.pod is not None else ""
+    if not wanted:
+        return None
+    got = asked(m).stop_signal or "none"
+    return KEPT if got == wanted else broken(f"stop signal {got}, expected {wanted}")
+
+
+@stop_signal_is_passed_on.clause("status", on=status())
+def stop_signal_is_told(m: Moment) -> Iterator[Finding]:
+    """The status of a container that runs names it."""
+    if m.pod is None or m.status is None:
+        return
+    for one in m.status.container_statuses or ():
+        wanted = _wanted(m.pod, one.name)
+        if wanted and one.state.running is not None:
+            told = one.stop_signal or "none"
+            yield KEPT if told == wanted else broken(f"{one.name} is told to stop by {told}, not {wanted}")
+
+
+def _wanted(pod: Pod, name: str) -> str:
+    spec = pod.container_spec(name)
+    return spec.lifecycle.stop_signal if spec is not None else ""

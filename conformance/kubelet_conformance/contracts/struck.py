@@ -1,0 +1,105 @@
+"""Calls that somebody lets fail, hang or wait: what comes of them is nobody's own doing."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.words import done, failed, kubelet
+from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.trace.records import Fault
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.moment import Moment
+
+__all__ = ("DELAYS", "STRIKES", "heard_by", "is_struck", "take_in_delays", "take_in_strikes")
+
+STRIKES: Pattern = FAULT
+"""What a contract that asks `is_struck` has to see: `remember(on=STRIKES)(take_in_strikes)`."""
+_OF_THE_LOOP = ("ListPodSandbox", "ListContainers", "Status")
+_HOLDING_UP = (*_OF_THE_LOOP, "ImageStatus", "PodSandboxStatus", "ContainerStatus")
+"""Lists and Status hold up the loop, what else is read the sync of some pod: nobody can tell which."""
+DELAYS: Pattern = FAULT.either(done(*_HOLDING_UP), failed(*_HOLDING_UP), kubelet("started"))
+"""What a contract that asks `heard_by` has to see: `remember(on=DELAYS)(take_in_delays)`."""
+_PROMPT = 1.0
+_FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
+"""The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these may
+be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
+"""
+_API_SERVER = "the API server"
+_HEALED = "healed: "
+
+
+class _Struck:
+    """What stands, by RPC, and up to which record the last of it stood."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.standing: dict[str, list[str]] = {}
+        self.until_seq: dict[str, int] = {}
+
+
+def take_in_strikes(m: Moment) -> None:
+    """Keep what `is_struck` tells up to date; done once a moment for all."""
+    known = m.node.note(_Struck)
+    if not isinstance(m.record, Fault) or known.seq == m.seq:
+        return
+    known.seq = m.seq
+    what = m.record.what.removeprefix(_HEALED)
+    rpc = what.partition(" ")[0]
+    standing = known.standing.setdefault(rpc, [])
+    if what == m.record.what:
+        standing.append(what)
+    elif what in standing:
+        standing.remove(what)
+        known.until_seq[rpc] = m.seq
+
+
+def is_struck(m: Moment) -> bool:
+    """Whether calls like this one were tampered with after it had begun, or when it did."""
+    known, rpc = m.node.note(_Struck), m.call.rpc
+    return bool(known.standing.get(rpc)) or m.call.seq < known.until_seq.get(rpc, 0)
+
+
+class _Delays:
+    """When the kubelet last could not go on, or could not hear of its pods."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.away_t = 0.0
+        self.last_t = 0.0
+
+
+def take_in_delays(m: Moment) -> None:
+    """Keep what `heard_by` tells up to date."""
+    known = m.node.note(_Delays)
+    if isinstance(m.record, Fault):
+        if m.record.what.removeprefix(_HEALED).startswith(_API_SERVER):
+            _goes_or_comes(known, m, away=not m.record.what.startswith(_HEALED))
+    elif m.keys[0] == "kubelet:started" or m.t - m.call.t > _PROMPT or _keeps_the_loop_waiting(m):
+        known.last_t = max(known.last_t, m.t)
+
+
+def _goes_or_comes(known: _Delays, m: Moment, *, away: bool) -> None:
+    """The API server is away, or back: then the kubelet may wait for its next try."""
+    if away and not known.away and m.t > known.last_t:
+        known.away_t = m.t
+    known.away = away
+    wait = 0.0 if away else min(2 * (m.t - known.away_t) + _FIRST_RETRY, _LONGEST_RETRY)
+    known.last_t = max(known.last_t, m.t + wait)
+
+
+def _keeps_the_loop_waiting(m: Moment) -> bool:
+    return m.reply.error is not None and m.call.rpc in _OF_THE_LOOP
+
+
+def heard_by(m: Moment, t: float) -> float:
+    """By when, but for a reaction, the kubelet has heard of what was wanted at `t`.
+
+    The loop takes no news while it waits for a list of what runs, to keep house, nor before the runtime says
+    that it is ready. A kubelet that starts, or whose API server was away, hears it then; infinity while that
+    is away.
+    """
+    known = m.node.note(_Delays)
+    return math.inf if known.away else max(t, known.last_t)

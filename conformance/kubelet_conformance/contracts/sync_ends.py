@@ -1,0 +1,87 @@
+"""SYNC: a pod that has come to its end is only reported and terminated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.words import exited
+from kubelet_conformance.contracts.instances import asked
+from kubelet_conformance.contracts.sandboxes import FINISHED
+from kubelet_conformance.contracts.situations import (
+    at_its_end,
+    end_is_forgotten,
+    has_ended,
+    starts_or_creates,
+    to_run,
+)
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.records import Call
+
+
+class _End:
+    """The end after which nothing of a pod is left to run, and what was begun for the pod after it."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.begun: Call | None = None
+
+
+@contract("SYNC-08", on=FINISHED, needs=(CRI, PODS, STATUS))
+def nothing_is_started_for_a_finished_pod(m: Moment) -> Findings:
+    """A pod that has come to its end is only reported and terminated.
+
+    After the last of its containers ended no sandbox is run, no image pulled and no container made or
+    started.
+    """
+    pod = m.pod
+    if pod is None or not pod.born or pod.finished or pod.termination is not None:
+        return None
+    end = pod.note(_End)
+    if not end.seq:
+        return None
+    if end.begun is None:
+        return KEPT
+    text = f"{end.begun.rpc} after the last container of the pod had ended"
+    return broken(text, end.seq, end.begun.seq)
+
+
+@nothing_is_started_for_a_finished_pod.remember(on=exited())
+def _a_container_ended(m: Moment) -> None:
+    pod, one, ended = m.pod, m.container, m.exit
+    if pod is None or one is None or ended is None or one.kind != "app" or not to_run(m):
+        return
+    # One that is killed for its probe or for a change may be made again, whatever its exit code.
+    if at_its_end(pod, one, ended.code) and not ended.commanded:
+        pod.note(_End).seq = m.seq
+
+
+def _is_of_an_ephemeral(m: Moment) -> bool:
+    pod = m.pod
+    if pod is not None and m.call.rpc == "CreateContainer":
+        return pod.kind_of(asked(m).metadata.name) == "ephemeral"
+    if pod is not None and m.call.rpc == "PullImage":
+        return "ephemeral" in (pod.traits or ())
+    return m.container is not None and m.container.kind == "ephemeral"
+
+
+@nothing_is_started_for_a_finished_pod.remember(on=starts_or_creates())
+def _something_is_begun(m: Moment) -> None:
+    end = m.pod.note(_End) if m.pod is not None else None
+    if end is not None and end.seq and end.begun is None and not _is_of_an_ephemeral(m):
+        end.begun = m.call
+
+
+@nothing_is_started_for_a_finished_pod.clause(
+    "after", on=starts_or_creates().where(has_ended, "the pod has ended")
+)
+def nothing_follows_the_terminal_phase(m: Moment) -> Findings:
+    """Nor after its terminal phase was written."""
+    pod = m.pod
+    if pod is None or not pod.born or not pod.finished or end_is_forgotten(pod, m.node):
+        return None
+    return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)

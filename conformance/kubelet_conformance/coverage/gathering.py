@@ -1,0 +1,149 @@
+"""Play every scenario and tell every story once, and count what each puts to the test."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.versions import USUAL_VERSION
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.node import scenario_of
+from kubelet_conformance.plugin.play import play
+from kubelet_conformance.reports.catalogue import Entry, Fate, entries
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.zoo import bug_card, bug_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubelet_conformance.reports.played import Played
+
+__all__ = ("Gathered", "Witness", "declared_bugs", "declared_witnesses", "gather")
+
+Counts: TypeAlias = Mapping[str, int]
+"""How often contracts were put to the test and kept, by their ids."""
+
+_CHUNK = 8
+STORY = "runtime: "
+"""What stands before the name of a story that calls a runtime directly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A scenario or story that declares a contract, and how often it puts it to the test."""
+
+    name: str
+    activations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one contract rests on.
+
+    Attributes:
+        entry: its row, and its judge if it has one.
+        witnesses: the scenarios and stories that declare it.
+        activations: how often all scenarios and stories together put it to the test.
+        bugs: the ids of the bugs of the zoo that declare to break it.
+    """
+
+    entry: Entry
+    witnesses: tuple[Witness, ...]
+    activations: int
+    bugs: tuple[str, ...]
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What it lacks, in words; an excluded one lacks nothing."""
+        if self.entry.fate is not Fate.IMPLEMENTED:
+            return ("no judge",) if self.entry.fate is Fate.PLANNED else ()
+        idle = [each.name for each in self.witnesses if not each.activations]
+        return (
+            *(() if self.witnesses else ("no witness",)),
+            *(f"not put to the test by {name}" for name in idle),
+            *(() if self.bugs else ("no bug",)),
+        )
+
+
+def declared_witnesses() -> dict[str, list[str]]:
+    """The names of the scenarios and stories that declare a contract, by its id."""
+    from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415 - it needs gRPC
+
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, story in every_scenario().items():
+        for contract in scenario_of(story).witnesses:
+            found[contract].append(name)
+    for told in every_story():
+        for contract in told.contracts:
+            found[contract].append(f"{STORY}{told.name}")
+    return found
+
+
+def declared_bugs() -> dict[str, list[str]]:
+    """The ids of the bugs that declare to break a contract, by its id."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for card in map(bug_card, bug_ids()):
+        for contract in card.breaks:
+            found[contract].append(card.id)
+    return found
+
+
+def gather(begin: Callable[[str], None] = lambda _: None) -> list[Gathered]:
+    """What every contract of the catalogue rests on, in its order; `begin` hears of each scenario."""
+    counts = dict(_told())
+    for name, counted in _played(list(every_scenario())):
+        begin(name)
+        counts[name] = counted
+    witnesses, bugs = declared_witnesses(), declared_bugs()
+    return [
+        Gathered(
+            each,
+            tuple(Witness(name, counts[name].get(each.row.id, 0)) for name in witnesses.get(each.row.id, ())),
+            sum(counted.get(each.row.id, 0) for counted in counts.values()),
+            tuple(bugs.get(each.row.id, ())),
+        )
+        for each in entries(every_contract())
+    ]
+
+
+def _played(names: Sequence[str]) -> Iterator[tuple[str, Counts]]:
+    """What each scenario puts to the test, as the version that it is meant for; on all cores."""
+    workers = min(os.cpu_count() or 1, len(names))
+    with ProcessPoolExecutor(workers) as pool:
+        yield from zip(names, pool.map(_count, names, chunksize=_CHUNK), strict=True)
+
+
+def _count(name: str) -> Counts:
+    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+        contracts = every_contract().values()
+        played = play(
+            every_scenario()[name], name, open_stage(Choice()), contracts, Path(folder, "trace.jsonl")
+        )
+    return _kept(played)
+
+
+def _kept(played: Played) -> Counts:
+    outcomes = played.judged.outcomes.items()
+    return {each: one.activations for each, one in outcomes if one.verdict is Verdict.KEPT}
+
+
+def _told() -> Iterator[tuple[str, Counts]]:
+    """What each story that calls a runtime directly puts to the test, on the fake."""
+    from kubelet_conformance.runtime_checks.judging import judged, the_runtimes  # noqa: PLC0415 - it needs gRPC
+    from kubelet_conformance.runtime_checks.running import run_stories  # noqa: PLC0415
+    from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415
+    from kubelet_conformance.targets.direct import Wanted  # noqa: PLC0415
+
+    run = run_stories(Wanted("fake", "", "run-coverage", 0), every_story(), USUAL_VERSION, 1)
+    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+        _, stories = judged(run.told, list(the_runtimes().values()), None, Path(folder))
+    for each in stories:
+        yield f"{STORY}{each.scenario}", _kept(each)

@@ -1,0 +1,175 @@
+"""The catalogue and its coverage as pages of the user guide, in Markdown."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.coverage.gathering import STORY
+from kubelet_conformance.reports.catalogue import Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kubelet_conformance.coverage.gathering import Gathered
+    from kubelet_conformance.targets.zoo import BugCard
+
+__all__ = ("AREAS", "area_page", "pages")
+
+AREAS: Mapping[str, str] = {
+    "LOOP": "The sync loop",
+    "CONFIG": "Sources of pods",
+    "STATIC": "Static pods and their mirrors",
+    "WORK": "Pod workers",
+    "SYNC": "One sync of a pod",
+    "SANDBOX": "Sandboxes",
+    "INIT": "Init containers",
+    "SIDECAR": "Sidecars",
+    "EPH": "Ephemeral containers",
+    "RESTART": "Restarts",
+    "BACKOFF": "Back-off",
+    "TERM": "Termination",
+    "HOOK": "Lifecycle hooks",
+    "PROBE": "Probes",
+    "IMAGE": "Images",
+    "START": "Starting a container",
+    "PLEG": "The PLEG",
+    "STATUS": "The status manager",
+    "CSTAT": "Container statuses",
+    "COND": "Conditions",
+    "PHASE": "The phase",
+    "CLEANUP": "Housekeeping",
+    "GC": "Garbage collection",
+    "ADMIT": "Admission",
+    "EVICT": "Eviction",
+    "DEADLINE": "The active deadline",
+    "SHUT": "Node shutdown",
+    "RESTARTKUBELET": "Restarts of the kubelet",
+    "EVENTS": "Events",
+    "RESIZE": "Resize in place",
+    "CRI": "The container runtime",
+    "METRIC": "Metrics",
+}
+"""The areas of the catalogue in words."""
+
+
+_CATALOGUE = """# The catalogue
+
+Each rule on a pod's life has an id, which is its address everywhere: in code, in reports, on the command
+line and here. A rule is *implemented* when a judge holds traces to it, a scenario puts it to the test and a
+bug of the zoo breaks it. It is *excluded*, with the reason, when nothing outside a kubelet could tell.
+"""
+_COVERAGE = f"""---
+hide:
+  - toc
+---
+# Contract, witness, bug
+
+What each contract rests on: the scenarios that declare it, how often all scenarios together put it to the
+test on the reference, and the bugs of the zoo that break it. `{STORY.strip()}` stands before stories that
+call a runtime directly. `kubelet-conformance list --coverage` gives the same.
+"""
+_BUGS = """---
+hide:
+  - toc
+---
+# The bugs
+
+Every bug of [the zoo](zoo.md), what is wrong with it, and the contracts that catch it. A number is that of
+the report upstream; `MUT-` stands before the id of a rule whose typical wrong implementation it is.
+
+| bug | what is wrong | other names | broken contracts |
+|---|---|---|---|
+"""
+
+
+def pages(every: Sequence[Gathered], bugs: Iterable[BugCard]) -> dict[str, str]:
+    """The generated pages by their path below `docs/`."""
+    areas = {area: list(group) for area, group in groupby(every, key=lambda each: each.entry.row.area)}
+    return {
+        "catalogue/index.md": _index(areas),
+        **{f"catalogue/{area.lower()}.md": area_page(area, rows) for area, rows in areas.items()},
+        "coverage.md": _coverage(areas),
+        "bugs.md": _BUGS + "".join(map(_bug, bugs)),
+    }
+
+
+def _index(areas: Mapping[str, Sequence[Gathered]]) -> str:
+    every = [each for rows in areas.values() for each in rows]
+    bound = [each for each in every if each.entry.row.addressee != "runtime"]
+    left_out = [each for each in bound if each.entry.fate is Fate.EXCLUDED]
+    share = len(left_out) / max(1, len(bound))
+    lines = [
+        _CATALOGUE,
+        f"{len(bound)} rules speak of the kubelet; {len(left_out)} of them ({share:.1%}) are excluded.\n",
+        "| area | about | rules | implemented | planned | excluded |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for area, rows in areas.items():
+        numbers = " | ".join(str(sum(each.entry.fate is fate for each in rows)) for fate in Fate)
+        lines.append(f"| [{area}]({area.lower()}.md) | {AREAS[area]} | {len(rows)} | {numbers} |")
+    return "\n".join([*lines, ""])
+
+
+def area_page(area: str, rows: Sequence[Gathered]) -> str:
+    """One area: a heading with its anchor for each rule."""
+    parts = [f"# {area}: {AREAS[area].lower()}", ""]
+    for each in rows:
+        parts += [f"## {each.entry.row.id}", "", *_told(each), ""]
+    return "\n".join(parts)
+
+
+def _told(each: Gathered) -> Iterator[str]:
+    entry = each.entry
+    rule = entry.contract.rule if entry.contract else entry.row.rule
+    yield f"**{entry.row.level}.** {_text(rule)}"
+    yield ""
+    yield f"- fate: {entry.fate}{f': {_text(entry.reason)}' if entry.reason else ''}"
+    yield f"- versions: {_text(entry.contract.versions.text if entry.contract else entry.row.versions)}"
+    if entry.contract and entry.contract.gate:
+        yield f"- feature gate: {entry.contract.gate}"
+    yield f"- source: {_text(entry.row.source)}"
+    if entry.contract:
+        yield f"- in the catalogue: {_text(entry.row.rule)}"
+    yield f"- stimulus: {_text(entry.row.stimulus)}"
+    yield f"- observation: {_text(entry.row.observation)}"
+    yield f"- typical wrong implementation: {_text(entry.row.mutant)}"
+    if each.witnesses:
+        yield f"- witnesses: {', '.join(f'`{one.name}` ({one.activations})' for one in each.witnesses)}"
+    if each.bugs:
+        yield f"- bugs that break it: {', '.join(f'`{bug}`' for bug in each.bugs)}"
+
+
+def _coverage(areas: Mapping[str, Sequence[Gathered]]) -> str:
+    lines = [_COVERAGE]
+    for area, rows in areas.items():
+        lines += [
+            f"## {area}",
+            "",
+            "| contract | fate | bugs | activations | witnesses |",
+            "|---|---|---|---:|---|",
+        ]
+        for each in rows:
+            name = each.entry.row.id
+            witnesses = ", ".join(one.name for one in each.witnesses)
+            told = "" if each.entry.fate is Fate.EXCLUDED else str(each.activations)
+            bugs = ", ".join(each.bugs)
+            lines.append(f"| {_link(name)} | {each.entry.fate} | {bugs} | {told} | {witnesses} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _bug(card: BugCard) -> str:
+    broken = ", ".join(map(_link, card.breaks))
+    return f"| {card.id} | {_text(card.title)} | {', '.join(card.aliases)} | {broken} |\n"
+
+
+def _link(contract: str) -> str:
+    area = contract.partition("-")[0].lower()
+    return f"[{contract}](catalogue/{area}.md#{contract.lower()})"
+
+
+def _text(words: str) -> str:
+    """Plain text as Markdown: nothing in it is markup."""
+    marked = "".join(f"\\{char}" if char in r"\`*_{}[]<>#|" else char for char in words)
+    return " ".join(marked.split())

@@ -1,0 +1,131 @@
+"""A run of histories: kept ones first, then new ones; what breaks something is made small and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.checking import Trace
+from kubelet_conformance.histories.keeping import keep, name_of
+from kubelet_conformance.histories.playing import UNSETTLED, play
+from kubelet_conformance.histories.seeking import chunks, seek
+from kubelet_conformance.histories.telling import as_scenario, as_words
+from kubelet_conformance.reports.histories import HistoryFound
+from kubelet_conformance.reports.played import Played
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from kubelet_conformance.contract.checking import Check
+    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.histories.history import History
+    from kubelet_conformance.histories.keeping import Kept
+    from kubelet_conformance.histories.playing import PlayedHistory
+    from kubelet_conformance.targets.stage import Choice
+
+__all__ = ("FINDS_MAX", "Campaign", "Wish")
+
+FINDS_MAX = 3
+"""After so many different finds no more histories are drawn: whoever has them has enough to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be played.
+
+    Attributes:
+        total: so many new histories.
+        seed: what they are drawn from.
+        shard: the part of them, counted from 1, of `shards`.
+        shards: in how many parts they are shared out.
+        kept: histories to play before.
+    """
+
+    total: int
+    seed: int = 0
+    shard: int = 1
+    shards: int = 1
+    kept: Sequence[Kept] = ()
+
+    @property
+    def count(self) -> int:
+        """How many histories that are, if nothing is broken."""
+        return len(self.kept) + sum(
+            chunk.size for chunk in chunks(self.total, self.seed, self.shard, self.shards)
+        )
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Plays histories and takes down what came of them.
+
+    Attributes:
+        choice: the kubelet and the runtime.
+        contracts: what all of them are judged by.
+        counts: whether a contract that is broken makes the run fail.
+        check: takes the verdicts.
+        traces: the folder for the traces of histories that broke something.
+        folder: where such histories are kept.
+        begin: is told of each history that is played, by name.
+        found: the histories that broke something.
+        played: how many were played.
+    """
+
+    choice: Choice
+    contracts: Sequence[Contract]
+    counts: Callable[[str], bool]
+    check: Check
+    traces: Path
+    folder: Path
+    begin: Callable[[str], None]
+    found: list[HistoryFound] = field(default_factory=list[HistoryFound])
+    played: int = 0
+    _records: int = 0
+
+    def run(self, wish: Wish) -> None:
+        """Play all that is wished for; raises OSError if a find cannot be kept."""
+        for kept in wish.kept:
+            self.begin(kept.name)
+            played = play(kept.history, self.choice, self.contracts)
+            broken = self._broken(played)
+            if broken:
+                self._enter(kept.history, broken[0], kept.path)
+            self._count(played)
+        for chunk in chunks(wish.total, wish.seed, wish.shard, wish.shards):
+            known = frozenset(each.what for each in self.found)
+            if len(known) >= FINDS_MAX:
+                break
+            found = seek(chunk, self._play, self._broken, known, self._count)
+            if found is not None:
+                history = found.played.history
+                self._enter(history, found.what, keep(self.folder, history, found.what))
+        told = Trace(f"{self.played} histories", None, None, None, None, self._records)
+        self.check.traces.append(told)
+
+    def _play(self, history: History) -> PlayedHistory:
+        return play(history, self.choice, self.contracts)
+
+    def _broken(self, played: PlayedHistory) -> list[str]:
+        return [each for each in played.broken() if self.counts(each)]
+
+    def _count(self, played: PlayedHistory) -> None:
+        """Take in the verdicts on a history, if it broke nothing: of those that did, small ones are told."""
+        self.played += 1
+        self._records += played.judged.trace.records
+        self.begin(f"history {self.played + 1}")
+        if not played.broken():
+            self.check.add(played.judged)
+            self.check.traces.pop()
+
+    def _enter(self, history: History, what: str, kept: Path) -> None:
+        """Play a find once more, and write its trace for the report."""
+        name = name_of(history, what)
+        path = self.traces / f"{name}.jsonl"
+        played = play(history, self.choice, self.contracts, name, str(path))
+        path.write_bytes(played.trace)
+        self.check.add(played.judged)
+        vain = f"{UNSETTLED}: {'; '.join(played.restless)}" if played.restless else ""
+        scenario = Played(name, played.judged, vain, played.failed, len(self.found))
+        words, code = tuple(as_words(played)), as_scenario(played, what)
+        self.found.append(HistoryFound(what, scenario, words, code, str(kept)))

@@ -1,0 +1,149 @@
+"""Play a history, heal the node, see whether it settles, and judge all of it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.checking import Judged, Trace, judge_file
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.versions import parse_version
+from kubelet_conformance.histories.performing import Deed, Performance
+from kubelet_conformance.histories.settled import unsettled
+from kubelet_conformance.node import Node
+from kubelet_conformance.targets.protocols import StoryError
+from kubelet_conformance.targets.stage import open_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubelet_conformance.contract.frame import Contract
+    from kubelet_conformance.histories.history import History
+    from kubelet_conformance.targets.protocols import Target
+    from kubelet_conformance.targets.stage import Choice
+
+__all__ = ("ERROR", "EVENTED", "RELIST_SECONDS", "SETTLE_SECONDS", "UNSETTLED", "PlayedHistory", "play")
+
+SETTLE_SECONDS = 120.0
+"""How long a healed node may take to settle, and how long it is watched."""
+RELIST_SECONDS = 300.0
+"""How much longer that may take a kubelet that hears container events: what it missed a relist finds."""
+EVENTED = "EventedPLEG"
+"""The feature gate of a kubelet that hears container events."""
+_EVENTED_SINCE = 1, 25
+_STAY_SECONDS = 20.0
+"""For how long at most something that ends and begins again may be between two states."""
+UNSETTLED = "the node settles"
+"""What a history is said to have broken whose node did not come to rest."""
+ERROR = "no error"
+"""What a history is said to have broken that could not be played or judged to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedHistory:
+    """What came of a history.
+
+    Attributes:
+        history: what was played.
+        deeds: what its steps came to.
+        trace: what was seen.
+        judged: the verdicts on that.
+        restless: what had not come to rest long after the node was healed, in words.
+        failed: what went wrong in the kubelet or the suite itself; a traceback.
+        watched: for how long the node was watched after it was healed, in seconds.
+        evented: the kubelet heard container events.
+        missed: some of these may have been lost or late.
+    """
+
+    history: History
+    deeds: tuple[Deed, ...]
+    trace: bytes
+    judged: Judged
+    restless: tuple[str, ...] = ()
+    failed: str = ""
+    watched: float = 0
+    evented: bool = False
+    missed: bool = False
+
+    def broken(self) -> tuple[str, ...]:
+        """What it broke: ids of contracts, `UNSETTLED`, `ERROR`."""
+        bad = {Verdict.BROKEN, Verdict.ERROR}
+        outcomes = self.judged.outcomes.items()
+        ids = [each for each, outcome in outcomes if outcome.verdict in bad]
+        return (
+            *ids,
+            *([UNSETTLED] if self.restless else []),
+            *([ERROR] if self.failed else []),
+        )
+
+
+def play(
+    history: History,
+    choice: Choice,
+    contracts: Sequence[Contract],
+    name: str = "history",
+    path: str = "",
+) -> PlayedHistory:
+    """Play a history on this choice of a kubelet and a runtime, and judge its trace by `contracts`.
+
+    `name` is what the trace is called in its header, `path` in evidence.
+    """
+    is_heard = history.evented and parse_version(choice.kubernetes) >= _EVENTED_SINCE
+    gates = {"feature_gates": {EVENTED: True}} if is_heard else {}
+    stage = open_stage(replace(choice, seed=history.seed))
+    told = _Told()
+
+    async def story(target: Target) -> None:
+        await _live(Node(target), history, told, evented=is_heard)
+
+    failed = ""
+    try:
+        trace = stage.play(story, name, gates, choice.kubernetes)
+    except StoryError as error:
+        trace, failed = error.trace, error.told
+    deeds = tuple(told.performance.deeds) if told.performance else ()
+    try:
+        judged = judge_file(path or name, contracts, file=io.BytesIO(trace), patient=True)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is told
+        failed = failed or f"its trace cannot be judged: {error}"
+        judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())
+    restless, missed = tuple(told.restless), told.performance is not None and told.performance.missed
+    return PlayedHistory(
+        history, deeds, trace, judged, restless, failed, told.watched, evented=is_heard, missed=missed
+    )
+
+
+@dataclass(slots=True)
+class _Told:
+    """What is known of a history beside its trace, even if it does not come to its end."""
+
+    performance: Performance | None = None
+    restless: Sequence[str] = ()
+    watched: float = 0
+
+
+async def _live(node: Node, history: History, told: _Told, *, evented: bool) -> None:
+    """The whole history, and what must come of it."""
+    node.kubelet.choose_orders(*history.orders)
+    performance = told.performance = Performance(node, evented=evented)
+    for step in history.steps:
+        await performance.perform(step)
+    performance.heal_all()
+    healed = node.now
+    within = SETTLE_SECONDS + (RELIST_SECONDS if evented else 0)
+    told.restless = await _settle(node, performance, within)
+    if not told.restless:
+        watched = within if performance.missed else SETTLE_SECONDS
+        await node.wait(max(0.0, healed + watched - node.now))
+        told.restless = await _settle(node, performance, _STAY_SECONDS)
+    told.watched = round(node.now - healed, 6)
+
+
+async def _settle(node: Node, performance: Performance, within: float) -> Sequence[str]:
+    """Wait until all has come to rest; what has not."""
+
+    def found() -> Sequence[str]:
+        return unsettled(node, performance.wanted, missed=performance.missed)
+
+    return () if await node.reaches(lambda: not found(), within) else found()

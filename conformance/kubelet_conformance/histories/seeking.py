@@ -1,0 +1,161 @@
+"""Seek histories that break something: draw them, play them, make the first one small.
+
+Histories come in chunks, each drawn from a seed of its own: so a run can be shared out, and its parts
+together play what the whole would have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+
+from kubelet_conformance.histories.drawing import histories
+from kubelet_conformance.histories.shrinking import WAYS, places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kubelet_conformance.histories.history import History
+    from kubelet_conformance.histories.playing import PlayedHistory
+
+__all__ = ("CHUNK", "SHRINKS_MAX", "Chunk", "Found", "chunks", "seek")
+
+CHUNK = 50
+"""So many histories are drawn from one seed."""
+SHRINKS_MAX = 150
+"""So many histories are played at most to make one that breaks something smaller."""
+_NO_CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+"""A history is larger, and takes longer, than what Hypothesis expects of an example."""
+_SEEDS = 1_000_003
+"""Keeps the chunks of one seed apart from those of the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some histories that are drawn together: their seed, and how many."""
+
+    seed: int
+    size: int
+
+
+def chunks(total: int, run_seed: int, shard: int = 1, shards: int = 1) -> Iterator[Chunk]:
+    """The chunks of a run of `total` histories, or of its part `shard` of `shards`, counted from 1."""
+    for number in count():
+        left = total - number * CHUNK
+        if left <= 0:
+            return
+        if number % shards == shard - 1:
+            yield Chunk(run_seed * _SEEDS + number, min(CHUNK, left))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A history that breaks something, made as small as it would become.
+
+    Attributes:
+        what: what it was shrunk for: the id of a contract, or what else it broke.
+        played: what came of it.
+        tried: how many histories were played to make it small.
+    """
+
+    what: str
+    played: PlayedHistory
+    tried: int
+
+
+class _BrokenError(Exception):
+    """Tells Hypothesis that a history breaks what is sought."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """One chunk: what is sought is settled by the first history that breaks anything not known yet."""
+
+    play: Callable[[History], PlayedHistory]
+    broken: Callable[[PlayedHistory], Sequence[str]]
+    known: frozenset[str]
+    drawn: Callable[[PlayedHistory], None]
+    what: str = ""
+    best: PlayedHistory | None = None
+    tried: int = 0
+
+    def breaks(self, history: History) -> bool:
+        """Play a history that was drawn; whether it is the first to break something new."""
+        if self.best is not None:
+            return history == self.best.history
+        played = self.play(history)
+        self.drawn(played)
+        new = [each for each in self.broken(played) if each not in self.known]
+        if new:
+            self.what, self.best = new[0], played
+        return bool(new)
+
+    def prune(self) -> PlayedHistory:
+        """The smallest history found, with every step taken out that it does without."""
+        best = self.best
+        if best is None:
+            raise ValueError("nothing was found")
+        went_on = True
+        while went_on:
+            went_on = False
+            for less in WAYS:
+                place = places(best.history)
+                while place > 0 and self.tried < SHRINKS_MAX:
+                    place -= 1
+                    for smaller in less(best.history, place):
+                        played = self._if_it_breaks(smaller)
+                        if played is not None:
+                            best, went_on = played, True
+                            break
+        return best
+
+    def _if_it_breaks(self, history: History) -> PlayedHistory | None:
+        self.tried += 1
+        played = self.play(history)
+        return played if self.what in self.broken(played) else None
+
+
+def seek(
+    chunk: Chunk,
+    play: Callable[[History], PlayedHistory],
+    broken: Callable[[PlayedHistory], Sequence[str]],
+    known: frozenset[str] = frozenset(),
+    drawn: Callable[[PlayedHistory], None] = lambda _: None,
+) -> Found | None:
+    """Play the histories of a chunk until one breaks what is not `known`, and make that one small.
+
+    Args:
+        chunk: Which histories.
+        play: Plays and judges one.
+        broken: What a history has broken, the gravest first.
+        known: What need not be found again.
+        drawn: Is told of each history that was drawn, and not of those that are tried to make one small.
+    """
+    search = _Search(play, broken, known, drawn)
+
+    @seed(chunk.seed)
+    @settings(
+        max_examples=chunk.size,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=_NO_CHECKS,
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+    @given(histories())
+    def every(history: History) -> None:
+        if search.breaks(history):
+            raise _BrokenError
+
+    try:
+        every()
+    except _BrokenError:
+        if search.best is None:
+            raise
+        return Found(search.what, search.prune(), search.tried)
+    return None

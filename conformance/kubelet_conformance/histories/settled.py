@@ -1,0 +1,166 @@
+"""Whether a node has come to rest: every wanted pod in its final or running state, and nothing else there.
+
+A container that ends by itself is at rest while it waits to be started again: back-off goes on for as long
+as the pod does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kubelet_conformance.histories.performing import Wanted
+    from kubelet_conformance.node import Node
+
+__all__ = ("unsettled",)
+
+Json = dict[str, Any]
+_FINAL = frozenset({"Succeeded", "Failed"})
+_BACKING_OFF = frozenset(
+    {"CrashLoopBackOff", "ImagePullBackOff", "ErrImageNeverPull", "PostStartHookError", "RunContainerError"}
+)
+_MIRROR = "kubernetes.io/config.mirror"
+
+
+def unsettled(node: Node, wanted: Iterable[Wanted], *, missed: bool = False) -> list[str]:
+    """What has not come to rest, in words; nothing, if all has. `missed`: container events may be lost."""
+    return list(_unsettled(node, list(wanted), missed=missed))
+
+
+def _unsettled(node: Node, wanted: list[Wanted], *, missed: bool) -> Iterator[str]:
+    for one in wanted:
+        if one.there:
+            yield from _of_wanted(one, missed=missed)
+            yield from _of_mirror(node, one)
+        elif node.api.get(one.handle.namespace, one.handle.name) is not None:
+            yield f"{one.name} was deleted and is still at the API server"
+    there = {one.handle.uid for one in wanted if one.there}
+    for container in node.runtime.containers():
+        if container.state == "RUNNING" and container.sandbox.pod_uid not in there:
+            yield f"{container.name} of {container.sandbox.pod_name} runs, and nobody wants that pod"
+    for sandbox in node.runtime.sandboxes():
+        if sandbox.ready and sandbox.pod_uid not in there:
+            yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and nobody wants that pod"
+
+
+def _of_wanted(one: Wanted, *, missed: bool) -> Iterator[str]:
+    status, phase = one.handle.status, one.handle.phase
+    if phase in _FINAL:
+        if any(each.state == "RUNNING" for each in one.handle.containers()):
+            yield f"{one.name} is {phase} and something of it runs"
+        # One of which nothing was told when the pod was killed stays: only containers are looked for then.
+        if not missed and any(each.ready for each in one.handle.sandboxes()):
+            yield f"{one.name} is {phase} and has a ready sandbox"
+        return
+    if one.static and not phase and _has_had_its_run(one):
+        return
+    if phase not in {"Pending", "Running"}:
+        yield f"{one.name} has {f'phase {phase}' if phase else 'no status'}"
+        return
+    policy = one.manifest["spec"]["restartPolicy"]
+    sandboxes = one.handle.sandboxes()
+    if policy == "Never" and sandboxes and not any(each.ready for each in sandboxes):
+        yield from _of_cut_off(one)
+        return
+    inits = [_Container(each, one) for each in status.get("initContainerStatuses") or ()]
+    apps = [_Container(each, one) for each in status.get("containerStatuses") or ()]
+    if not apps:
+        yield f"{one.name} is {phase} and has no container statuses"
+    initializing = any(not each.is_sidecar and each.holds_up for each in inits) or any(
+        each.is_sidecar and each.is_down for each in inits
+    )
+    for each in (*inits, *apps):
+        if not each.is_at_rest(policy, initializing=initializing):
+            yield f"{each.name} of {one.name} is {each.told}"
+
+
+def _of_cut_off(one: Wanted) -> Iterator[str]:
+    """A pod of policy Never that lost its sandbox: what it has not run by then it never will (SANDBOX-06).
+
+    So it stays Pending or Running where a container has never ended, and ends where all have (PHASE-07).
+    """
+    if any(each.state == "RUNNING" for each in one.handle.containers()):
+        yield f"{one.name} has lost its sandbox and something of it runs"
+    apps = one.handle.status.get("containerStatuses") or ()
+    if apps and all("terminated" in each["state"] for each in apps):
+        yield f"{one.name} has lost its sandbox, all of it has ended, and it is {one.handle.phase}"
+
+
+def _has_had_its_run(one: Wanted) -> bool:
+    """A static pod that runs nothing and never will again: its worker is done, and keeps no mirror (STATIC-12)."""
+    if any(each.state == "RUNNING" for each in one.handle.containers()):
+        return False
+    spec = one.manifest["spec"]
+    return spec["restartPolicy"] != "Always" or "activeDeadlineSeconds" in spec
+
+
+def _of_mirror(node: Node, one: Wanted) -> Iterator[str]:
+    """A static pod that goes on is shown by a mirror of what its file holds (STATIC-11, STATIC-13)."""
+    if not one.static or _has_had_its_run(one):
+        return
+    mirror = node.api.get(one.handle.namespace, one.handle.name)
+    if mirror is None or "deletionTimestamp" in mirror["metadata"]:
+        yield f"{one.name} has no mirror" if mirror is None else f"the mirror of {one.name} is to go"
+        return
+    if mirror["metadata"].get("annotations", {}).get(_MIRROR) != one.handle.uid:
+        yield f"the mirror of {one.name} is of another version than its sandbox"
+    images = [[each["image"] for each in pod["spec"]["containers"]] for pod in (mirror, one.manifest)]
+    if images[0] != images[1]:
+        yield f"the mirror of {one.name} is not of what its file holds"
+
+
+class _Container:
+    """A container as its status tells of it, and as the runtime has it."""
+
+    def __init__(self, status: Json, one: Wanted) -> None:
+        self.name: str = status["name"]
+        state: Json = status.get("state") or {}
+        self._kind = next(iter(state), "waiting")
+        told: Json = state.get(self._kind) or {}
+        self._reason: str = told.get("reason", "")
+        self._code: int = told.get("exitCode", 0)
+        self._started = bool(status.get("started"))
+        newest = one.handle.containers(self.name)[-1:]
+        self._runs = any(each.state == "RUNNING" for each in newest)
+        inits: list[Json] = one.manifest["spec"].get("initContainers") or []
+        self._is_init = any(each["name"] == self.name for each in inits)
+        self.is_sidecar = any(
+            each["name"] == self.name and each.get("restartPolicy") == "Always" for each in inits
+        )
+
+    @property
+    def told(self) -> str:
+        """Its state in words."""
+        runs = (
+            ""
+            if self._runs == (self._kind == "running")
+            else f", and {'runs' if self._runs else 'does not run'}"
+        )
+        return f"{self._kind} {self._reason}".strip() + runs
+
+    @property
+    def holds_up(self) -> bool:
+        """An init container that has not succeeded yet."""
+        return self._kind != "terminated" or self._code != 0
+
+    @property
+    def is_down(self) -> bool:
+        """It does not run, or has not started up."""
+        return self._kind != "running" or not self._started
+
+    def is_at_rest(self, policy: str, *, initializing: bool) -> bool:
+        """Whether it may stay as it is."""
+        if self._runs != (self._kind == "running"):
+            return False
+        if self._kind == "running":
+            return True
+        if self._kind == "waiting":
+            return self._reason in _BACKING_OFF or (self._reason == "PodInitializing" and initializing)
+        if self.is_sidecar and (policy == "Never" or (policy == "OnFailure" and self._code == 0)):
+            return True  # That it waits is not told where by the pod's policy it would not run again (CSTAT-04).
+        if self._code == 0 and (self._is_init or policy != "Always"):
+            return True
+        # What ended beside a sidecar that is down waits until that was started again.
+        return policy == "Never" or initializing

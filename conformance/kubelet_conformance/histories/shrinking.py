@@ -1,0 +1,114 @@
+"""Make a history smaller at one place.
+
+Hypothesis could do it too, but it knows nothing of histories: it takes ten times as many plays, and a play is
+what costs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from kubelet_conformance.histories.history import Wait, Want
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kubelet_conformance.histories.history import History
+
+__all__ = ("WAYS", "places")
+
+Json = dict[str, Any]
+_SEVERAL = 4
+_PLAIN = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30}
+_NEEDED = frozenset({"containers", *_PLAIN})
+_OF_CONTAINER = frozenset({"name", "image", "command"})
+
+
+def places(history: History) -> int:
+    """How many places a history has."""
+    return max(len(history.steps), len(history.orders), 1)
+
+
+def _without_orders(history: History, place: int) -> Iterator[History]:
+    if place == 0 and (history.orders or history.seed):
+        yield replace(history, orders=(), seed=0)
+
+
+def _unheard(history: History, place: int) -> Iterator[History]:
+    if place == 0 and history.evented:
+        yield replace(history, evented=False)
+
+
+def _without_several(history: History, place: int) -> Iterator[History]:
+    if place % _SEVERAL == 0 and place < len(history.steps):
+        yield replace(history, steps=history.steps[:place] + history.steps[place + _SEVERAL :])
+
+
+def _without_one(history: History, place: int) -> Iterator[History]:
+    if place < len(history.steps):
+        yield replace(history, steps=history.steps[:place] + history.steps[place + 1 :])
+
+
+def _with_one_wait(history: History, place: int) -> Iterator[History]:
+    match history.steps[place : place + 2]:
+        case (Wait(seconds=first), Wait(seconds=second)):
+            both = Wait(first + second)
+            yield replace(history, steps=(*history.steps[:place], both, *history.steps[place + 2 :]))
+        case _:
+            pass
+
+
+def _with_plainer_pod(history: History, place: int) -> Iterator[History]:
+    step = history.steps[place] if place < len(history.steps) else None
+    if isinstance(step, Want):
+        if step.static:
+            plain = replace(step, static=False)
+            yield replace(history, steps=(*history.steps[:place], plain, *history.steps[place + 1 :]))
+        for manifest in _plainer(step.manifest):
+            plain = replace(step, manifest=manifest)
+            yield replace(history, steps=(*history.steps[:place], plain, *history.steps[place + 1 :]))
+
+
+def _plainer(manifest: Json) -> Iterator[Json]:
+    """The pod with less, one thing at a time."""
+    spec: Json = manifest["spec"]
+    for name in ("initContainers", "containers"):
+        containers: list[Json] = spec.get(name) or []
+        for number, container in enumerate(containers):
+            others = containers[:number] + containers[number + 1 :]
+            if others or name != "containers":
+                yield _with(manifest, name, others)
+            for field in sorted(container.keys() - _OF_CONTAINER - {"restartPolicy"}):
+                less = {key: value for key, value in container.items() if key != field}
+                yield _with(manifest, name, [*containers[:number], less, *containers[number + 1 :]])
+    for field in sorted(spec.keys() - _NEEDED):
+        yield {**manifest, "spec": {key: value for key, value in spec.items() if key != field}}
+    for field, plain in _PLAIN.items():
+        if spec[field] != plain:
+            yield _with(manifest, field, plain)
+
+
+def _with(manifest: Json, field: str, value: object) -> Json:
+    spec: Json = {**manifest["spec"], field: value}
+    if not value:
+        del spec[field]
+    return {**manifest, "spec": spec}
+
+
+def _in_plain_order(history: History, place: int) -> Iterator[History]:
+    if place < len(history.orders) and history.orders[place]:
+        yield replace(history, orders=(*history.orders[:place], 0, *history.orders[place + 1 :]))
+
+
+WAYS: tuple[Callable[[History, int], Iterator[History]], ...] = (
+    _without_orders,
+    _unheard,
+    _without_several,
+    _without_one,
+    _with_one_wait,
+    _with_plainer_pod,
+    _in_plain_order,
+)
+"""Each yields smaller histories, the plainest first, for one place."""

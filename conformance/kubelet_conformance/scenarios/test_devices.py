@@ -1,0 +1,49 @@
+"""Devices: dynamic resources that pods claim, and that a plugin prepares for them."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, pod, witness
+
+GATES = {"DynamicResourceAllocation": True}
+CLAIM = [{"name": "gpu", "resourceClaimName": "fast"}]
+USES = {"claims": [{"name": "gpu"}]}
+PLUGIN = "a plugin of dynamic resources"
+
+
+@witness("SYNC-18", "TERM-27", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+async def test_claimed_device_is_prepared_and_given_back(node: Node) -> None:
+    """A pod's claim is prepared before its sandbox, and given back when all of it has stopped."""
+    web = await node.run(container("c1", "run stopdelay=3", resources=USES), resourceClaims=CLAIM)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=1)
+    web.delete()
+    await web.until_gone()
+
+
+@witness("SANDBOX-25", "SYNC-18", "SYNC-02", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+async def test_pod_waits_for_its_device(node: Node) -> None:
+    """A pod whose claim cannot be prepared gets no sandbox until it can."""
+    with node.fault("NodePrepareResources", code="UNAVAILABLE", message="no such driver", times=2):
+        web = node.want(pod(container("c1", resources=USES), resourceClaims=CLAIM))
+        await web.until_running("c1")
+
+
+@witness("TERM-27", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+async def test_device_that_cannot_be_given_back(node: Node) -> None:
+    """A pod that has run to its end is told to have ended when its claim was given back."""
+    end = container("c1", "exit 0 5", resources=USES)
+    with node.fault("NodeUnprepareResources", code="UNAVAILABLE", times=2):
+        job = node.want(pod(end, name="job", restart="Never", resourceClaims=CLAIM))
+        await job.until_phase("Succeeded")
+
+
+@witness("SYNC-18", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+async def test_shared_device_goes_with_its_last_pod(node: Node) -> None:
+    """A claim of two pods is given back when the second is gone, though the kubelet was restarted."""
+    one = await node.run(container("c1", resources=USES), name="one", resourceClaims=CLAIM)
+    two = await node.run(container("c1", resources=USES), name="two", resourceClaims=CLAIM)
+    await node.restart_kubelet()
+    one.delete()
+    await one.until_gone()
+    two.delete()
+    await two.until_gone()

@@ -1,0 +1,186 @@
+"""A node that is short of memory or disk: which pods have to go, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubelet_conformance.node import Node, container, pod, witness
+
+Json = dict[str, Any]
+SOFT = {"memory.available": "300Mi"}
+SOFT_GRACE = {"memory.available": 20.0}
+CRITICAL = 2_000_000_000
+
+
+def asking(memory: str, **fields: Any) -> Json:  # noqa: ANN401 - fields of the Container type
+    """A container that asks for that much memory."""
+    return container(resources={"requests": {"memory": memory}}, **fields)
+
+
+@witness("EVICT-01", "EVICT-02", "EVICT-05", "EVICT-06", "COND-08")
+async def test_greediest_pod_goes_and_the_others_stay(node: Node) -> None:
+    """A node that is short of memory ends the pod that uses most beyond what it asked for, and no other."""
+    big = await node.run(container(command="seq 1@2 run stopdelay=1"), name="big")
+    small = await node.run(asking("1Gi"), name="small")
+    await big.until(lambda: big.container().attempt == 1, "another attempt")
+    big.use(memory="500Mi")
+    small.use(memory="900Mi")
+    with node.pressure(memory_available="50Mi"):
+        await big.until_phase("Failed", within=60)
+        await node.wait(75)
+
+
+@witness("EVICT-01")
+async def test_one_pod_at_a_time(node: Node) -> None:
+    """As long as memory is short pods go one after another."""
+    for name in ("a", "b", "c"):
+        web = await node.run(container(command="run stopdelay=1"), name=name)
+        web.use(memory="10Mi")
+    with node.pressure(memory_available="20Mi"):
+        await node.wait(60)
+
+
+@witness("EVICT-01", "EVICT-02")
+async def test_node_helps_itself_first(node: Node) -> None:
+    """A full disk costs a pod its life only when dead containers and images are gone."""
+    done = node.want(pod(container(command="exit 0 1"), name="done", restart="Never"))
+    await done.until_phase("Succeeded")
+    web = await node.run()
+    web.use(ephemeral_storage="5Gi")
+    await node.wait(10)
+    with node.pressure(nodefs_available="3%"):
+        await web.until_phase("Failed", within=60)
+
+
+@witness("EVICT-03", "STATUS-07", kubernetes=(1, 31))
+async def test_hard_eviction_is_quick(node: Node) -> None:
+    """A pod that has to go at once does not have the minute that it wants."""
+    web = await node.run(container(command="run stopdelay=20"), grace=60)
+    with node.pressure(memory_available="50Mi"):
+        await web.until_phase("Failed", within=60)
+
+
+@witness("EVICT-03", until=(1, 26))
+async def test_hard_eviction_took_its_time(node: Node) -> None:
+    """Up to 1.30 a pod that had to go at once had its own grace, since 0 was taken for no wish at all."""
+    web = await node.run(container(command="run stopdelay=20"), grace=25)
+    with node.pressure(memory_available="50Mi"):
+        await web.until_phase("Failed", within=60)
+
+
+@witness(
+    "EVICT-03",
+    kubernetes=(1, 31),
+    eviction_max_pod_grace_period=15,
+    eviction_soft=SOFT,
+    eviction_soft_grace_period=SOFT_GRACE,
+)
+async def test_soft_eviction_has_the_configured_grace(node: Node) -> None:
+    """A pod that goes for a soft threshold has the configured maximum, or its own grace if that is less."""
+    long = await node.run(container(command="run stopdelay=3"), name="long", grace=60)
+    long.use(memory="90Mi")
+    short = await node.run(container(command="run stopdelay=3"), name="short", grace=8)
+    with node.pressure(memory_available="200Mi"):
+        await long.until_phase("Failed", within=60)
+        await short.until_phase("Failed", within=60)
+
+
+@witness(
+    "EVICT-03",
+    kubernetes=(1, 31),
+    eviction_max_pod_grace_period=-1,
+    eviction_soft=SOFT,
+    eviction_soft_grace_period=SOFT_GRACE,
+)
+async def test_negative_maximum_leaves_the_pod_its_grace(node: Node) -> None:
+    """A maximum of less than nothing is none."""
+    web = await node.run(container(command="run stopdelay=3"), grace=12)
+    with node.pressure(memory_available="200Mi"):
+        await web.until_phase("Failed", within=60)
+
+
+@witness("EVICT-04")
+async def test_critical_pods_are_spared(node: Node) -> None:
+    """Pods that the node cannot do without stay, whatever they use."""
+    static = node.want_static(pod(name="static"))
+    await static.until_running("c1")
+    system = await node.run(name="system", priority=CRITICAL)
+    web = await node.run(name="web")
+    static.use(memory="4Gi")
+    system.use(memory="2Gi")
+    web.use(memory="60Mi")
+    with node.pressure(memory_available="50Mi"):
+        await web.until_phase("Failed", within=60)
+        await node.wait(20)
+
+
+@witness("EVICT-05", "EVICT-02", lies=("CRI-13",))
+async def test_ends_are_told_before_records_go(node: Node) -> None:
+    """Of an evicted pod whose containers end one after another every end is told."""
+    web = await node.run(
+        container("c1", "run stopcode=3"),
+        container("c2", "run stopdelay=9 stopcode=4"),
+        container("c3"),
+        grace=20,
+    )
+    web.exit("c3", 5)
+    web.use(ephemeral_storage="10Gi")
+    with node.slow("StopContainer", 6, container="c2"), node.pressure(memory_available="50Mi"):
+        await web.until_phase("Failed", within=60)
+        await node.wait(70)
+
+
+@witness("EVICT-07", "EVICT-06")
+async def test_evicted_pod_never_comes_back(node: Node) -> None:
+    """An evicted pod is over, for the next kubelet too, when the pressure is long gone."""
+    web = await node.run(container(command="run stopcode=5"))
+    with node.pressure(memory_available="50Mi"):
+        await web.until_phase("Failed", within=60)
+    await node.wait(5)
+    await node.restart_kubelet()
+    await node.wait(30)
+
+
+@witness("EVICT-08")
+async def test_volume_above_its_limit_costs_the_pod(node: Node) -> None:
+    """A pod whose emptyDir is larger than it may be goes, though the disk is not full; others stay."""
+    volumes = [{"name": "data", "emptyDir": {"sizeLimit": "1Gi"}}]
+    web = await node.run(name="web", volumes=volumes)
+    await node.run(name="other")
+    web.use(volume_data="2Gi")
+    await web.until_phase("Failed", within=60)
+    await node.wait(15)
+
+
+@witness("EVICT-08")
+async def test_container_above_its_limit_costs_the_pod(node: Node) -> None:
+    """The same holds for what a container writes, and for what all write together."""
+    limit = {"limits": {"ephemeral-storage": "1Gi"}}
+    one = await node.run(container("c1", resources=limit), container("c2"), name="one")
+    both = await node.run(container("c1", resources=limit), container("c2", resources=limit), name="both")
+    one.use(container_c1="1500Mi")
+    both.use(ephemeral_storage="3Gi")
+    await one.until_phase("Failed", within=60)
+    await both.until_phase("Failed", within=60)
+
+
+@witness("WORK-20", kubernetes=(1, 31), lies=("CRI-13",))
+async def test_eviction_is_not_awaited_for_ever(node: Node) -> None:
+    """A pod that does not end is given up by who waits for it, and is ended all the same."""
+    web = await node.run(name="web")
+    with node.slow("StopContainer", 25), node.pressure(memory_available="50Mi"):
+        await web.until_event("ExceededGracePeriod", within=60)
+        await web.until_phase("Failed", within=60)
+
+
+@witness("WORK-21", "COND-08", cpu_millicores=1000)
+async def test_later_kill_gives_the_reason(node: Node) -> None:
+    """A pod that is preempted, and evicted before that is done, is Evicted."""
+    half = {"requests": {"cpu": "600m"}}
+    web = await node.run(container(resources=half))
+    web.use(memory="500Mi")
+    with node.fault("StopContainer", times=1), node.fault("StopPodSandbox", times=1):
+        node.want_static(pod(container(resources=half), name="static"))
+        await web.until_event("FailedKillPod")
+    with node.pressure(memory_available="50Mi"):
+        await web.until_phase("Failed", within=60)

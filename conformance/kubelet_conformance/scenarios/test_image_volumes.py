@@ -1,0 +1,24 @@
+"""Image volumes: images that containers mount."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, pod, witness
+
+GATES = {"ImageVolume": True}
+
+
+@witness("IMAGE-20", kubernetes=(1, 31), feature_gates=GATES, needs="image volumes")
+async def test_image_is_mounted(node: Node) -> None:
+    """A container mounts an image; one whose image is missing waits for it, and holds nobody up."""
+    node.runtime.publish_image("registry/late:1", there=False)
+    volumes = [
+        {"name": "data", "image": {"reference": "registry/data:1"}},
+        {"name": "late", "image": {"reference": "registry/late:1", "pullPolicy": "IfNotPresent"}},
+    ]
+    reads = container("c1", volumeMounts=[{"name": "data", "mountPath": "/data"}])
+    waits = container("c2", volumeMounts=[{"name": "late", "mountPath": "/late"}])
+    web = node.want(pod(reads, waits, container("c3"), volumes=volumes))
+    await web.until_running("c1", "c3")
+    await node.wait(30)
+    node.runtime.publish_image("registry/late:1")
+    await web.until_running("c2")

@@ -1,0 +1,40 @@
+"""Metrics: what the kubelet has counted, after this and that has happened."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, pod, witness
+
+
+@witness("METRIC-01")
+async def test_sandboxes_are_counted(node: Node) -> None:
+    """Each try to create a sandbox is counted, and each that failed."""
+    with node.fault("RunPodSandbox", times=2):
+        web = await node.run()
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=1)
+    node.scrape()
+    await node.restart_kubelet()
+    await node.run(name="other")
+    await node.wait(5)
+    node.scrape()
+
+
+@witness("METRIC-02")
+async def test_starts_are_counted(node: Node) -> None:
+    """Each start is counted by the kind of container, each failure by its reason, and no refusal."""
+    node.runtime.publish_image("registry/absent:1", there=False)
+    web = node.want(
+        pod(
+            container("c1", "seq 1@1 1@1 1@1 run"),
+            container("c2", image="registry/absent:1"),
+            init=(container("i1", "exit 0 1"),),
+        )
+    )
+    await web.until_waiting("c1", "CrashLoopBackOff")
+    web.debug(container("debugger"))
+    await web.until_running("debugger")
+    node.scrape()
+    with node.fault("StartContainer", times=1):
+        await web.until_started("c1", attempt=3)
+    await node.wait(5)
+    node.scrape()

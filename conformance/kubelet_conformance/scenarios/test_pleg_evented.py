@@ -1,0 +1,65 @@
+"""The evented PLEG: the kubelet hears what happens at the runtime instead of looking for it."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, witness
+
+GATES = {"EventedPLEG": True}
+
+
+@witness("PLEG-14", feature_gates=GATES)
+async def test_events_drive_the_workers(node: Node) -> None:
+    """What the stream tells is dealt with at once, and everything is listed seldom."""
+    web = await node.run(container("c1"), container("c2"))
+    await node.wait(30)
+    web.exit("c1", 1)
+    await web.until_running("c1", attempt=1)
+    await node.wait(90)
+    web.delete()
+    await web.until_gone(within=120)
+
+
+@witness("PLEG-15", feature_gates=GATES)
+async def test_stream_that_breaks_for_good_is_given_up(node: Node) -> None:
+    """After five attempts in vain the kubelet looks for itself, every second."""
+    web = await node.run()
+    with node.fault("GetContainerEvents", code="UNAVAILABLE"):
+        node.runtime.restart()
+        await node.wait(30)
+        web.exit(code=1)
+        await web.until_running("c1", attempt=1, within=30)
+        await node.wait(10)
+
+
+@witness("PLEG-15", feature_gates=GATES)
+async def test_stream_that_breaks_is_opened_anew(node: Node) -> None:
+    """Each time that the stream breaks everything is listed once, and the stream is opened again."""
+    web = await node.run()
+    with node.fault("GetContainerEvents", code="UNAVAILABLE", times=1):
+        node.runtime.restart()
+    await node.wait(10)
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1, within=30)
+
+
+@witness("PLEG-16", feature_gates=GATES, lies=("CRI-30",))
+async def test_late_event_changes_nothing(node: Node) -> None:
+    """Of two events that come in the wrong order the older one does not count."""
+    web = await node.run(container("c1"), container("c2"))
+    await node.wait(20)
+    node.runtime.reverse_events(2)
+    web.exit("c1", 1)
+    web.exit("c2", 1)
+    await web.until_running("c1", "c2", attempt=1)
+    await node.wait(10)
+
+
+@witness("PLEG-16", feature_gates=GATES, lies=("CRI-30",))
+async def test_container_that_is_created_late_runs(node: Node) -> None:
+    """A container that was started before its creation was told is not made a second time."""
+    web = await node.run()
+    await node.wait(20)
+    web.exit(code=1)
+    node.runtime.reverse_events(2)
+    await web.until_running("c1", attempt=1)
+    await node.wait(10)

@@ -1,0 +1,160 @@
+"""Resize in place: containers that get other resources while they run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubelet_conformance.node import Node, container, pod, witness
+
+ON = {"InPlacePodVerticalScaling": True}
+SINCE = (1, 33)
+"""Where the gate is on by default."""
+OLD = (1, 32)
+"""The newest version in which it is not."""
+
+
+def sized(name: str = "c1", cpu: str = "500m", memory: str = "64Mi", **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of the Container type
+    """A container that is given so much, and no more."""
+    return container(name, resources=given(cpu, memory), **fields)
+
+
+def given(cpu: str = "500m", memory: str = "64Mi") -> dict[str, Any]:
+    """Requests and limits of both resources."""
+    return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": cpu, "memory": memory}}
+
+
+RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+
+
+@witness("RESIZE-01", "RESIZE-03", "RESIZE-06", "PLEG-17", "COND-09", kubernetes=SINCE)
+async def test_container_is_resized_while_it_runs(node: Node) -> None:
+    """A container whose policy asks for no restart gets more CPU and memory as it runs."""
+    web = await node.run(sized("c1"), sized("c2"))
+    await node.wait(5)
+    web.resize(c1=given(cpu="1", memory="128Mi"))
+    await web.until_called("UpdateContainerResources", "c1", count=2)
+    await node.wait(10)
+
+
+@witness("RESIZE-01", "RESIZE-06", "PLEG-17", "COND-09", feature_gates=ON, kubernetes=OLD, until=OLD)
+async def test_container_is_resized_behind_the_gate(node: Node) -> None:
+    """The same where the feature is not on by itself."""
+    web = await node.run(sized("c1"))
+    await node.wait(5)
+    web.resize(c1=given(cpu="1"))
+    await web.until_called("UpdateContainerResources", "c1")
+    await node.wait(10)
+
+
+@witness("RESIZE-03", kubernetes=SINCE)
+async def test_container_is_made_anew_for_its_policy(node: Node) -> None:
+    """A container that cannot get memory as it runs is stopped and made again; CPU it gets as it runs."""
+    web = await node.run(sized("c1", resizePolicy=RESTARTS), sized("c2"))
+    await node.wait(5)
+    web.resize(c1=given(cpu="1"))
+    await web.until_called("UpdateContainerResources", "c1")
+    await node.wait(5)
+    web.resize(c1=given(cpu="1", memory="128Mi"))
+    await web.until_running("c1", attempt=1)
+
+
+@witness("RESIZE-02", "RESIZE-07", "COND-09", "RESTARTKUBELET-16", kubernetes=SINCE)
+async def test_impossible_resize_changes_nothing(node: Node) -> None:
+    """What no node can give is infeasible: neither a crash nor a restart of the kubelet lets it through."""
+    web = await node.run(sized("c1"), sized("c2"))
+    await node.wait(5)
+    web.resize(c1=given(cpu="100k"))
+    await web.until_condition("PodResizePending")
+    web.exit("c1", 1)
+    await web.until_running("c1", attempt=1)
+    await node.restart_kubelet()
+    await node.wait(15)
+
+
+@witness("RESIZE-02", "RESIZE-07", "COND-09", feature_gates=ON, kubernetes=OLD, until=OLD)
+async def test_impossible_resize_is_told_by_a_field(node: Node) -> None:
+    """Up to 1.32 a field of the status says that a resize is infeasible."""
+    web = await node.run(sized("c1"))
+    await node.wait(5)
+    web.resize(c1=given(cpu="100k"))
+    await web.until(lambda: web.status.get("resize") == "Infeasible", "resize Infeasible")
+    web.exit("c1", 1)
+    await web.until_running("c1", attempt=1)
+
+
+@witness("RESIZE-02", kubernetes=SINCE, cpu_millicores=2000)
+async def test_resize_waits_for_room(node: Node) -> None:
+    """What does not fit now is deferred, and made when another pod has gone."""
+    web = await node.run(sized("c1", cpu="1"))
+    other = await node.run(sized("c1", cpu="1"), name="other", grace=1)
+    await node.wait(5)
+    web.resize(c1=given(cpu="1500m"))
+    await web.until_condition("PodResizePending")
+    await node.wait(5)
+    other.delete()
+    await other.until_gone(within=60)
+    await web.until_called("UpdateContainerResources", "c1", within=120)
+
+
+@witness("RESIZE-04", kubernetes=SINCE)
+async def test_what_shrinks_goes_first(node: Node) -> None:
+    """When two containers of a pod swap their CPU, the one that gives comes before the one that takes."""
+    web = await node.run(sized("c1", cpu="500m"), sized("c2", cpu="1"))
+    await node.wait(5)
+    web.resize(c1=given(cpu="1"), c2=given(cpu="500m"))
+    await web.until_called("UpdateContainerResources", "c1")
+    await node.wait(5)
+
+
+@witness("RESIZE-05", kubernetes=SINCE)
+async def test_memory_in_use_is_not_taken(node: Node) -> None:
+    """A container that uses more memory than it would have keeps it."""
+    web = await node.run(sized("c1"))
+    await node.wait(5)
+    web.resize(c1=given(memory="4Mi"))
+    await web.until_called("ContainerStats", "c1", count=2, within=60)
+
+
+@witness("RESIZE-06", "PLEG-17", kubernetes=SINCE, lies=("CRI-28",))
+async def test_runtime_is_late(node: Node) -> None:
+    """What a runtime has accepted and not done is not shown, and is looked for until it is done."""
+    web = await node.run(sized("c1"))
+    await node.wait(5)
+    with node.fault("UpdateContainerResources", effect="pretend"):
+        web.resize(c1=given(cpu="1"))
+        await web.until_called("UpdateContainerResources", "c1")
+        web.annotate({"seen": "yes"})
+        await node.wait(8)
+    await web.until_called("UpdateContainerResources", "c1", count=2, within=120)
+    await node.wait(10)
+
+
+@witness("RESTARTKUBELET-16", kubernetes=SINCE)
+async def test_resize_is_not_made_twice(node: Node) -> None:
+    """A kubelet that starts again finds a pod as it was resized, and leaves it so."""
+    web = await node.run(sized("c1"))
+    await node.wait(5)
+    web.resize(c1=given(cpu="1"))
+    await web.until_called("UpdateContainerResources", "c1")
+    await node.wait(5)
+    await node.restart_kubelet()
+    await node.wait(15)
+
+
+@witness("STATIC-24", kubernetes=SINCE)
+async def test_static_pod_keeps_its_resources(node: Node) -> None:
+    """The mirror of a static pod may be changed, and nothing follows from it."""
+    web = node.want_static(pod(sized("c1")))
+    await web.until_running("c1")
+    with node.tolerant_api():
+        web.resize(c1=given(cpu="1"))
+        await node.wait(10)
+
+
+@witness("RESIZE-01", kubernetes=SINCE)
+async def test_requests_alone_are_resized(node: Node) -> None:
+    """A container without limits is given more of the CPU when it asks for more."""
+    web = await node.run(container("c1", resources={"requests": {"cpu": "500m"}}))
+    await node.wait(5)
+    web.resize(c1={"requests": {"cpu": "1"}})
+    await node.wait(20)

@@ -1,0 +1,72 @@
+"""A machine that is about to go down."""
+
+from __future__ import annotations
+
+from kubelet_conformance.node import Node, container, pod, witness
+
+CRITICAL = 2_000_000_000
+
+
+@witness("SHUT-01", "SHUT-02", "COND-08", shutdown_grace_period=40, shutdown_grace_period_critical_pods=10)
+async def test_critical_pods_go_last(node: Node) -> None:
+    """Pods have what the critical ones do not need; these go last; nothing new is taken."""
+    system = await node.run(container(command="run stopdelay=20"), name="system", priority=CRITICAL)
+    slow = await node.run(container(command="run stopdelay=50"), name="slow", grace=60)
+    quick = await node.run(container(command="run stopdelay=2"), name="quick", grace=10)
+    node.shut_down()
+    await node.wait(3)
+    late = node.want(pod(name="late"))
+    await late.until_phase("Failed", within=60)
+    for each in (quick, slow, system):
+        await each.until_phase("Failed", within=90)
+
+
+@witness("SHUT-03", "SHUT-01", shutdown_grace_period_by_pod_priority=((0, 60), (1000, 50), (CRITICAL, 20)))
+async def test_next_group_begins_when_one_is_gone(node: Node) -> None:
+    """Three groups that need little of their time are ended one right after the other."""
+    every = [await node.run(name=f"p{rank}", priority=rank) for rank in (0, 5000, CRITICAL)]
+    node.shut_down()
+    for each in every:
+        await each.until_phase("Failed", within=30)
+
+
+@witness("SHUT-01", "SHUT-02", until=(1, 26), shutdown_grace_period=30)
+async def test_shutdown_in_older_versions(node: Node) -> None:
+    """Without time of their own critical pods have none."""
+    web = await node.run(container(command="run stopdelay=5"), grace=10)
+    node.shut_down()
+    await web.until_phase("Failed", within=60)
+
+
+@witness("SHUT-02", shutdown_grace_period=30)
+async def test_success_stays_what_it_is(node: Node) -> None:
+    """A pod that has ended well, and whose sandbox does not stop, is Succeeded in spite of the shutdown."""
+    job = await node.run(container(command="exit 0 3"), name="job", restart="Never")
+    web = await node.run(name="web")
+    with node.fault("StopPodSandbox", times=1, pod=job):
+        await job.until_called("StopPodSandbox", done=False)
+    await node.wait(6)
+    node.shut_down()
+    await web.until_phase("Failed", within=60)
+    await job.until_phase("Succeeded", within=60)
+
+
+@witness("SHUT-02", shutdown_grace_period=60)
+async def test_machine_goes_when_all_is_told(node: Node) -> None:
+    """A shutdown is held up as long as the API server does not know how the pods ended."""
+    web = await node.run(name="web")
+    with node.refused("patch", code=500, times=2):
+        node.shut_down()
+        await web.until_phase("Failed", within=60)
+    await node.wait(5)
+
+
+@witness("SHUT-04")
+async def test_shutdown_is_not_graceful_unless_asked_for(node: Node) -> None:
+    """A kubelet that was given no time for it takes no notice of a shutdown."""
+    await node.run(name="web")
+    node.shut_down()
+    await node.wait(5)
+    late = node.want(pod(name="late"))
+    await late.until_running("c1")
+    await node.wait(60)

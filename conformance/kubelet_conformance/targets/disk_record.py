@@ -1,0 +1,61 @@
+"""What happens to pods' files on an in-process node's disk, put on the record."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.recorder import Recorder
+    from kubelet_fakes.disk import MemoryDisk
+
+__all__ = ("RecordedFiles",)
+
+_TEXT_BYTES_MAX = 4096
+"""A larger file is told without what it holds."""
+_VOLUME = re.compile(r"volumes/[^/]+/[^/]+")
+_DATA_FOLDERS = frozenset({"", "volumes", "plugins"})
+"""What each pod has below its folder, and its folder itself."""
+
+
+class RecordedFiles:
+    """Hears of every change on the disk, and records the few that judges can make something of.
+
+    These are a pod's data folders, volumes that go, its hosts file, its containers' message files, and logs
+    with their folders.
+    """
+
+    def __init__(self, disk: MemoryDisk, recorder: Recorder, root_dir: str, logs: str) -> None:
+        self._disk = disk
+        self._recorder = recorder
+        self._pods = f"{root_dir}/pods/"
+        self._logs = f"{logs}/"
+        disk.on_change = self._heard
+
+    def _heard(self, op: str, path: str) -> None:
+        if path.startswith(self._pods):
+            self._heard_of_pod(op, path)
+        elif path.startswith(self._logs):
+            self._heard_of_logs(op, path)
+
+    def _heard_of_logs(self, op: str, path: str) -> None:
+        if op == "write":
+            self._tell_file(path)
+        elif op == "remove":
+            self._recorder.record("disk", op="removed", path=path)
+        elif op == "make" and "/" not in path.removeprefix(self._logs):
+            self._recorder.record("disk", op="folder", path=path)
+
+    def _heard_of_pod(self, op: str, path: str) -> None:
+        _, _, below = path.removeprefix(self._pods).partition("/")
+        if op == "make" and below in _DATA_FOLDERS:
+            self._recorder.record("disk", op="folder", path=path)
+        elif op == "remove" and (not below or _VOLUME.fullmatch(below)):
+            self._recorder.record("disk", op="removed", path=path)
+        elif op == "write" and (below == "etc-hosts" or below.startswith("containers/")):
+            self._tell_file(path)
+
+    def _tell_file(self, path: str) -> None:
+        size = self._disk.size(path) or 0
+        text = self._disk.read(path).decode(errors="replace") if size <= _TEXT_BYTES_MAX else None
+        self._recorder.record("disk", op="written", path=path, text=text)

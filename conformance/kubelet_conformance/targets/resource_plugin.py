@@ -1,0 +1,63 @@
+"""A plugin of dynamic resources beside the fake runtime: what the kubelet says to it is on the record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.struct_pb2 import Struct
+
+from kubelet_conformance.trace.recorder import Failed
+from kubelet_fakes.runtime.faults import Effect
+from kubelet_fakes.runtime.subjects import Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from kubelet_conformance.trace.recorder import RecordedCall, Recorder
+    from kubelet_fakes.runtime.faults import Faults
+    from kubelet_reference.dynamic_resources import Claim
+
+__all__ = ("RecordedPlugin",)
+
+
+class RecordedPlugin:
+    """Has one device for each claim. Faults strike its calls as they do the runtime's: before and after."""
+
+    def __init__(self, faults: Faults, recorder: Recorder, sleep: Callable[[float], Awaitable[None]]) -> None:
+        self._faults = faults
+        self._recorder = recorder
+        self._sleep = sleep
+
+    async def prepare(self, claims: Sequence[Claim]) -> dict[Claim, tuple[str, ...]]:
+        """NodePrepareResources."""
+        call = await self._begun("NodePrepareResources", claims)
+        devices: dict[Claim, tuple[str, ...]]
+        devices = {one: (f"devices.example/device={one.namespace}-{one.name}",) for one in claims}
+        answer = [{"name": one.name, "CDI_devices": list(names)} for one, names in devices.items()]
+        self._recorder.reply(call, _message({"claims": answer}))
+        return devices
+
+    async def unprepare(self, claims: Sequence[Claim]) -> None:
+        """NodeUnprepareResources."""
+        call = await self._begun("NodeUnprepareResources", claims)
+        self._recorder.reply(call, _message({}))
+
+    async def _begun(self, rpc: str, claims: Sequence[Claim]) -> RecordedCall:
+        """The call, if nothing strikes it."""
+        asked = [{"namespace": one.namespace, "name": one.name} for one in claims]
+        call = self._recorder.call(rpc, _message({"claims": asked}))
+        strike = self._faults.strike(rpc, Subject())
+        if strike.delay:
+            await self._sleep(strike.delay)
+        if strike.fault is not None and strike.fault.effect is not Effect.NONE:
+            error = strike.fault.error()
+            self._recorder.reply(call, Failed(error.code().name, error.details() or "", effect=error.effect))
+            raise error
+        return call
+
+
+def _message(fields: dict[str, Any]) -> Struct:
+    """A message that is written as these fields; the plugins' own protocol is not part of the CRI."""
+    message = Struct()
+    message.update(fields)
+    return message

@@ -1,0 +1,58 @@
+"""What the stream of container events teaches: the kubelet reads there what others ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.trace.records import Body, Message
+from kubelet_conformance.trace.runtime_bodies import ContainerEvent
+
+if TYPE_CHECKING:
+    from kubelet_conformance.trace.bodies import ContainerRecord
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container
+
+__all__ = ("event_of", "news_of_containers", "removals_are_told")
+
+_STAGES = ("CONTAINER_CREATED", "CONTAINER_RUNNING", "CONTAINER_EXITED")
+
+
+def event_of(moment: Moment) -> ContainerEvent | None:
+    """The event that the record is, None if it is something else; read once a moment."""
+    record = moment.record
+    if not isinstance(record, Message) or record.rpc != "GetContainerEvents":
+        return None
+    if not isinstance(moment.memo, ContainerEvent):
+        moment.memo = Body(record.message).view(ContainerEvent)
+    event: ContainerEvent = moment.memo
+    return event
+
+
+def news_of_containers(moment: Moment) -> list[tuple[Container, ContainerRecord]]:
+    """The containers that the event tells of, known ones only, each with what it says; no older news."""
+    event, known = event_of(moment), moment.world.containers
+    if event is None:
+        return []
+    told = [(known[each.id], each) for each in event.containers_statuses if each.id in known]
+    return [(container, each) for container, each in told if not _is_older(each, container.record)]
+
+
+def removals_are_told(moment: Moment) -> None:
+    """A record that is gone is known to be, though nothing was answered to who removed it."""
+    event = event_of(moment)
+    if event is None or event.container_event_type != "CONTAINER_DELETED_EVENT":
+        return
+    container, sandbox = (
+        moment.world.containers.get(event.container_id),
+        moment.world.sandboxes.get(event.container_id),
+    )
+    if container is not None:
+        moment.world.drop_container(container, moment.t)
+    elif sandbox is not None:
+        moment.world.drop_sandbox(sandbox, moment.t)
+
+
+def _is_older(told: ContainerRecord, known: ContainerRecord | None) -> bool:
+    if known is None or told.state not in _STAGES or known.state not in _STAGES:
+        return False
+    return _STAGES.index(told.state) < _STAGES.index(known.state)

@@ -1,0 +1,27 @@
+"""The keys of what a kubelet writes on sandboxes and containers."""
+
+from __future__ import annotations
+
+__all__ = ("Annotation", "Label")
+
+
+class Label:
+    """Label keys the kubelet puts on what it creates (kuberuntime/labels.go)."""
+
+    POD_NAME = "io.kubernetes.pod.name"
+    POD_NAMESPACE = "io.kubernetes.pod.namespace"
+    POD_UID = "io.kubernetes.pod.uid"
+    CONTAINER_NAME = "io.kubernetes.container.name"
+
+
+class Annotation:
+    """Annotation keys the kubelet puts on containers (kuberuntime/labels.go)."""
+
+    HASH = "io.kubernetes.container.hash"
+    RESTART_COUNT = "io.kubernetes.container.restartCount"
+    TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath"
+    TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy"
+    POD_GRACE = "io.kubernetes.pod.terminationGracePeriod"
+    POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod"
+    PRE_STOP_HANDLER = "io.kubernetes.container.preStopHandler"
+    PORTS = "io.kubernetes.container.ports"

@@ -1,0 +1,169 @@
+"""Bugs of a kubelet that starts again: what it takes for granted, and what it makes anew."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from lightkube.models.core_v1 import PodStatus
+from msgspec.structs import replace
+
+from kubelet_bugs.bug import Bug
+from kubelet_reference import pods
+from kubelet_reference.mirror_client import MirrorClient
+from kubelet_reference.parts import Parts
+from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.probe_worker import conclude
+from kubelet_reference.results import ProbeKind, ProbeOutcome
+from kubelet_reference.runtime_manager import RuntimeManager
+from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.sandbox_changed import sandbox_changed
+from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.updates import SyncFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cri_api.v1 import api_pb2 as cri
+    from lightkube.models.core_v1 import Pod, Secret
+
+    from kubelet_reference.ports import ApiError, ApiServer
+    from kubelet_reference.probe_worker import Conclusion, ProbeState
+    from kubelet_reference.records import PodRecords
+    from kubelet_reference.sandbox_changed import SandboxChange
+    from kubelet_reference.sync_result import SyncResult
+    from kubelet_reference.versions import Behaviour
+
+__all__ = ("BUGS",)
+
+
+class _RunningIsAdmitted(PodHandlers):
+    """Takes a pod that runs for one that was admitted for good."""
+
+    def needs_admission(self, pod: Pod) -> bool:
+        return super().needs_admission(pod) and pods.phase(pod) != pods.RUNNING
+
+
+def _first_failure_counts(
+    kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, behaviour: Behaviour
+) -> Conclusion:
+    """Believes the first outcome of a liveness probe, as if it had come as often as it must."""
+    is_first = state.last is None and kind is ProbeKind.LIVENESS and outcome is ProbeOutcome.FAILURE
+    return conclude(kind, state, outcome, 1 if is_first else threshold, behaviour)
+
+
+class _FreshMirrors(MirrorClient):
+    """Replaces the mirrors of the kubelet before."""
+
+    def __init__(self, api: ApiServer | None, node_name: str) -> None:
+        super().__init__(api, node_name)
+        self._made: set[str] = set()
+
+    async def keep(self, static: Pod, mirror: Pod | None) -> None:
+        if mirror is not None and pods.uid(static) not in self._made:
+            await self.delete(mirror)
+            mirror = None
+        await super().keep(static, mirror)
+
+    async def create(self, static: Pod) -> bool:
+        self._made.add(pods.uid(static))
+        return await super().create(static)
+
+
+class _ThereIsWrong(MirrorClient):
+    """Takes a mirror that is there already for a failure."""
+
+    async def _exists(self, static: Pod, error: ApiError) -> bool:
+        raise SyncFailed(str(error))
+
+
+class _ForgetsStored(StatusManager):
+    """Begins with an empty status, whatever the API server has."""
+
+    def _before(self, pod: Pod) -> PodStatus:
+        return self.get(pods.uid(pod)) or PodStatus()
+
+    def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
+        super().set_pod_status(pod, replace(status, startTime=None))
+
+
+def _same_number(pod: Pod, records: PodRecords) -> SandboxChange:
+    """Numbers the sandbox that replaces a dead one as if it were the first."""
+    change = sandbox_changed(pod, records)
+    return dataclasses.replace(change, attempt=0) if change.changed else change
+
+
+class _HookOfTheRunning(ContainerStarter):
+    """Can run the postStart hooks of containers that run already."""
+
+    async def greet(self, pod: Pod, records: PodRecords, config: cri.PodSandboxConfig) -> None:
+        """Run the hooks of all that runs of the pod."""
+        into = PodToStart(pod, records, "", config, records.ips)
+        wanted = {one.name: one for one in pods.containers(pod)}
+        for record in records.running:
+            if record.name in wanted:
+                await self._post_start(into, wanted[record.name], record.id)
+
+
+class _HooksAnew(RuntimeManager):
+    """Runs the postStart hooks of what it finds running, for it has no memory of them."""
+
+    def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
+        super().__init__(*parts)
+        self._met: dict[str, None] = {}
+
+    async def sync_pod(
+        self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
+    ) -> SyncResult:
+        starter = self._hands.starter
+        if isinstance(starter, _HookOfTheRunning) and pods.uid(pod) not in self._met:
+            self._met[pods.uid(pod)] = None
+            await starter.greet(pod, records, self._decisions.sandbox_config(pod, 0, self._settings))
+        return await super().sync_pod(pod, records, pull_secrets)
+
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "MUT-RESTARTKUBELET-02",
+        "Pods that run when the kubelet starts are not admitted again.",
+        lambda: Parts(pod_handlers=_RunningIsAdmitted),
+        ("RESTARTKUBELET-02",),
+    ),
+    Bug(
+        "MUT-RESTARTKUBELET-08",
+        "The first failure of a liveness probe after the kubelet's start kills the container.",
+        lambda: Parts(probe_conclude=_first_failure_counts),
+        ("RESTARTKUBELET-08",),
+    ),
+    Bug(
+        "MUT-RESTARTKUBELET-11",
+        "A kubelet that starts dates its pods anew, for it does not look at the statuses that they have.",
+        lambda: Parts(status_manager=_ForgetsStored),
+        ("RESTARTKUBELET-11",),
+    ),
+    Bug(
+        "MUT-RESTARTKUBELET-13",
+        "The sandbox that replaces a dead one is numbered as if it were the first.",
+        lambda: Parts(runtime=RuntimeParts(sandbox_changed=_same_number)),
+        ("RESTARTKUBELET-13",),
+    ),
+    Bug(
+        "MUT-RESTARTKUBELET-14",
+        "A kubelet that starts runs the postStart hooks of containers that run already.",
+        lambda: Parts(runtime=RuntimeParts(runtime_manager=_HooksAnew, starter=_HookOfTheRunning)),
+        ("RESTARTKUBELET-14",),
+    ),
+    Bug(
+        "MUT-RESTARTKUBELET-15",
+        "A kubelet that starts deletes the mirror pods it finds and creates them anew.",
+        lambda: Parts(mirror_client=_FreshMirrors),
+        ("RESTARTKUBELET-15",),
+    ),
+    Bug(
+        "MUT-STATIC-14",
+        "A mirror pod that is there already makes the sync of its static pod fail.",
+        lambda: Parts(mirror_client=_ThereIsWrong),
+        ("STATIC-14",),
+    ),
+)

@@ -1,0 +1,85 @@
+"""Bugs of starts that are held up or fail: their numbers, their delays, and what is told of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubelet_bugs.bug import Bug
+from kubelet_reference import pods
+from kubelet_reference.backoff import Backoff
+from kubelet_reference.crash_backoff import CrashBackoff
+from kubelet_reference.parts import Parts
+from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.start_container import ContainerStarter
+from kubelet_reference.sync_result import Failure, StartError
+
+if TYPE_CHECKING:
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.pods import AnyContainer
+    from kubelet_reference.records import PodRecords
+    from kubelet_reference.runtime_tools import RuntimeTools
+    from kubelet_reference.start_container import PodToStart, StartParts
+
+__all__ = ("BUGS",)
+
+
+class _CountsTries(ContainerStarter):
+    """Numbers an instance by how many times this kubelet has tried to make one."""
+
+    def __init__(self, tools: RuntimeTools, parts: StartParts) -> None:
+        super().__init__(tools, parts)
+        self._tries: dict[tuple[str, str], int] = {}
+
+    def restarts(self, into: PodToStart, container: AnyContainer) -> int:
+        key = pods.uid(into.pod), container.name
+        self._tries[key] = self._tries.get(key, -1) + 1
+        return self._tries[key]
+
+
+class _EveryTryCounts(CrashBackoff):
+    """Holds up whatever was tried before, whether an instance has ended or none was made."""
+
+    def __init__(self, tools: RuntimeTools) -> None:
+        super().__init__(tools)
+        self._clock = tools.clock
+        self._tried = Backoff(tools.clock, base=40)
+
+    def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
+        super().admit(pod, container, records)
+        key = self.key(pod, container)
+        if self._tried.is_in_backoff_since_update(key):
+            raise StartError(Failure.CREATE_CONTAINER, "tried a moment ago")
+        self._tried.next(key, self._clock.wall_ns())
+
+
+class _SaysLittle(CrashBackoff):
+    """Tells that a restart is held up, and neither for how long nor whose."""
+
+    def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
+        try:
+            super().admit(pod, container, records)
+        except StartError as error:
+            raise StartError(error.reason, "back-off restarting failed container", error.wait) from error
+
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "MUT-RESTART-24",
+        "Instances are numbered by the tries of this kubelet, failed ones and none of former kubelets.",
+        lambda: Parts(runtime=RuntimeParts(starter=_CountsTries)),
+        ("RESTART-24", "RESTARTKUBELET-03"),
+    ),
+    Bug(
+        "MUT-BACKOFF-06",
+        "The status of a container that is held up names neither the delay nor the container.",
+        lambda: Parts(runtime=RuntimeParts(crash_backoff=_SaysLittle)),
+        ("BACKOFF-06",),
+    ),
+    Bug(
+        "MUT-BACKOFF-13",
+        "A container that could not be created is held up as if it had crashed.",
+        lambda: Parts(runtime=RuntimeParts(crash_backoff=_EveryTryCounts)),
+        ("BACKOFF-13",),
+    ),
+)

@@ -1,0 +1,88 @@
+"""Bugs in what is counted."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from kubelet_bugs.bug import Bug
+from kubelet_reference import pods
+from kubelet_reference.metrics import Metrics
+from kubelet_reference.parts import Parts
+from kubelet_reference.runtime_manager import RuntimeManager
+from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.sandbox_maker import SandboxMaker
+from kubelet_reference.sync_result import Failure, StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cri_api.v1 import api_pb2 as cri
+    from lightkube.models.core_v1 import Pod
+
+    from kubelet_reference.pods import AnyContainer
+    from kubelet_reference.runtime_classes import RuntimeClasses
+    from kubelet_reference.runtime_tools import RuntimeTools
+    from kubelet_reference.start_container import PodToStart
+
+__all__ = ("BUGS",)
+
+
+class _CountsPods(SandboxMaker):
+    """Counts each pod once, however many sandboxes it needs."""
+
+    def __init__(
+        self, tools: RuntimeTools, classes: RuntimeClasses, is_ending: Callable[[str], bool]
+    ) -> None:
+        super().__init__(tools, classes, is_ending)
+        self._again = SandboxMaker(dataclasses.replace(tools, metrics=Metrics()), classes, is_ending)
+        self._seen = set[str]()
+
+    async def make(self, pod: Pod, config: cri.PodSandboxConfig) -> str:
+        if pods.uid(pod) in self._seen:
+            return await self._again.make(pod, config)
+        self._seen.add(pods.uid(pod))
+        return await super().make(pod, config)
+
+
+class _CountsRefusals(RuntimeManager):
+    """Counts a start that the back-off refuses like one that was tried."""
+
+    async def _start(self, now: Any, into: PodToStart, container: AnyContainer, kind: str) -> bool:  # noqa: ANN401 - a private class
+        started = await super()._start(now, into, container, kind)
+        if now.results[-1].reason is Failure.CRASH_LOOP_BACK_OFF:
+            self._metrics.started_containers.labels(kind).inc()
+        return started
+
+
+class _FreeText(RuntimeManager):
+    """Counts failures by what was said of them."""
+
+    async def _counted_start(self, into: PodToStart, container: AnyContainer, kind: str) -> None:
+        try:
+            await super()._counted_start(into, container, kind)
+        except StartError as error:
+            self._metrics.started_containers_errors.labels(kind, str(error)).inc()
+            raise
+
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "MUT-METRIC-01",
+        "Pods are counted where tries to start them are asked for.",
+        lambda: Parts(runtime=RuntimeParts(sandbox_maker=_CountsPods)),
+        ("METRIC-01",),
+    ),
+    Bug(
+        "MUT-METRIC-02",
+        "Starts that the back-off refuses are counted.",
+        lambda: Parts(runtime=RuntimeParts(runtime_manager=_CountsRefusals)),
+        ("METRIC-02",),
+    ),
+    Bug(
+        "MUT-METRIC-02-TEXT",
+        "Failed starts are counted by their messages.",
+        lambda: Parts(runtime=RuntimeParts(runtime_manager=_FreeText)),
+        ("METRIC-02",),
+    ),
+)

@@ -1,0 +1,251 @@
+"""Bugs of sidecars at the end of their pod, and in its status."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kubelet_bugs.bug import Bug
+from kubelet_reference import pods
+from kubelet_reference.conditions import containers_ready, pod_conditions, put, ready
+from kubelet_reference.parts import Parts
+from kubelet_reference.phase import PHASES, count
+from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.runtime_manager import RuntimeManager
+from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.termination import Terminator
+from kubelet_reference.termination_order import TerminationOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
+
+    from kubelet_reference.pods import AnyContainer
+    from kubelet_reference.records import ListedPod, PodRecords
+    from kubelet_reference.sync_result import ActionResult, SyncResult
+    from kubelet_reference.termination import ContainerKill
+    from kubelet_reference.versions import Behaviour
+
+__all__ = ("BUGS",)
+
+
+class _NoOrder(Terminator):
+    """Stops sidecars together with the app containers."""
+
+    def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
+        return None
+
+
+class _WaitsForAll(Terminator):
+    """Has sidecars wait for containers that do not run, and so will never end."""
+
+    def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
+        every = (one.name for one in pods.all_containers(pod))
+        return TerminationOrder(pod, every) if pods.has_sidecars(pod) else None
+
+
+class _Forward(TerminationOrder):
+    """Lets a sidecar go after the one before it."""
+
+    def ahead(self, pod: Pod) -> dict[str, list[str]]:
+        apps, names = [one.name for one in pods.containers(pod)], [one.name for one in pods.sidecars(pod)]
+        return {name: [*apps, *names[max(index - 1, 0) : index]] for index, name in enumerate(names)}
+
+
+class _InSpecOrder(Terminator):
+    """Stops the first sidecar first."""
+
+    def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
+        usual = super().order(pod, kills)
+        return usual and _Forward(pod, (kill.name for kill in kills))
+
+
+class _HooksInTurn(Terminator):
+    """Holds preStop hooks back until it is their container's turn."""
+
+    async def prepare(
+        self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
+    ) -> float:
+        began = self._clock.monotonic()
+        if order is not None:
+            await order.wait_for_turn(kill.name, grace)
+        waited = self._clock.monotonic() - began
+        return waited + await super().prepare(kill, container, max(grace - int(waited), 0), None)
+
+
+class _ToldInTurn(Terminator):
+    """Tells of the kill of a sidecar when its turn has come."""
+
+    async def prepare(
+        self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
+    ) -> float:
+        waited = await super().prepare(kill, container, grace, order)
+        if pods.is_sidecar(container):
+            super().tell(kill)
+        return waited
+
+    def tell(self, kill: ContainerKill) -> None:
+        container = pods.container(kill.pod, kill.name)
+        if container is not None and not pods.is_sidecar(container):
+            super().tell(kill)
+
+
+class _TurnsAreFree(Terminator):
+    """Gives a sidecar its whole grace, however long it waited for its turn."""
+
+    async def prepare(
+        self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
+    ) -> float:
+        waited = await super().prepare(kill, container, grace, order)
+        return waited if order is None or not pods.is_sidecar(container) else 0.0
+
+
+class _EverybodyHasATurn(Terminator):
+    """Has a sidecar wait for the rest of the pod even where it alone is stopped."""
+
+    async def kill_container(
+        self, kill: ContainerKill, order: TerminationOrder | None = None
+    ) -> ActionResult:
+        every = (one.name for one in pods.all_containers(kill.pod))
+        return await super().kill_container(kill, order or TerminationOrder(kill.pod, every))
+
+
+class _SyncsOnWhileItKills(RuntimeManager):
+    """Goes on looking after the sidecars of a pod while its app containers stop."""
+
+    async def kill_pod(
+        self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
+    ) -> SyncResult:
+        if pod is None or not pods.has_sidecars(pod):
+            return await super().kill_pod(pod, running, grace_override)
+        killing = asyncio.ensure_future(super().kill_pod(pod, running, grace_override))
+        while not (await asyncio.wait((killing,), timeout=1))[0]:
+            now = await self.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
+            apps = {one.name for one in pods.containers(pod)}
+            if any(record.is_running and record.name in apps for record in now.containers):
+                await self.sync_pod(pod, now)
+        return await killing
+
+
+def _ready_without_sidecars(
+    pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
+) -> list[PodCondition]:
+    found = pod_conditions(pod, status, behaviour, sandbox_usable=sandbox_usable)
+    spec = msgspec.structs.replace(pods.spec(pod), initContainers=None)
+    apps = msgspec.structs.replace(pod, spec=spec)
+    return put(put(found, containers_ready(apps, status)), ready(apps, status))
+
+
+def _initialized_by_inits_alone(
+    pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
+) -> list[PodCondition]:
+    strict = replace(behaviour, app_proves_initialized=False)
+    return pod_conditions(pod, status, strict, sandbox_usable=sandbox_usable)
+
+
+def _pending_with_its_sidecars(
+    pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
+) -> str:
+    final = terminating and behaviour.terminal_phase_before_deletion
+    counts = replace(count(pod, status, behaviour, final=final), app_was_up=False)
+    return next(row.phase for row in PHASES if row.when(counts))
+
+
+def _failed_with_its_sidecars(
+    pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
+) -> str:
+    final = terminating and behaviour.terminal_phase_before_deletion
+    counts, ended = count(pod, status, behaviour, final=final), _ended(status)
+    counts = replace(counts, stopped=counts.stopped + len(ended), succeeded=counts.succeeded + ended.count(0))
+    return next(row.phase for row in PHASES if row.when(counts))
+
+
+def _ended(status: PodStatus) -> list[int]:
+    """The exit codes of the init containers that ended."""
+    ends = (one.state.terminated for one in status.initContainerStatuses or () if one.state)
+    return [one.exitCode for one in ends if one is not None]
+
+
+def _stopping(terminator: type[Terminator]) -> Parts:
+    return Parts(runtime=RuntimeParts(terminator=terminator))
+
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "K8S-120620",
+        "Sidecars are stopped together with the app containers.",
+        lambda: _stopping(_NoOrder),
+        ("SIDECAR-12",),
+    ),
+    Bug(
+        "K8S-125935",
+        "Sidecars wait in vain for containers that never ran, until their grace is over.",
+        lambda: _stopping(_WaitsForAll),
+        ("SIDECAR-16",),
+        ("K8S-126331",),
+    ),
+    Bug(
+        "K8S-129036",
+        "The preStop hooks of sidecars begin only when it is their turn to stop.",
+        lambda: _stopping(_HooksInTurn),
+        ("SIDECAR-13",),
+    ),
+    Bug(
+        "MUT-SIDECAR-11-PHASE",
+        "A pod fails for the exit codes of its sidecars.",
+        lambda: Parts(status=StatusDecisions(pod_phase=_failed_with_its_sidecars)),
+        ("SIDECAR-11",),
+    ),
+    Bug(
+        "MUT-SIDECAR-12",
+        "Sidecars are stopped in the order in which they were started.",
+        lambda: _stopping(_InSpecOrder),
+        ("SIDECAR-12",),
+    ),
+    Bug(
+        "MUT-SIDECAR-14",
+        "A sidecar that waited for its turn has its whole grace again.",
+        lambda: _stopping(_TurnsAreFree),
+        ("SIDECAR-14",),
+    ),
+    Bug(
+        "MUT-SIDECAR-15",
+        "A sidecar that is stopped to be made again waits for the rest of its pod to end.",
+        lambda: _stopping(_EverybodyHasATurn),
+        ("SIDECAR-15",),
+    ),
+    Bug(
+        "MUT-SIDECAR-17",
+        "The readiness of sidecars does not count for their pod's.",
+        lambda: Parts(status=StatusDecisions(pod_conditions=_ready_without_sidecars)),
+        ("SIDECAR-17",),
+    ),
+    Bug(
+        "MUT-SIDECAR-18",
+        "A pod is not initialized any more when one of its sidecars starts again.",
+        lambda: Parts(status=StatusDecisions(pod_conditions=_initialized_by_inits_alone)),
+        ("SIDECAR-18",),
+    ),
+    Bug(
+        "MUT-SIDECAR-19",
+        "A pod is Pending again when one of its sidecars starts again.",
+        lambda: Parts(status=StatusDecisions(pod_phase=_pending_with_its_sidecars)),
+        ("SIDECAR-19",),
+    ),
+    Bug(
+        "MUT-SIDECAR-24",
+        "Sidecars of a pod that is being stopped are probed, stopped and made again as ever.",
+        lambda: Parts(runtime=RuntimeParts(runtime_manager=_SyncsOnWhileItKills)),
+        ("SIDECAR-24", "SIDECAR-25"),
+    ),
+    Bug(
+        "MUT-SIDECAR-27",
+        "The kill of a sidecar is told only when its turn has come.",
+        lambda: _stopping(_ToldInTurn),
+        ("SIDECAR-27",),
+    ),
+)

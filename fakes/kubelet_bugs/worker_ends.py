@@ -1,0 +1,249 @@
+"""Bugs of the pod workers and of housekeeping: ends that are forgotten, made up, or never come."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from kubelet_bugs.bug import Bug
+from kubelet_reference import pods
+from kubelet_reference.housekeeping import Housekeeping
+from kubelet_reference.parts import Parts
+from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.runtime_manager import RuntimeManager
+from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.sync_pod import PodSyncer
+from kubelet_reference.updates import SyncFailed
+from kubelet_reference.worker_states import Action, Event, Guard, Row, State, worker_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from lightkube.models.core_v1 import Pod, PodStatus
+
+    from kubelet_reference.housekeeping import HouseTools
+    from kubelet_reference.ports import ApiServer, Clock
+    from kubelet_reference.records import ListedPod, PodRecords
+    from kubelet_reference.status_manager import Kept, KnownPods, PodSafety
+    from kubelet_reference.sync_result import SyncResult
+    from kubelet_reference.versions import Behaviour
+    from kubelet_reference.worker import KnownPod
+    from kubelet_reference.worker_states import WorkerTable
+
+__all__ = ("BUGS",)
+
+
+class _RunsAgain(Housekeeping):
+    """Forgets how a pod has ended before it begins it afresh."""
+
+    def may_restart(self, pod: Pod) -> bool:
+        others = [one for one in self._tools.manager.pods() if pods.uid(one) != pods.uid(pod)]
+        self.drop_orphan_statuses(others)
+        return True
+
+
+class _OnlyWhatRan(Housekeeping):
+    """Begins a pod afresh only if the runtime still knows of it."""
+
+    def __init__(self, tools: HouseTools) -> None:
+        super().__init__(tools)
+        self._running: frozenset[str] = frozenset()
+
+    def remove_orphan_folders(
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+    ) -> None:
+        self._running = frozenset(pod.uid for pod in running)
+        super().remove_orphan_folders(wanted, running, known)
+
+    def may_restart(self, pod: Pod) -> bool:
+        return pods.uid(pod) in self._running and super().may_restart(pod)
+
+
+class _LooksBack(Housekeeping):
+    """Goes by what ran two looks ago, and takes a worker that is done for none."""
+
+    def __init__(self, tools: HouseTools) -> None:
+        super().__init__(tools)
+        self._seen: deque[Sequence[ListedPod]] = deque(((), ()), maxlen=2)
+
+    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
+        super().kill_unknown(self._seen[0], known)
+        self._seen.append(running)
+
+    def is_unknown(self, pod: ListedPod, known: Mapping[str, KnownPod]) -> bool:
+        worker = known.get(pod.uid)
+        return worker is None or worker.state in {State.TERMINATED, State.FINISHED}
+
+
+def _kills_what_has_ended(behaviour: Behaviour) -> WorkerTable:
+    """A pod of which something seems to run is ended once more."""
+    row = Row(
+        State.FINISHED,
+        Event.RUNTIME_KILL,
+        State.TERMINATING,
+        (Action.SET_GRACE, Action.QUEUE),
+    )
+    return worker_table(behaviour).with_row(row)
+
+
+class _StopsNothing(RuntimeManager):
+    """Stops the sandbox of a pod that has none."""
+
+    async def kill_pod(
+        self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
+    ) -> SyncResult:
+        if pod is not None and not running.sandboxes:
+            await self._hands.terminator.stop_sandboxes(pod, ("",))
+        return await super().kill_pod(pod, running, grace_override)
+
+
+def _ends_what_never_began(behaviour: Behaviour) -> WorkerTable:
+    """A pod that waits for its name is ended as any other."""
+    row = Row(State.WAITING, Event.TERMINATE, State.TERMINATING, (Action.SET_GRACE, Action.QUEUE))
+    return worker_table(behaviour).with_row(row)
+
+
+def _knows_nothing_of_it(behaviour: Behaviour) -> WorkerTable:
+    """A pod that is to go and has no worker gets none."""
+    table = worker_table(behaviour)
+    for guard in (Guard.ENDED_BEFORE, None):
+        table = table.with_row(Row(State.NONE, Event.TERMINATE, State.NONE, guard=guard))
+    return table
+
+
+def _forgets_the_removal(behaviour: Behaviour) -> WorkerTable:
+    """A pod that its source has dropped is ended only if its worker was told so."""
+    return worker_table(behaviour).with_row(Row(State.SYNC, Event.UNWANTED, State.SYNC))
+
+
+def _ended_long_ago(behaviour: Behaviour) -> WorkerTable:
+    """A pod that is being deleted when it is first heard of has been stopped by the kubelet before."""
+    return worker_table(behaviour).with_row(
+        Row(State.NONE, Event.TERMINATE, State.TERMINATED, (Action.QUEUE,))
+    )
+
+
+class _OldPodsAreNew(PodHandlers):
+    """Does not look at what the API server says of a pod of which the runtime has nothing."""
+
+    async def add(self, added: Iterable[Pod]) -> None:
+        await super().add([self.renewed(pod) for pod in added])
+
+    def renewed(self, pod: Pod) -> Pod:
+        """The pod without its past, if it is over."""
+        return replace(pod, status=None) if pods.is_terminal_phase(pods.phase(pod)) else pod
+
+
+class _NeedsASpec(PodSyncer):
+    """Cannot end a pod without a spec."""
+
+    async def sync_terminating_runtime_pod(self, running: ListedPod) -> None:
+        raise SyncFailed(f"no spec of {running.name}")
+
+
+class _FirstMirror(StatusManager):
+    """Goes by the mirror that it saw first."""
+
+    def __init__(
+        self, api: ApiServer | None, clock: Clock, known: KnownPods, safety: PodSafety, behaviour: Behaviour
+    ) -> None:
+        super().__init__(api, clock, known, safety, behaviour)
+        self._mirrors: dict[str, Pod] = {}
+
+    def _in_api(self, uid: str, kept: Kept) -> Pod | None:
+        shown = super()._in_api(uid, kept)
+        if shown is None or not pods.is_static(kept.pod):
+            return shown
+        return self._mirrors.setdefault(uid, shown)
+
+
+class _UnmountsFirst(PodSyncer):
+    """Takes the volumes away before it stops the containers."""
+
+    async def sync_terminating_pod(
+        self,
+        pod: Pod,
+        records: PodRecords,
+        grace: int | None,
+        change_status: Callable[[PodStatus], PodStatus] | None,
+    ) -> None:
+        await self._tools.volumes.unmount(pod)
+        await super().sync_terminating_pod(pod, records, grace, change_status)
+
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "MUT-WORK-23",
+        "A static pod that is over is run again when its manifest comes back.",
+        lambda: Parts(housekeeping=_RunsAgain),
+        ("WORK-23",),
+    ),
+    Bug(
+        "K8S-107733",
+        "A static pod comes back only if the runtime still has something of it.",
+        lambda: Parts(housekeeping=_OnlyWhatRan),
+        ("WORK-22",),
+        ("K8S-107695", "K8S-107761"),
+    ),
+    Bug(
+        "K8S-88402",
+        "A pod whose manifest went before all sources were heard stays for ever.",
+        lambda: Parts(worker_table=_forgets_the_removal),
+        ("WORK-27", "CONFIG-17"),
+    ),
+    Bug(
+        "MUT-WORK-28",
+        "For a static pod that was never begun a sandbox without an id is stopped.",
+        lambda: Parts(
+            worker_table=_ends_what_never_began, runtime=RuntimeParts(runtime_manager=_StopsNothing)
+        ),
+        ("WORK-28",),
+    ),
+    Bug(
+        "MUT-WORK-29",
+        "A pod that has ended for the API server is new to a kubelet that hears of it for the first time.",
+        lambda: Parts(pod_handlers=_OldPodsAreNew),
+        ("WORK-29",),
+    ),
+    Bug(
+        "K8S-19666",
+        "A pod that only the runtime knows cannot be stopped, since its kill needs a spec.",
+        lambda: Parts(pod_syncer=_NeedsASpec),
+        ("WORK-24",),
+        ("K8S-28992",),
+    ),
+    Bug(
+        "K8S-137309",
+        "The status of a static pod is written to the first of its mirrors, and to no later one.",
+        lambda: Parts(status_manager=_FirstMirror),
+        ("STATIC-16",),
+    ),
+    Bug(
+        "MUT-WORK-31",
+        "The volumes of a pod are taken away while its containers still run.",
+        lambda: Parts(pod_syncer=_UnmountsFirst),
+        ("WORK-31",),
+    ),
+    Bug(
+        "MUT-WORK-34",
+        "A pod that was refused stays when it is deleted.",
+        lambda: Parts(worker_table=_knows_nothing_of_it),
+        ("WORK-34", "TERM-24", "ADMIT-10"),
+    ),
+    Bug(
+        "K8S-103668",
+        "A pod that has ended is ended once more, by a view of the runtime that is out of date.",
+        lambda: Parts(housekeeping=_LooksBack, worker_table=_kills_what_has_ended),
+        ("WORK-14",),
+        ("K20", "K8S-103625"),
+    ),
+    Bug(
+        "MUT-TERM-23",
+        "A kubelet that comes back does not stop a pod whose deletion it finds under way.",
+        lambda: Parts(worker_table=_ended_long_ago),
+        ("TERM-23",),
+    ),
+)

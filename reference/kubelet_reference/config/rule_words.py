@@ -1,0 +1,61 @@
+"""The words in which rules between fields are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from kubelet_reference import pods
+from kubelet_reference.config.problems import shown
+
+if TYPE_CHECKING:
+    from lightkube.models.core_v1 import Container, Pod
+
+    from kubelet_reference.config.problems import Place
+
+__all__ = ("Rule", "containers", "exactly_one", "is_label_value", "is_qualified_name", "unique")
+
+Rule: TypeAlias = Callable[["Pod", "Place"], None]
+"""Looks at a pod that has its defaults, and notes at the spec's place what is wrong."""
+
+_NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)")
+_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAME_CHARS_MAX, _PREFIX_CHARS_MAX = 63, 253
+
+
+def containers(pod: Pod, place: Place) -> Iterator[tuple[Container, Place]]:
+    """The init and app containers, each with its place."""
+    for i, one in enumerate(pods.init_containers(pod)):
+        yield one, place.field("initContainers").item(i)
+    for i, one in enumerate(pods.containers(pod)):
+        yield one, place.field("containers").item(i)
+
+
+def unique(values: Iterable[tuple[Place, str]]) -> None:
+    """Each value is there once."""
+    seen: dict[str, Place] = {}
+    for place, value in values:
+        first = seen.setdefault(value, place)
+        if first is not place:
+            place.wrong(f"{shown(value)} is taken by {first.path}")
+
+
+def exactly_one(of: object, names: tuple[str, ...], place: Place) -> None:
+    """One of these fields is given."""
+    given = [name for name in names if getattr(of, name, None) is not None]
+    if len(given) != 1:
+        place.wrong(f"expected one of {', '.join(names)}, got {' and '.join(given) or 'none'}")
+
+
+def is_qualified_name(text: str) -> bool:
+    """A name of up to 63 letters, digits, dashes, dots and underscores; a DNS name and "/" may go before."""
+    prefix, slash, name = text.rpartition("/")
+    if slash and not (len(prefix) <= _PREFIX_CHARS_MAX and _PREFIX.fullmatch(prefix)):
+        return False
+    return len(name) <= _NAME_CHARS_MAX and _NAME.fullmatch(name) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """The value of a label: a name of up to 63 characters, or nothing."""
+    return not text or (len(text) <= _NAME_CHARS_MAX and _NAME.fullmatch(text) is not None)

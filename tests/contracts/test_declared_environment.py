@@ -1,0 +1,48 @@
+"""START-09: a container is made with the environment that it declares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from typing import Any
+
+KEY = {"configMapKeyRef": {"name": "settings", "key": "colour"}}
+ENV: list[dict[str, Any]] = [
+    {"name": "COLOUR", "valueFrom": KEY},
+    {"name": "PLAIN", "value": "a"},
+    {"name": "TOLD", "value": "$(PLAIN)b $$(PLAIN)"},
+]
+RIGHT = {"COLOUR": "red", "PLAIN": "a", "TOLD": "ab $(PLAIN)"}
+
+
+def told(s: Story, given: dict[str, str], **more: Any) -> None:
+    """A container made with this environment."""
+    web = s.pod(containers=[{"name": "c1", "image": "img:1", "env": ENV, **more}])
+    envs = [{"key": key, "value": value} for key, value in given.items()]
+    s.create(web, s.run_sandbox(web), config=s.container_config(web, "c1", envs=envs))
+
+
+@pytest.mark.parametrize("wrong", [{"COLOUR": None}, {"PLAIN": "b"}, {"TOLD": "$(PLAIN)b"}])
+def test_environment_is_complete(wrong: dict[str, str | None]) -> None:
+    """START-09 breaks when a variable is missing, has another value, or is not expanded."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        given = RIGHT if right else {**RIGHT, **wrong}
+        told(s, {key: value for key, value in given.items() if value is not None})
+
+    assert_bites("START-09", tell)
+
+
+def test_values_may_be_secret() -> None:
+    """START-09 is kept where digests stand in the place of values."""
+    s = Story(redacted=True)
+    told(s, dict.fromkeys(RIGHT, "sha256:0123"))
+
+    assert s.judge("START-09").verdict is Verdict.KEPT

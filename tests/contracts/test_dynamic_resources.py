@@ -1,0 +1,123 @@
+"""Contracts on dynamic resources: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from story import PodHandle, Story
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+GATES = {"DynamicResourceAllocation": True}
+CLAIMS = [{"namespace": "default", "name": "fast"}]
+DEVICE = "devices.example/device=fast"
+
+
+def begin() -> tuple[Story, PodHandle]:
+    """A pod with a claim that its container uses."""
+    s = Story(featureGates=GATES)
+    uses = {"claims": [{"name": "gpu"}]}
+    web = s.pod(
+        containers=[{"name": "c1", "image": "img:1", "resources": uses}],
+        resourceClaims=[{"name": "gpu", "resourceClaimName": "fast"}],
+    )
+    return s, web
+
+
+def prepare(s: Story, *, error: str | None = None) -> None:
+    """NodePrepareResources."""
+    ready = [{"name": "fast", "CDI_devices": [DEVICE]}]
+    s.call("NodePrepareResources", {"claims": CLAIMS}, {"claims": ready}, error=error)
+
+
+def unprepare(s: Story) -> None:
+    """NodeUnprepareResources."""
+    s.call("NodeUnprepareResources", {"claims": CLAIMS}, {})
+
+
+def run(s: Story, web: PodHandle, *devices: str) -> Any:
+    """The sandbox and its container with these devices."""
+    config = s.container_config(web, "c1", CDI_devices=[{"name": one} for one in devices])
+    c1 = s.create(web, s.run_sandbox(web), config=config)
+    s.start(c1)
+    return c1
+
+
+def bites(contract_id: str, right: Story, wrong: Story) -> None:
+    """The one keeps the contract, the other breaks it."""
+    assert right.judge(contract_id).verdict is Verdict.KEPT
+    assert wrong.judge(contract_id).verdict is Verdict.BROKEN
+
+
+@pytest.mark.parametrize("contract_id", ["SYNC-18", "SANDBOX-25"])
+def test_no_sandbox_without_resources(contract_id: str) -> None:
+    """SYNC-18 and SANDBOX-25 break when a sandbox is run after a preparation that failed."""
+    told: list[Story] = []
+    for right in (True, False):
+        s, web = begin()
+        prepare(s, error="UNAVAILABLE")
+        s.record("event", uid=web.uid, type="Warning", reason="FailedPrepareDynamicResources")
+        if right:
+            s.wait(12)
+            prepare(s)
+        run(s, web, DEVICE)
+        told.append(s)
+
+    bites(contract_id, *told)
+
+
+def test_failed_preparation_is_told() -> None:
+    """SYNC-18 breaks when no event tells that resources could not be prepared."""
+    told: list[Story] = []
+    for right in (True, False):
+        s, web = begin()
+        prepare(s, error="UNAVAILABLE")
+        if right:
+            s.record("event", uid=web.uid, type="Warning", reason="FailedPrepareDynamicResources")
+        s.wait(12)
+        prepare(s)
+        told.append(s)
+
+    bites("SYNC-18", *told)
+
+
+def test_container_gets_its_devices() -> None:
+    """SYNC-18 breaks when a container is made without the device that it has claimed."""
+    told: list[Story] = []
+    for right in (True, False):
+        s, web = begin()
+        prepare(s)
+        run(s, web, *([DEVICE] if right else []))
+        told.append(s)
+
+    bites("SYNC-18", *told)
+
+
+@pytest.mark.parametrize("wrong", ["too early", "after the status", "never"])
+def test_resources_are_given_back_last(wrong: str) -> None:
+    """TERM-27 breaks when resources go before the containers, after the terminal status, or not at all."""
+    told: list[Story] = []
+    for right in (True, False):
+        s, web = begin()
+        prepare(s)
+        c1 = run(s, web, DEVICE)
+        s.wait(5).delete(web)
+        if not right and wrong == "too early":
+            unprepare(s)
+        s.stop(c1)
+        if right:
+            unprepare(s)
+        if right or wrong != "never":
+            s.status(web, "Succeeded")
+        told.append(s)
+
+    bites("TERM-27", *told)
+
+
+def test_gate_opens_the_rules() -> None:
+    """Where the feature gate is off there are no such rules."""
+    s = Story()
+    s.pod()
+
+    assert s.judge("SYNC-18").verdict is Verdict.NOT_APPLICABLE

@@ -1,0 +1,261 @@
+"""EVICT contracts, and who has a pod killed: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from distressed import CRITICAL, distressed, evict, press, run, stop, use
+from outside_world import api_write, event, killed, started
+from running import BROKEN, KEPT
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+UNTESTED = Verdict.NOT_EXERCISED
+LIMITED = [{"name": "c1", "image": "img:1", "resources": {"limits": {"ephemeral-storage": "1Gi"}}}]
+
+
+@pytest.mark.parametrize("wrong", ["", "together", "never"])
+def test_one_pod_at_a_time(wrong: str) -> None:
+    """EVICT-01: a pod goes within 10 s, and the next one when it is gone."""
+    s = distressed()
+    a, b = run(s, "a"), run(s, "b")
+    press(s)
+    if wrong != "never":
+        evict(s, a)
+    if wrong == "":
+        stop(s, a)
+    if wrong != "never":
+        evict(s, b, after=1)
+    s.wait(30).stop_here()
+
+    assert s.judge("EVICT-01").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize("reclaims", [True, False])
+def test_dead_containers_go_first(*, reclaims: bool) -> None:
+    """EVICT-01: a full disk costs no pod its life as long as there is something else to remove."""
+    s = distressed()
+    done, web = run(s, "done", restartPolicy="Never"), run(s)
+    s.exited(done.c1)
+    s.status(done.pod, "Succeeded")
+    s.wait(10)
+    press(s, "3%", "nodefs.available")
+    if reclaims:
+        s.remove(done.c1)
+    evict(s, web)
+    s.stop_here()
+
+    assert s.judge("EVICT-01").verdict is (KEPT if reclaims else BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [
+        ({}, KEPT),
+        ({"message": "no"}, BROKEN),
+        ({"reason": ""}, BROKEN),
+        ({"phase": "Succeeded"}, BROKEN),
+    ],
+)
+def test_evicted_pod_is_failed(status: dict[str, Any], verdict: Verdict) -> None:
+    """EVICT-02: Failed, Evicted, and what for."""
+    s = distressed()
+    web = run(s)
+    evict(s, web)
+    stop(s, web)
+    told: dict[str, Any] = {"reason": "Evicted", **status}
+    web.fails(**told)
+    s.stop_here()
+
+    assert s.judge("EVICT-02").verdict is verdict
+
+
+def test_pod_is_failed_when_it_has_stopped() -> None:
+    """EVICT-02: not while its containers run."""
+    s = distressed()
+    web = run(s)
+    evict(s, web)
+    web.fails("Evicted")
+    s.stop_here()
+
+    assert s.judge("EVICT-02").verdict is BROKEN
+
+
+SOFT = {"evictionSoft": {"memory.available": "100Mi"}, "evictionHard": {"memory.available": "20Mi"}}
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "configuration", "timeout", "verdict"),
+    [
+        ("1.32", {}, 2, KEPT),
+        ("1.32", {}, 60, BROKEN),
+        ("1.26", {}, 60, KEPT),
+        ("1.26", {}, 2, BROKEN),
+        ("1.32", {**SOFT, "evictionMaxPodGracePeriod": 20}, 20, KEPT),
+        ("1.32", {**SOFT, "evictionMaxPodGracePeriod": 90}, 60, KEPT),
+        ("1.32", {**SOFT, "evictionMaxPodGracePeriod": 20}, 2, BROKEN),
+        ("1.26", {**SOFT, "evictionMaxPodGracePeriod": 90}, 90, KEPT),
+        ("1.32", {**SOFT, "evictionMaxPodGracePeriod": -1}, 60, KEPT),
+        ("1.32", {**SOFT, "evictionMaxPodGracePeriod": -1}, 2, BROKEN),
+    ],
+)
+def test_grace_of_an_eviction(
+    kubernetes: str, configuration: dict[str, Any], timeout: int, verdict: Verdict
+) -> None:
+    """EVICT-03: the threshold, the maximum and the version decide."""
+    s = distressed(kubernetes, **configuration)
+    web = run(s, grace=60)
+    press(s)
+    evict(s, web)
+    stop(s, web, timeout)
+    s.stop_here()
+
+    assert s.judge("EVICT-03").verdict is verdict
+
+
+def test_critical_pods_are_spared() -> None:
+    """EVICT-04: another pod goes, or none."""
+    s = distressed()
+    system, web = run(s, "system", priority=CRITICAL), run(s)
+    press(s)
+    evict(s, web)
+    kept = s.judge("EVICT-04").verdict
+    evict(s, system)
+
+    assert kept is KEPT
+    assert s.judge("EVICT-04").verdict is BROKEN
+
+
+@pytest.mark.parametrize("wrong", ["", "stays", "untold"])
+def test_records_of_an_evicted_pod_go(wrong: str) -> None:
+    """EVICT-05: within a minute, and with their ends told."""
+    s = distressed()
+    web = run(s)
+    evict(s, web)
+    stop(s, web)
+    lost = {"name": "c1", "state": {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}}
+    told: dict[str, Any] = {"containerStatuses": [lost]} if wrong == "untold" else {}
+    web.fails("Evicted", **told)
+    if wrong != "stays":
+        s.remove(web.c1)
+    s.wait(100).stop_here()
+
+    assert s.judge("EVICT-05").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize("by", ["nobody", "kubelet"])
+def test_object_of_an_evicted_pod_stays(by: str) -> None:
+    """EVICT-06: the kubelet does not delete it."""
+    s = distressed()
+    web = run(s)
+    evict(s, web)
+    stop(s, web)
+    web.fails("Evicted")
+    if by == "kubelet":
+        api_write(s, "delete", web.pod.uid, grace=0)
+    s.wait(5).stop_here()
+
+    assert s.judge("EVICT-06").verdict is (KEPT if by == "nobody" else BROKEN)
+
+
+@pytest.mark.parametrize(("restarted", "again"), [(False, False), (False, True), (True, False), (True, True)])
+def test_evicted_pod_stays_ended(*, restarted: bool, again: bool) -> None:
+    """EVICT-07: neither this kubelet nor the next one starts it."""
+    s = distressed()
+    web = run(s)
+    evict(s, web)
+    stop(s, web)
+    web.fails("Evicted")
+    if restarted:
+        killed(s.wait(1))
+        started(s.wait(1))
+    if again:
+        s.wait(1).run_sandbox(web.pod, 1)
+    s.wait(10).stop_here()
+
+    assert s.judge("EVICT-07").verdict is (BROKEN if again else KEPT)
+
+
+@pytest.mark.parametrize("wrong", ["", "stays", "neighbour"])
+def test_pod_above_its_limits_goes(wrong: str) -> None:
+    """EVICT-08: it goes, and no other."""
+    s = distressed()
+    volumes = [{"name": "data", "emptyDir": {"sizeLimit": "1Gi"}}]
+    web, other = run(s, volumes=volumes), run(s, "other", containers=LIMITED)
+    use(s, other, ephemeral_storage="500Mi")
+    use(s, web, volume_data="2Gi")
+    if wrong != "stays":
+        evict(s, other if wrong else web)
+    s.wait(30).stop_here()
+
+    assert s.judge("EVICT-08").verdict is (BROKEN if wrong else KEPT)
+
+
+def test_container_above_its_limit_counts() -> None:
+    """EVICT-08: what all containers write together counts too, where each has a limit."""
+    s = distressed()
+    web = run(s, containers=LIMITED)
+    use(s, web, ephemeral_storage="2Gi")
+    s.wait(30).stop_here()
+
+    assert s.judge("EVICT-08").verdict is BROKEN
+
+
+@pytest.mark.parametrize(("says_after", "verdict"), [(10.5, KEPT), (3.0, BROKEN), (None, BROKEN)])
+def test_kill_is_awaited_so_long(says_after: float | None, verdict: Verdict) -> None:
+    """WORK-20: no longer than it may take, and no less."""
+    s = distressed()
+    web = run(s)
+    press(s)
+    evict(s, web)
+    s.begin("StopContainer", {"container_id": web.c1.id, "timeout": "2"})
+    if says_after is not None:
+        s.wait(says_after)
+        event(s, web.pod, "ExceededGracePeriod", kind="Warning")
+    s.wait(40).stop_here()
+
+    assert s.judge("WORK-20").verdict is verdict
+
+
+def test_kill_that_is_done_need_not_be_told() -> None:
+    """WORK-20: nothing is said of a pod that is gone in time."""
+    s = distressed()
+    web = run(s)
+    press(s)
+    evict(s, web)
+    stop(s, web)
+    s.wait(40).stop_here()
+
+    assert s.judge("WORK-20").verdict is UNTESTED
+
+
+@pytest.mark.parametrize(("reason", "verdict"), [("Evicted", KEPT), ("Preempting", BROKEN)])
+def test_last_kill_decides(reason: str, verdict: Verdict) -> None:
+    """WORK-21: a pod that was preempted and then evicted is Evicted."""
+    s = distressed()
+    web = run(s)
+    evict(s, web, "Preempting")
+    s.stop(web.c1, 30, error="INTERNAL")
+    evict(s, web)
+    stop(s, web)
+    web.fails(reason)
+    s.stop_here()
+
+    assert s.judge("WORK-21").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("mark", "stays", "verdict"), [(True, True, KEPT), (False, True, BROKEN), (True, False, BROKEN)]
+)
+def test_disruption_is_marked(*, mark: bool, stays: bool, verdict: Verdict) -> None:
+    """COND-08: from the terminal status on."""
+    s = distressed()
+    web = run(s)
+    evict(s, web)
+    stop(s, web)
+    web.fails("Evicted", mark=mark)
+    web.fails("Evicted", mark=mark and stays)
+    s.stop_here()
+
+    assert s.judge("COND-08").verdict is verdict

@@ -1,0 +1,196 @@
+"""GC and CLEANUP contracts about limits, files and images: each is kept and broken by stories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pod_status import ended, tell_status
+from running import BROKEN, KEPT, running
+from story import Story
+from twice import assert_bites
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+TWO: dict[str, Any] = {"configuration": {"maximumDeadContainers": 2}}
+
+
+@pytest.mark.parametrize(("gone", "verdict"), [(0, KEPT), (1, BROKEN), (None, BROKEN)])
+def test_oldest_of_all_goes_first(gone: int | None, verdict: Verdict) -> None:
+    """GC-03: of three dead containers, two of which may stay, the oldest goes."""
+    s = Story(**TWO)
+    jobs = [s.pod(f"job-{n}", restartPolicy="Never") for n in range(3)]
+    dead = [s.run_container(job, s.run_sandbox(job)) for job in jobs]
+    for one in dead:
+        s.wait(1).exited(one)
+    s.wait(30)
+    if gone is not None:
+        s.remove(dead[gone])
+    s.wait(90).call("ListContainers", {}, {})
+
+    assert s.judge("GC-03").verdict is verdict
+
+
+def _log(s: Story, path: str, op: str) -> None:
+    s.record("disk", op=op, path=path)
+
+
+def test_logs_go_before_their_container() -> None:
+    """GC-06: a record is removed after its log."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        c1 = s.run_container(web, sandbox)
+        path = f"{sandbox.config['log_directory']}/c1/0.log"
+        _log(s, path, "written")
+        s.exited(c1, 1)
+        s.run_container(web, sandbox, "c1", 1)
+        if right:
+            _log(s, path, "removed")
+        s.remove(c1)
+
+    assert_bites("GC-06", tell)
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("stays", BROKEN), ("early", BROKEN)])
+def test_log_folder_of_a_gone_pod(how: str, verdict: Verdict) -> None:
+    """GC-07: the folder of a pod's logs goes when the pod is gone, and not before."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    path = sandbox.config["log_directory"]
+    _log(s, path, "folder")
+    if how == "early":
+        _log(s, path, "removed")
+    s.delete(web)
+    s.stop_sandbox(sandbox)
+    s.deleted(web)
+    if how == "goes":
+        _log(s.wait(20), path, "removed")
+    s.wait(200).call("ListContainers", {}, {})
+
+    assert s.judge("GC-07").verdict is verdict
+
+
+def test_container_that_never_ran_goes() -> None:
+    """GC-08: an instance that could not be started is removed once there is a newer one."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        first = s.create(web, sandbox)
+        s.start(first, error="UNKNOWN")
+        s.wait(12)
+        s.run_container(web, sandbox, "c1", 1)
+        if right:
+            s.wait(40).remove(first)
+        s.wait(100).call("ListContainers", {}, {})
+
+    assert_bites("GC-08", tell)
+
+
+def test_failed_round_is_told() -> None:
+    """GC-11: a round that fails is told by an event of the node."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        for second in range(90):
+            s.wait(1).call("ListContainers", {}, error="INTERNAL")
+            if right and second == 58:
+                s.record("event", uid="node-1", type="Warning", reason="ContainerGCFailed", message="x")
+
+    assert_bites("GC-11", tell)
+
+
+def _images(s: Story, *names: str, pinned: str = "") -> None:
+    """The kubelet lists the images of the node."""
+    listed: list[dict[str, Any]] = [
+        {"id": f"sha256:{name}", "repo_tags": [name], "size": "1", "pinned": name == pinned} for name in names
+    ]
+    s.call("ListImages", {}, {"images": listed})
+
+
+def _remove(s: Story, name: str) -> None:
+    s.call("RemoveImage", {"image": {"image": f"sha256:{name}"}}, {})
+
+
+@pytest.mark.parametrize(
+    ("removed", "verdict"),
+    [("idle:1", KEPT), ("img:1", BROKEN), ("kept:1", BROKEN), ("late:1", BROKEN), ("used:1", BROKEN)],
+)
+def test_unused_images_go(removed: str, verdict: Verdict) -> None:
+    """GC-12: what goes is unused, not pinned, old enough, and unused for longer than what stays."""
+    s = Story()
+    web = s.pod()
+    other = s.pod("other", containers=[{"name": "c1", "image": "used:1"}])
+    s.run_container(web, s.run_sandbox(web))
+    sandbox = s.run_sandbox(other)
+    used = s.run_container(other, sandbox)
+    _images(s, "img:1", "used:1", "idle:1", "kept:1", pinned="kept:1")
+    s.stop(used)
+    s.remove(used)
+    s.wait(300)
+    _images(s, "img:1", "used:1", "idle:1", "kept:1", "late:1", pinned="kept:1")
+    _remove(s.wait(1), removed)
+
+    assert s.judge("GC-12").verdict is verdict
+
+
+def test_room_is_made() -> None:
+    """GC-12: on a disk that has run full an image that may go goes with the next round."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        _images(s, "idle:1")
+        s.wait(200).record("fault", what="imagefs.available is low", values={"imagefs.available": "10%"})
+        if right:
+            _remove(s.wait(100), "idle:1")
+        s.wait(400).call("ListContainers", {}, {})
+
+    assert_bites("GC-12", tell)
+
+
+def test_folder_of_a_running_pod_stays() -> None:
+    """CLEANUP-03: the folder of a pod goes when nothing of it runs any more."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        s.unset(web)
+        if right:
+            s.stop(c1)
+        s.record("disk", op="removed", path=f"/var/lib/kubelet/pods/{web.uid}")
+
+        assert s.judge("CLEANUP-03").verdict is (KEPT if right else BROKEN)
+
+
+def test_folder_of_an_ended_pod_stays() -> None:
+    """CLEANUP-04: the folder of a pod that has ended goes when the pod is deleted."""
+    for right in (True, False):
+        s, web, _, c1 = running(policy="Never")
+        s.exited(c1)
+        tell_status(s, web, "Succeeded", [ended(0, c1)])
+        if right:
+            s.delete(web, 0)
+            s.deleted(web)
+        s.record("disk", op="removed", path=f"/var/lib/kubelet/pods/{web.uid}")
+
+        assert s.judge("CLEANUP-04").verdict is (KEPT if right else BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("what", "verdict"), [("volume", KEPT), ("folder", KEPT), ("reduced", KEPT), ("", BROKEN)]
+)
+def test_cgroup_stays_with_its_volumes(what: str, verdict: Verdict) -> None:
+    """CLEANUP-05: the cgroup of a pod that is gone is removed when its volumes are."""
+    s = Story()
+    web = s.pod(volumes=[{"name": "cache", "emptyDir": {}}])
+    folder = f"/var/lib/kubelet/pods/{web.uid}"
+    s.record("disk", op="folder", path=f"{folder}/volumes")
+    s.unset(web)
+    if what == "volume":
+        s.record("disk", op="removed", path=f"{folder}/volumes/kubernetes.io~empty-dir/cache")
+    elif what == "folder":
+        s.record("disk", op="removed", path=folder)
+    op = "reduced" if what == "reduced" else "removed"
+    s.record("disk", op=op, path=f"/sys/fs/cgroup/kubepods/pod{web.uid}")
+
+    assert s.judge("CLEANUP-05").verdict is verdict

@@ -1,0 +1,138 @@
+"""HOOK contracts on hooks that run no command: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from running import BROKEN, KEPT, PRE_STOP, running
+from story import ContainerHandle, PodHandle, Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+URL = "http://10.88.0.2:8080/begun"
+
+
+def starting(
+    kubernetes: str = "1.32", *, address: str = "10.88.0.2", **handler: Any
+) -> tuple[Story, PodHandle, ContainerHandle]:
+    """A pod whose container has this postStart hook and has just been started."""
+    s = Story(kubernetes)
+    ports = [{"name": "web", "containerPort": 8080}]
+    web = s.pod(
+        containers=[{"name": "c1", "image": "img:1", "ports": ports, "lifecycle": {"postStart": handler}}]
+    )
+    sandbox = s.run_sandbox(web, read=False)
+    s.sandbox_status(sandbox, network={"ip": address})
+    return s, web, s.run_container(web, sandbox)
+
+
+def asks(**fields: Any) -> dict[str, Any]:
+    """An httpGet hook."""
+    return {"httpGet": {"path": "/begun", "port": "web", **fields}}
+
+
+def knock(s: Story, web: PodHandle | None, outcome: str, url: str = URL, **fields: Any) -> None:
+    """A hook reaches the pod, or nobody."""
+    about = {"host": "10.88.0.2", **({"uid": web.uid} if web else {}), **fields}
+    s.record("probe", handler="httpGet", outcome=outcome, url=url, **about)
+
+
+def told(s: Story, web: PodHandle, reason: str) -> None:
+    """An event on the container."""
+    about = {"uid": web.uid, "container": "spec.containers{c1}"}
+    s.record("event", type="Warning", reason=reason, message=reason, **about)
+
+
+def runs(s: Story, web: PodHandle, c1: ContainerHandle) -> None:
+    """The container is shown as running."""
+    shown: dict[str, Any] = {"name": "c1", "state": {"running": {}}, "containerID": f"x://{c1.id}"}
+    s.wait(1).status(web, containerStatuses=[shown])
+
+
+@pytest.mark.parametrize(("host", "verdict"), [("10.88.0.2", KEPT), ("127.0.0.1", BROKEN)])
+def test_hook_asks_its_own_pod(host: str, verdict: Verdict) -> None:
+    """HOOK-08: the hook goes to the pod's address."""
+    s, web, c1 = starting(**asks())
+    whom = web if host == "10.88.0.2" else None
+    knock(s, whom, "200", f"http://{host}:8080/begun", host=host)
+    runs(s, web, c1)
+
+    assert s.judge("HOOK-08").verdict is verdict
+
+
+@pytest.mark.parametrize(("fails", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_any_answer_is_a_success(*, fails: bool, verdict: Verdict) -> None:
+    """HOOK-08: a status of 500 is an answer too."""
+    s, web, c1 = starting(**asks())
+    knock(s, web, "500")
+    if fails:
+        told(s, web, "FailedPostStartHook")
+    runs(s, web, c1)
+
+    assert s.judge("HOOK-08").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("again", "tells", "authorized", "verdict"),
+    [
+        (True, True, False, KEPT),
+        (False, True, False, BROKEN),
+        (True, False, False, BROKEN),
+        (True, True, True, BROKEN),
+    ],
+)
+def test_plain_answer_is_asked_for(*, again: bool, tells: bool, authorized: bool, verdict: Verdict) -> None:
+    """HOOK-09: once more in plain HTTP, without credentials, and told."""
+    s, web, _ = starting(**asks(scheme="HTTPS"))
+    knock(s, web, "plain", URL.replace("http:", "https:"), authorized=True)
+    if again:
+        knock(s, web, "200", authorized=authorized)
+    if tells:
+        told(s, web, "LifecycleHTTPFallback")
+
+    assert s.judge("HOOK-09").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("contract_id", "handler"), [("HOOK-10", asks()), ("HOOK-12", {"tcpSocket": {"port": 1}})]
+)
+@pytest.mark.parametrize(("fails", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_hook_that_cannot_be_run_fails(
+    contract_id: str, handler: dict[str, Any], verdict: Verdict, *, fails: bool
+) -> None:
+    """HOOK-10, HOOK-12: without an address there is no request, and a tcpSocket is no hook."""
+    s, web, _ = starting(address="", **handler)
+    if fails:
+        told(s, web, "FailedPostStartHook")
+
+    assert s.judge(contract_id).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("after", "timeout", "verdict"), [(3, 27, KEPT), (0.1, 27, BROKEN), (3, 30, BROKEN), (9, 21, KEPT)]
+)
+def test_sleep_hook_is_slept_through(after: float, timeout: int, verdict: Verdict) -> None:
+    """HOOK-11: the stop comes when the hook has slept, with what is left of the grace."""
+    s, web, _, c1 = running(lifecycle={"preStop": {"sleep": {"seconds": 3}}})
+    s.delete(web)
+    s.wait(after).stop(c1, timeout)
+
+    assert s.judge("HOOK-11").verdict is verdict
+
+
+@pytest.mark.parametrize(("again", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_hook_is_delivered_at_least_once(*, again: bool, verdict: Verdict) -> None:
+    """HOOK-13: what the kubelet's end has cut short is run again."""
+    s, web, _, c1 = running(lifecycle=PRE_STOP)
+    s.delete(web)
+    hook = {"container_id": c1.id, "cmd": ["drain"]}
+    s.begin("ExecSync", hook)
+    s.wait(1).record("kubelet", op="killed")
+    s.wait(1).record("kubelet", op="started")
+    if again:
+        s.call("ExecSync", hook, {"exit_code": 0})
+    s.stop(c1)
+
+    assert s.judge("HOOK-13").verdict is verdict

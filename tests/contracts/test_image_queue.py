@@ -1,0 +1,202 @@
+"""IMAGE contracts on the order, the rate and the credentials of pulls: each is kept once and broken once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from running import BROKEN, KEPT
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import PodHandle, SandboxHandle
+
+AUTH = {"username": "digest-1", "password": "digest-2"}
+SECRETS = [{"name": "one"}, {"name": "two"}]
+
+
+def asked(s: Story, web: PodHandle, image: str = "img:1", **more: Any) -> dict[str, Any]:
+    """What a PullImage asks for."""
+    return {"image": {"image": image}, "sandbox_config": s.sandbox_config(web), **more}
+
+
+def pull(s: Story, web: PodHandle, image: str = "img:1", *, error: str | None = None, **more: Any) -> None:
+    """PullImage."""
+    s.call("PullImage", asked(s, web, image, **more), {"image_ref": f"sha256:{image}"}, error=error)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "at_a_time", "verdict"),
+    [
+        ({}, 1, KEPT),
+        ({}, 2, BROKEN),
+        ({"serializeImagePulls": False, "maxParallelImagePulls": 2}, 2, KEPT),
+        ({"serializeImagePulls": False, "maxParallelImagePulls": 2}, 3, BROKEN),
+        ({"serializeImagePulls": False}, 3, KEPT),
+    ],
+)
+def test_pulls_wait_for_their_turn(configuration: dict[str, Any], at_a_time: int, verdict: Verdict) -> None:
+    """IMAGE-11: one at a time, or as many as the configuration says."""
+    s = Story(configuration=configuration)
+    pods = [s.pod(f"web{number}") for number in range(at_a_time)]
+    for _ in range(2):
+        calls = [s.begin("PullImage", asked(s, each, f"{each.name}:1")) for each in pods]
+        s.wait(1)
+        for each in calls:
+            s.end("PullImage", each, {"image_ref": "sha256:1"})
+
+    assert s.judge("IMAGE-11").verdict is verdict
+
+
+@pytest.mark.parametrize(("between", "verdict"), [(0.9, KEPT), (0.5, BROKEN)])
+def test_pulls_are_limited(between: float, verdict: Verdict) -> None:
+    """IMAGE-12: so many at once, and then so many a second."""
+    s = Story(configuration={"registryPullQPS": 1, "registryBurst": 2})
+    web = s.pod()
+    for number in range(6):
+        pull(s, web, f"img{number}:1")
+        s.wait(between)
+
+    assert s.judge("IMAGE-12").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(0.01, KEPT), (3, BROKEN)])
+def test_pull_too_many_fails_at_once(waits: float, verdict: Verdict) -> None:
+    """IMAGE-12: a pull that is announced is made, or has failed."""
+    s = Story(configuration={"serializeImagePulls": False})
+    web = s.pod()
+    s.record(
+        "event", uid=web.uid, type="Normal", reason="Pulling", message="", container="spec.containers{c1}"
+    )
+    pull(s.wait(waits), web)
+
+    assert s.judge("IMAGE-12").verdict is verdict
+
+
+@pytest.mark.parametrize(("met", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_every_credential_is_tried(*, met: bool, verdict: Verdict) -> None:
+    """IMAGE-13: whoever has made the secrets says whether the next one was tried."""
+    s = Story(configuration={})
+    web = s.pod(imagePullSecrets=SECRETS)
+    pull(s, web, error="UNKNOWN", auth=AUTH)
+    if met:
+        pull(s, web, auth={"username": "other"})
+    s.record("expect", contract="IMAGE-13", awaited="PullImage x2", by=s.now, met=met)
+
+    assert s.judge("IMAGE-13").verdict is verdict
+
+
+def test_pod_without_secrets_pulls_anonymously() -> None:
+    """IMAGE-13 breaks when a pod without secrets pulls with credentials."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        s.header["configuration"] = {}
+        pull(s, s.pod(), auth={} if right else AUTH)
+
+    assert_bites("IMAGE-13", tell)
+
+
+def test_other_credentials_are_no_other_pull() -> None:
+    """IMAGE-02, 07, 08 and 23 take the next credential for the same pull."""
+    s = Story(configuration={})
+    two = [{"name": name, "image": "img:1"} for name in ("c1", "c2")]
+    web = s.pod(containers=two, imagePullSecrets=SECRETS)
+    s.run_sandbox(web)
+    s.call("ImageStatus", {"image": {"image": "img:1"}}, {})
+    for after in (0, 11):
+        s.wait(after)
+        for _ in SECRETS:
+            pull(s, web, error="UNKNOWN", auth=AUTH)
+        s.call("ImageStatus", {"image": {"image": "img:1"}}, {})
+    s.wait(21)
+    pull(s, web, auth=AUTH)
+
+    assert [s.judge(f"IMAGE-{each}").breaks for each in ("02", "07", "08", "23")] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("wrong", ["no sandbox", "no pull"])
+def test_missing_secret_is_tolerated(wrong: str) -> None:
+    """IMAGE-14 breaks when the pod is not started, or its image not pulled."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        one = {"name": "c1", "image": "img:1", "imagePullPolicy": "Always"}
+        web = s.pod(containers=[one], imagePullSecrets=SECRETS)
+        s.record("event", uid=web.uid, type="Warning", reason="FailedToRetrieveImagePullSecret", message="")
+        if right or wrong != "no sandbox":
+            s.run_sandbox(web)
+        if right:
+            pull(s, web)
+
+    assert_bites("IMAGE-14", tell)
+
+
+def with_secrets(s: Story, name: str, **spec: Any) -> tuple[PodHandle, SandboxHandle]:
+    """A pod with a sandbox."""
+    web = s.pod(name, **spec)
+    return web, s.run_sandbox(web)
+
+
+@pytest.mark.parametrize(("proves", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_image_of_others_is_not_used(*, proves: bool, verdict: Verdict) -> None:
+    """IMAGE-21: a pod without secrets has to pull what another has brought with its own."""
+    s = Story("1.35", configuration={})
+    owner, _ = with_secrets(s, "owner", imagePullSecrets=SECRETS)
+    thief, sandbox = with_secrets(s, "thief")
+    pull(s, owner, auth=AUTH)
+    if proves:
+        pull(s, thief)
+    s.create(thief, sandbox)
+
+    assert s.judge("IMAGE-21").verdict is verdict
+
+
+@pytest.mark.parametrize("why", ["open to all", "not verified", "gate"])
+def test_image_may_be_anybodys(why: str) -> None:
+    """IMAGE-21 says nothing of images that anybody may have, nor where nobody asks."""
+    policy = {"imagePullCredentialsVerificationPolicy": "NeverVerify"} if why == "not verified" else {}
+    s = Story("1.32" if why == "gate" else "1.35", configuration=policy)
+    owner, _ = with_secrets(s, "owner", imagePullSecrets=SECRETS)
+    thief, sandbox = with_secrets(s, "thief")
+    pull(s, owner, auth={} if why == "open to all" else AUTH)
+    s.create(thief, sandbox)
+
+    outcome = s.judge("IMAGE-21")
+
+    assert outcome.verdict in {Verdict.NOT_EXERCISED, Verdict.NOT_APPLICABLE}
+
+
+def test_good_pull_clears_no_other_back_off() -> None:
+    """IMAGE-23 breaks when an image is pulled again too soon, since another has come."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(containers=[{"name": name, "image": f"{name}:1"} for name in ("c1", "c2")])
+        pull(s, web, "c1:1", error="INTERNAL")
+        pull(s.wait(1), web, "c2:1")
+        pull(s.wait(10 if right else 1), web, "c1:1")
+
+    assert_bites("IMAGE-23", tell)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "verdict"),
+    [
+        ("RegistryUnavailable", "image pull failed for img:1: told so", KEPT),
+        ("RegistryUnavailable", "it did not work", BROKEN),
+        ("SignatureValidationFailed", "told so", BROKEN),
+        ("ErrImagePull", "RegistryUnavailable: told so", BROKEN),
+    ],
+)
+def test_well_known_errors_are_reasons(reason: str, message: str, verdict: Verdict) -> None:
+    """IMAGE-10: the reason that the error begins with is told, with a message."""
+    s = Story()
+    web = s.pod()
+    call = s.begin("PullImage", asked(s, web))
+    error = {"code": "UNKNOWN", "message": "RegistryUnavailable: told so"}
+    s.record("reply", rpc="PullImage", id=call, error=error)
+    waiting = {"reason": reason, "message": message}
+    s.status(web, "Pending", containerStatuses=[{"name": "c1", "state": {"waiting": waiting}}])
+
+    assert s.judge("IMAGE-10").verdict is verdict

@@ -1,0 +1,106 @@
+"""ADMIT contracts about room and distress: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from distressed import CRITICAL, distressed, evict, press, run, stop
+from outside_world import file_pod, start_static
+from running import BROKEN, KEPT
+
+if TYPE_CHECKING:
+    from story import PodHandle, Story
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+def asking(**amounts: str) -> list[dict[str, Any]]:
+    """A container that asks for so much."""
+    return [{"name": "c1", "image": "img:1", "resources": {"requests": amounts}}]
+
+
+def refuse(s: Story, pod: PodHandle, reason: str) -> None:
+    """The pod is refused."""
+    s.wait(0.5).status(pod, "Failed", reason=reason, message="Pod was rejected: no")
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_unknown_resources_do_not_count(*, refused: bool) -> None:
+    """ADMIT-07: a gadget that the node knows nothing of is no hindrance."""
+    s = distressed()
+    web = s.wait(1).pod(containers=asking(**{"example.com/gadget": "1"}))
+    if refused:
+        refuse(s, web, "OutOfexample.com/gadget")
+    else:
+        s.run_sandbox(web)
+    s.stop_here()
+
+    assert s.judge("ADMIT-07").verdict is (BROKEN if refused else KEPT)
+
+
+@pytest.mark.parametrize("wrong", ["", "refused", "grace", "phase", "critical"])
+def test_critical_pod_gets_its_room(wrong: str) -> None:
+    """ADMIT-08: others make room, in their own time."""
+    s = distressed()
+    rank = CRITICAL if wrong == "critical" else 0
+    web = run(s, containers=asking(cpu="800m"), grace=20, priority=rank)
+    new = s.pod("new", containers=asking(cpu="500m"), priority=CRITICAL)
+    if wrong == "refused":
+        refuse(s, new, "OutOfcpu")
+    else:
+        evict(s, web, "Preempting", after=0)
+        stop(s, web, 2 if wrong == "grace" else 20)
+        web.fails("Preempting", "Succeeded" if wrong == "phase" else "Failed")
+        s.run_sandbox(new)
+    s.stop_here()
+
+    assert s.judge("ADMIT-08").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_static_pod_gets_its_room(*, started: bool) -> None:
+    """STATIC-23: a static pod is critical, whatever its priority."""
+    s = distressed()
+    web = run(s, containers=asking(memory="800Mi"))
+    new = file_pod(s, "new", containers=asking(memory="500Mi"))
+    if started:
+        evict(s, web, "Preempting", after=0)
+        stop(s, web, 30)
+        start_static(s, new)
+    s.wait(200).stop_here()
+
+    assert s.judge("STATIC-23").verdict is (KEPT if started else BROKEN)
+
+
+TOLERATES = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+@pytest.mark.parametrize(
+    ("signal", "spec", "refused", "verdict"),
+    [
+        ("memory.available", {}, True, KEPT),
+        ("memory.available", {}, False, BROKEN),
+        ("memory.available", {"containers": asking(memory="10Mi")}, False, KEPT),
+        ("memory.available", {"containers": asking(memory="10Mi")}, True, BROKEN),
+        ("memory.available", {"tolerations": TOLERATES}, False, KEPT),
+        ("nodefs.available", {"containers": asking(memory="10Mi")}, True, KEPT),
+        ("nodefs.available", {"containers": asking(memory="10Mi")}, False, BROKEN),
+        ("nodefs.available", {"priority": CRITICAL}, False, KEPT),
+        ("nodefs.available", {"priority": CRITICAL}, True, BROKEN),
+    ],
+)
+def test_short_node_takes_little(
+    signal: str, spec: dict[str, Any], *, refused: bool, verdict: Verdict
+) -> None:
+    """ADMIT-09: what is short, and what the pod asks for, decide."""
+    s = distressed()
+    press(s, "5Mi" if signal.startswith("memory") else "2%", signal)
+    web = s.wait(30).pod(**spec)
+    if refused:
+        refuse(s, web, "Evicted")
+    else:
+        s.run_sandbox(web)
+    s.stop_here()
+
+    assert s.judge("ADMIT-09").verdict is verdict

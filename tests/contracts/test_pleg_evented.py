@@ -1,0 +1,118 @@
+"""Contracts of the evented PLEG: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from running import BROKEN, KEPT
+from story import NOON, Story
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+STREAM: dict[str, Any] = {"rpc": "GetContainerEvents", "id": "stream"}
+
+
+def hearing() -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+    """A pod that runs, and a kubelet that hears of it."""
+    s = Story(featureGates={"EventedPLEG": True})
+    s.record("call", request={}, **STREAM)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.wait(10)
+    return s, web, sandbox, c1
+
+
+def tell(
+    s: Story, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, late: float = 0, **event: str
+) -> None:
+    """An event of the container, which happened `late` seconds ago."""
+    state = {"STOPPED": "CONTAINER_EXITED", "STARTED": "CONTAINER_RUNNING"}
+    metadata = {"name": web.name, "namespace": web.namespace, "uid": web.uid}
+    status = {
+        "id": c1.id,
+        "metadata": c1.config["metadata"],
+        "state": state.get(event["kind"], "CONTAINER_CREATED"),
+    }
+    message = {
+        "container_id": c1.id,
+        "container_event_type": f"CONTAINER_{event['kind']}_EVENT",
+        "created_at": str(int((NOON + s.now - late) * 1e9)),
+        "pod_sandbox_status": {"id": sandbox.id, "metadata": metadata},
+        "containers_statuses": [status],
+    }
+    s.record("message", message=message, **STREAM)
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
+def test_what_is_told_is_dealt_with(waits: float, verdict: Verdict) -> None:
+    """PLEG-14: the end of a container that the stream tells wakes its pod's worker."""
+    s, web, sandbox, c1 = hearing()
+    tell(s, web, sandbox, c1, kind="STOPPED")
+    s.wait(waits).create(web, sandbox, "c1", 1)
+
+    assert s.judge("PLEG-14").verdict is verdict
+
+
+@pytest.mark.parametrize(("period", "verdict"), [(60, KEPT), (1, BROKEN)])
+def test_everything_is_listed_seldom(period: float, verdict: Verdict) -> None:
+    """PLEG-14: while the stream is open the runtime is not listed each second."""
+    s, *_ = hearing()
+    for _ in range(int(150 / period)):
+        s.wait(period).call("ListContainers", {"filter": {}}, {})
+
+    assert s.judge("PLEG-14").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(0.1, KEPT), (60, BROKEN)])
+def test_broken_stream_makes_the_kubelet_look(waits: float, verdict: Verdict) -> None:
+    """PLEG-15: after the stream broke everything is listed at once."""
+    s, *_ = hearing()
+    s.record("reply", error={"code": "UNAVAILABLE"}, **STREAM)
+    s.wait(waits).call("ListPodSandbox", {}, {})
+
+    assert s.judge("PLEG-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("period", "verdict"), [(1, KEPT), (300, BROKEN)])
+def test_stream_that_is_given_up_is_made_up_for(period: float, verdict: Verdict) -> None:
+    """PLEG-15: after five breaks the runtime is listed each second."""
+    s, *_ = hearing()
+    for number in range(5):
+        if number:
+            s.record("call", rpc="GetContainerEvents", id=f"stream-{number}", request={})
+        name = f"stream-{number}" if number else "stream"
+        s.record("reply", rpc="GetContainerEvents", id=name, error={"code": "UNAVAILABLE"})
+        s.call("ListPodSandbox", {}, {})
+        s.call("ListContainers", {"filter": {}}, {})
+    s.wait(period).call("ListPodSandbox", {}, {})
+    s.stop_here()
+
+    assert s.judge("PLEG-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("shown", "verdict"), [("running", KEPT), ("waiting", BROKEN)])
+def test_late_event_is_not_shown(shown: str, verdict: Verdict) -> None:
+    """PLEG-16: what was started is not shown as created because that was told late."""
+    s, web, sandbox, c1 = hearing()
+    tell(s, web, sandbox, c1, kind="STARTED")
+    tell(s, web, sandbox, c1, kind="CREATED", late=1)
+    s.wait(0.1).status(
+        web, containerStatuses=[{"name": "c1", "containerID": f"fake://{c1.id}", "state": {shown: {}}}]
+    )
+
+    assert s.judge("PLEG-16").verdict is verdict
+
+
+def test_late_event_makes_no_second_container() -> None:
+    """PLEG-16: no container is made beside one that runs and is told late as created."""
+    s, web, sandbox, c1 = hearing()
+    tell(s, web, sandbox, c1, kind="STARTED")
+    tell(s, web, sandbox, c1, kind="CREATED", late=1)
+    s.create(web, sandbox, "c1", 1)
+
+    assert s.judge("PLEG-16").verdict is BROKEN

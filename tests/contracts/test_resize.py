@@ -1,0 +1,295 @@
+"""RESIZE contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from running import BROKEN, KEPT
+from story import Story
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+PENDING = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+
+
+def sized(name: str, cpu: str, memory: str = "64Mi", **more: Any) -> dict[str, Any]:
+    """A container that is to have so much, and no more."""
+    size = {"cpu": cpu, "memory": memory}
+    return {"name": name, "image": "img:1", "resources": {"requests": size, "limits": size}, **more}
+
+
+def linux(cores: float, mebibytes: int = 64) -> dict[str, str]:
+    """What that is in the kernel's units."""
+    return {
+        "cpu_shares": str(int(cores * 1024)),
+        "cpu_quota": str(int(cores * 100_000)),
+        "cpu_period": "100000",
+        "memory_limit_in_bytes": str(mebibytes << 20),
+    }
+
+
+class Sized:
+    """A pod whose containers c1 and c2 have one core each, the second half a core, and that runs for 10 s."""
+
+    def __init__(self, kubernetes: str = "1.33", *, source: str = "api", **c1: Any) -> None:
+        self.s = Story(kubernetes)
+        containers = [sized("c1", "1", **c1), sized("c2", "500m")]
+        self.web: PodHandle = self.s.pod("web", containers=containers, source=source)
+        self.sandbox: SandboxHandle = self.s.run_sandbox(self.web)
+        self.c1, self.c2 = self.run("c1", 1), self.run("c2", 0.5)
+        self.s.wait(10)
+
+    def run(self, name: str, cores: float, attempt: int = 0) -> ContainerHandle:
+        """A container is made with so many cores, and read as running."""
+        config = self.s.container_config(self.web, name, attempt, linux={"resources": linux(cores)})
+        made = self.s.create(self.web, self.sandbox, name, attempt, config=config)
+        self.s.start(made)
+        self.read(made, cores)
+        return made
+
+    def read(self, container: ContainerHandle, cores: float, **more: Any) -> None:
+        """The runtime tells what a container has."""
+        told = {"resources": {"linux": linux(cores)}}
+        self.s.container_status(container, state="CONTAINER_RUNNING", **(told | more))
+
+    def want(self, **cores: str) -> Story:
+        """Other resources are wanted of containers, by name."""
+        for one in self.web.manifest["spec"]["containers"]:
+            if one["name"] in cores:
+                one |= {"resources": sized("", cores[one["name"]])["resources"]}
+        self.s.set(self.web)
+        return self.s
+
+    def update(self, container: ContainerHandle, **fields: str) -> Story:
+        """UpdateContainerResources."""
+        self.s.call("UpdateContainerResources", {"container_id": container.id, "linux": fields}, {})
+        return self.s
+
+    def give(self, container: ContainerHandle, cores: float) -> Story:
+        """A container is given so many cores."""
+        wanted = linux(cores)
+        return self.update(container, cpu_shares=wanted["cpu_shares"], cpu_quota=wanted["cpu_quota"])
+
+    def show(self, cpu: str, **more: Any) -> None:
+        """A status that shows c1 with so much."""
+        size = {"cpu": cpu, "memory": "64Mi"}
+        said: dict[str, Any] = {
+            "name": "c1",
+            "containerID": f"fake://{self.c1.id}",
+            "state": {"running": {}},
+            "resources": {"limits": size},
+        }
+        self.s.status(self.web, containerStatuses=[said], **more)
+
+
+@pytest.mark.parametrize(("given", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_container_is_resized_as_it_runs(*, given: bool, verdict: Verdict) -> None:
+    """RESIZE-01: it gets what is wanted, and is not stopped for it."""
+    one = Sized()
+    one.want(c1="2").wait(1)
+    if given:
+        one.give(one.c1, 2)
+    else:
+        one.s.stop(one.c1)
+
+    assert one.s.judge("RESIZE-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("policy", "stops", "verdict"), [(RESTARTS, True, KEPT), (RESTARTS, False, BROKEN)])
+def test_policy_says_how_it_is_resized(policy: list[Any], *, stops: bool, verdict: Verdict) -> None:
+    """RESIZE-03: where the policy asks for a restart the container is stopped and made again."""
+    one = Sized(resizePolicy=policy)
+    one.want(c1="2").wait(1)
+    if stops:
+        one.s.stop(one.c1)
+        one.run("c1", 2, 1)
+    else:
+        one.give(one.c1, 2)
+
+    assert one.s.judge("RESIZE-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("cores", "verdict"), [(2, KEPT), (1, BROKEN)])
+def test_new_instance_has_what_is_wanted(cores: float, verdict: Verdict) -> None:
+    """RESIZE-03: what comes after the restart has the new resources."""
+    one = Sized(resizePolicy=RESTARTS)
+    one.want(c1="2").wait(1).stop(one.c1)
+    one.run("c1", cores, 1)
+
+    assert one.s.judge("RESIZE-03").verdict is verdict
+
+
+@pytest.mark.parametrize(("refused", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_impossible_resize_is_refused(*, refused: bool, verdict: Verdict) -> None:
+    """RESIZE-02: what no node has is called infeasible, and not given."""
+    one = Sized()
+    one.want(c1="100k").wait(1)
+    if refused:
+        one.show("1", conditions=PENDING)
+    else:
+        one.give(one.c1, 100_000)
+
+    assert one.s.judge("RESIZE-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(60, KEPT), (200, BROKEN)])
+def test_deferred_resize_is_tried_again(waits: float, verdict: Verdict) -> None:
+    """RESIZE-02: when another pod has gone that took as much, there is room."""
+    one = Sized()
+    other = one.s.pod("other", containers=[sized("c1", "2")])
+    one.s.wait(100)
+    one.want(c1="2").wait(1)
+    one.show("1", conditions=[{"type": "PodResizePending", "status": "True", "reason": "Deferred"}])
+    one.s.wait(5).deleted(other)
+    one.s.wait(waits)
+    one.give(one.c1, 2)
+
+    assert one.s.judge("RESIZE-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("first", "verdict"), [("c2", KEPT), ("c1", BROKEN)])
+def test_what_shrinks_goes_first(first: str, verdict: Verdict) -> None:
+    """RESIZE-04: the container that gives comes before the one that takes."""
+    one = Sized()
+    one.want(c1="500m", c2="1").wait(1)
+    sizes = [(one.c1, 0.5), (one.c2, 1.0)]
+    for container, cores in sizes if first == "c2" else reversed(sizes):
+        one.give(container, cores)
+
+    assert one.s.judge("RESIZE-04").verdict is verdict
+
+
+@pytest.mark.parametrize(("takes", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_memory_in_use_is_not_taken(*, takes: bool, verdict: Verdict) -> None:
+    """RESIZE-05: a limit below what is used is not set."""
+    one = Sized()
+    one.web.manifest["spec"]["containers"][0] |= {"resources": sized("", "1", "4Mi")["resources"]}
+    one.s.set(one.web)
+    stats = {"stats": {"memory": {"working_set_bytes": {"value": str(10 << 20)}}}}
+    one.s.wait(1).call("ContainerStats", {"container_id": one.c1.id}, stats)
+    if takes:
+        one.update(one.c1, memory_limit_in_bytes=str(4 << 20))
+    one.s.wait(12).call("ContainerStats", {"container_id": one.c1.id}, stats)
+
+    assert one.s.judge("RESIZE-05").verdict is verdict
+
+
+@pytest.mark.parametrize(("shown", "verdict"), [("1", KEPT), ("2", BROKEN)])
+def test_status_tells_what_is(shown: str, verdict: Verdict) -> None:
+    """RESIZE-06: what is wanted is not shown before the runtime has told of it."""
+    one = Sized()
+    one.want(c1="2").wait(1)
+    one.give(one.c1, 2)
+    one.show(shown)
+
+    assert one.s.judge("RESIZE-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
+def test_status_follows_the_runtime(waits: float, verdict: Verdict) -> None:
+    """RESIZE-06: what the runtime tells of is shown at once, and not with the next resync."""
+    one = Sized()
+    one.want(c1="2").wait(1)
+    one.give(one.c1, 2).wait(1)
+    one.read(one.c1, 2)
+    one.s.wait(waits)
+    one.show("2")
+
+    assert one.s.judge("RESIZE-06").verdict is verdict
+
+
+@pytest.mark.parametrize(("cores", "verdict"), [(1, KEPT), (100_000, BROKEN)])
+def test_what_is_allocated_counts(cores: float, verdict: Verdict) -> None:
+    """RESIZE-07: a container that is made while a resize is pending has what it had."""
+    one = Sized()
+    one.want(c1="100k").wait(1)
+    one.show("1", conditions=PENDING)
+    one.s.exited(one.c1, 1)
+    one.run("c1", cores, 1)
+
+    assert one.s.judge("RESIZE-07").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "told", "verdict"),
+    [
+        ("1.32", {"resize": "Infeasible"}, KEPT),
+        ("1.32", {"conditions": PENDING}, BROKEN),
+        ("1.33", {"conditions": PENDING}, KEPT),
+        ("1.33", {"resize": "Infeasible"}, BROKEN),
+    ],
+)
+def test_resize_is_told_as_its_version_does(kubernetes: str, told: dict[str, Any], verdict: Verdict) -> None:
+    """COND-09: by conditions from 1.33 on, by a field before."""
+    one = Sized(kubernetes)
+    one.want(c1="100k").wait(1)
+    one.show("1", **told)
+
+    assert one.s.judge("COND-09").verdict is verdict
+
+
+@pytest.mark.parametrize(("again", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_resize_is_not_made_again_after_a_restart(*, again: bool, verdict: Verdict) -> None:
+    """RESTARTKUBELET-16: a kubelet that starts again gives nothing that was given or refused before."""
+    one = Sized()
+    one.want(c1="100k").wait(1)
+    one.show("1", conditions=PENDING)
+    one.s.record("kubelet", op="killed")
+    one.s.wait(1).record("kubelet", op="started")
+    if again:
+        one.give(one.c1, 100_000)
+    one.s.wait(20).record("kubelet", op="killed")
+
+    assert one.s.judge("RESTARTKUBELET-16").verdict is verdict
+
+
+@pytest.mark.parametrize(("follows", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_static_pod_is_not_resized(*, follows: bool, verdict: Verdict) -> None:
+    """STATIC-24: what is changed of a mirror changes nothing of its pod."""
+    one = Sized(source="file")
+    mirror = {
+        "metadata": {
+            **one.web.manifest["metadata"],
+            "uid": "uid-mirror",
+            "name": "web-node-1",
+            "annotations": {"kubernetes.io/config.mirror": "x"},
+        },
+        "spec": {"containers": [sized("c1", "2"), sized("c2", "500m")]},
+    }
+    one.s.record("pod", op="set", source="api", pod=mirror)
+    one.s.wait(8)
+    if follows:
+        one.give(one.c1, 2)
+
+    assert one.s.judge("STATIC-24").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
+def test_resized_container_is_watched(waits: float, verdict: Verdict) -> None:
+    """PLEG-17: after a resize the pod is inspected within a relist, until the change shows."""
+    one = Sized()
+    one.want(c1="2").wait(1)
+    one.give(one.c1, 2).wait(1)
+    one.read(one.c1, 1)
+    one.s.wait(waits)
+    one.read(one.c1, 2)
+
+    assert one.s.judge("PLEG-17").verdict is verdict
+
+
+@pytest.mark.parametrize(("reads", "verdict"), [(1, KEPT), (20, BROKEN)])
+def test_watch_comes_to_an_end(reads: int, verdict: Verdict) -> None:
+    """PLEG-17: once the change has shown nobody looks for it any more."""
+    one = Sized()
+    one.want(c1="2").wait(1)
+    one.give(one.c1, 2)
+    for _ in range(reads):
+        one.s.wait(1)
+        one.read(one.c1, 2)
+
+    assert one.s.judge("PLEG-17").verdict is verdict

@@ -1,0 +1,118 @@
+"""What a kubelet that starts again makes of pods, probes and mirrors: right stories and wrong ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from outside_world import api_write, file_pod, start_static
+from running import BROKEN, KEPT
+from story import Story
+
+if TYPE_CHECKING:
+    from story import PodHandle
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+PORT = {"containerPort": 80, "hostPort": 80, "protocol": "TCP"}
+PROBE = {"exec": {"command": ["x"]}, "failureThreshold": 2}
+
+
+def ported(s: Story, name: str, created: str) -> PodHandle:
+    """A pod that wants the port."""
+    pod = s.pod(name, containers=[{"name": "c1", "image": "i", "ports": [PORT]}])
+    pod.manifest["metadata"]["creationTimestamp"] = created
+    s.set(pod)
+    return pod
+
+
+def restarted(s: Story) -> None:
+    """The kubelet dies and starts again."""
+    s.record("kubelet", op="killed")
+    s.wait(1).record("kubelet", op="started")
+
+
+@pytest.mark.parametrize(("refused", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_running_pod_is_admitted_anew(verdict: Verdict, *, refused: bool) -> None:
+    """RESTARTKUBELET-02: a running pod whose port an older one has claimed is refused after the start."""
+    s = Story()
+    newer = ported(s, "newer", "2026-01-01T00:00:05Z")
+    s.run_container(newer, s.run_sandbox(newer))
+    ported(s, "older", "2026-01-01T00:00:01Z")
+    restarted(s)
+    s.wait(3)
+    if refused:
+        s.record("event", uid=newer.uid, type="Warning", reason="NodePorts", message="", count=1)
+    s.wait(60)
+
+    assert s.judge("RESTARTKUBELET-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("failures", "verdict"), [(2, KEPT), (1, BROKEN)])
+def test_liveness_is_counted_anew(failures: int, verdict: Verdict) -> None:
+    """RESTARTKUBELET-08: failures before the start do not count."""
+    s = Story()
+    web = s.pod(containers=[{"name": "c1", "image": "i", "livenessProbe": PROBE}])
+    c1 = s.run_container(web, s.run_sandbox(web))
+    s.wait(30)
+    _fail(s, c1)
+    s.wait(5)
+    restarted(s)
+    for _ in range(failures):
+        s.wait(10)
+        _fail(s, c1)
+    s.stop(c1)
+    s.wait(60)
+
+    assert s.judge("RESTARTKUBELET-08").verdict is verdict
+
+
+def _fail(s: Story, container: Any) -> None:
+    request = {"container_id": container.id, "cmd": ["x"], "timeout": "1"}
+    s.call("ExecSync", request, {"exit_code": 1})
+
+
+def mirrored() -> tuple[Story, PodHandle]:
+    """A static pod that runs and has its mirror."""
+    s = Story()
+    web = file_pod(s)
+    _create(s, web, 201)
+    start_static(s, web)
+    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Running"})
+    s.wait(10)
+    return s, web
+
+
+def _create(s: Story, web: PodHandle, code: int) -> None:
+    meta = {
+        "name": web.name,
+        "namespace": "default",
+        "annotations": {"kubernetes.io/config.mirror": web.uid},
+    }
+    api_write(s, "create", "mirror" if code == 201 else "", body={"metadata": meta}, code=code)
+
+
+@pytest.mark.parametrize(("again", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_mirrors_are_kept(verdict: Verdict, *, again: bool) -> None:
+    """RESTARTKUBELET-15: a mirror that is found is neither deleted nor made anew."""
+    s, web = mirrored()
+    restarted(s)
+    s.wait(5)
+    if again:
+        api_write(s, "delete", "mirror", grace=0, precondition="mirror")
+        _create(s, web, 201)
+    s.wait(20).record("kubelet", op="stopped")
+
+    assert s.judge("RESTARTKUBELET-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("pause", "verdict"), [(70, KEPT), (12, BROKEN)])
+def test_mirror_that_is_there_is_no_failure(pause: float, verdict: Verdict) -> None:
+    """STATIC-14: that a mirror exists already is no failure of the static pod, to be tried again soon."""
+    s, web = mirrored()
+    restarted(s)
+    for _ in range(5):
+        _create(s, web, 409)
+        s.wait(pause)
+
+    assert s.judge("STATIC-14").verdict is verdict

@@ -1,0 +1,157 @@
+"""Containers with restart policies and rules of their own: right stories and wrong ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from running import BROKEN, KEPT
+from story import Story
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+Json = dict[str, Any]
+
+
+def rule(action: str, *codes: int) -> Json:
+    """A rule for these exit codes."""
+    return {"action": action, "exitCodes": {"operator": "In", "values": list(codes)}}
+
+
+def pod_of(
+    own: Json, *, init: Json | None = None, policy: str = "Never", version: str = "1.36"
+) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
+    """A pod of two app containers that run, the first with fields of its own."""
+    s = Story(version)
+    spec: Json = {"restartPolicy": policy}
+    if init is not None:
+        spec["initContainers"] = [{"name": "i1", "image": "img:1", **init}]
+    containers = [{"name": "c1", "image": "img:1", **own}, {"name": "c2", "image": "img:1"}]
+    pod = s.pod(containers=containers, **spec)
+    sandbox = s.run_sandbox(pod)
+    if init is not None:
+        s.exited(s.run_container(pod, sandbox, "i1"), 0)
+    c1 = s.run_container(pod, sandbox, "c1")
+    return s, pod, sandbox, c1, s.run_container(pod, sandbox, "c2")
+
+
+OWN = [
+    ({"restartPolicy": "Always"}, 0, True),
+    ({"restartPolicy": "OnFailure"}, 3, True),
+    ({"restartPolicy": "Never"}, 3, False),
+]
+
+
+@pytest.mark.parametrize(("own", "code", "comes"), OWN)
+@pytest.mark.parametrize(("right", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_own_policy(own: Json, code: int, verdict: Verdict, *, comes: bool, right: bool) -> None:
+    """RESTART-19: the container's own policy decides."""
+    s, pod, sandbox, c1, _ = pod_of(own, policy="Never" if comes else "Always")
+    s.exited(c1, code)
+    s.wait(1)
+    if comes is right:
+        s.run_container(pod, sandbox, "c1", 1)
+    s.wait(60).record("kubelet", op="stopped")
+
+    assert s.judge("RESTART-19").verdict is verdict
+
+
+@pytest.mark.parametrize(("code", "comes"), [(42, True), (1, False)])
+@pytest.mark.parametrize(("right", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_first_rule(code: int, verdict: Verdict, *, comes: bool, right: bool) -> None:
+    """RESTART-20: a rule that fits restarts; where none does the policy decides."""
+    s, pod, sandbox, c1, _ = pod_of({"restartPolicy": "Never", "restartPolicyRules": [rule("Restart", 42)]})
+    s.exited(c1, code)
+    s.wait(1)
+    if comes is right:
+        s.run_container(pod, sandbox, "c1", 1)
+    s.wait(60).record("kubelet", op="stopped")
+
+    assert s.judge("RESTART-20").verdict is verdict
+
+
+@pytest.mark.parametrize(("fails", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_own_never_of_an_init_container(verdict: Verdict, *, fails: bool) -> None:
+    """RESTART-21: its failure fails the pod."""
+    s = Story("1.36")
+    init = {"name": "i1", "image": "img:1", "restartPolicy": "Never"}
+    pod = s.pod(initContainers=[init], restartPolicy="Always")
+    sandbox = s.run_sandbox(pod)
+    s.exited(s.run_container(pod, sandbox, "i1"), 1)
+    s.wait(1)
+    if fails:
+        s.status(pod, "Failed")
+    else:
+        s.run_container(pod, sandbox, "i1", 1)
+    s.wait(20)
+
+    assert s.judge("RESTART-21").verdict is verdict
+
+
+def begun_anew(
+    *, right: bool, policy: str = "Always"
+) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+    """A pod that a container restarts as a whole; a wrong kubelet takes a new sandbox."""
+    own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
+    s, pod, sandbox, c1, c2 = pod_of(own, init={}, policy=policy)
+    s.exited(c1, 42)
+    s.stop(c2)
+    s.wait(1)
+    if not right:
+        s.stop_sandbox(sandbox)
+        sandbox = s.run_sandbox(pod, attempt=1)
+    return s, pod, sandbox, s.run_container(pod, sandbox, "i1", 1)
+
+
+@pytest.mark.parametrize(("right", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_pod_begins_anew(verdict: Verdict, *, right: bool) -> None:
+    """RESTART-22: the pod begins anew in the same sandbox."""
+    s, *_ = begun_anew(right=right)
+    s.wait(20)
+
+    assert s.judge("RESTART-22").verdict is verdict
+
+
+@pytest.mark.parametrize(("fails", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_failed_init_after_it(verdict: Verdict, *, fails: bool) -> None:
+    """RESTART-23: with policy Never a failed init container fails the pod."""
+    s, pod, sandbox, i1 = begun_anew(right=True, policy="Never")
+    s.exited(i1, 1)
+    s.wait(1)
+    if fails:
+        s.status(pod, "Failed")
+    else:
+        s.run_container(pod, sandbox, "i1", 2)
+    s.wait(20)
+
+    assert s.judge("RESTART-23").verdict is verdict
+
+
+@pytest.mark.parametrize(("told", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_restart_is_told(verdict: Verdict, *, told: bool) -> None:
+    """COND-10: the condition says that all containers restart."""
+    own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
+    s, pod, _, c1, _ = pod_of(own)
+    s.exited(c1, 42)
+    s.wait(1)
+    conditions = [{"type": "AllContainersRestarting", "status": "True"}] if told else []
+    s.status(pod, "Pending", conditions=conditions)
+    s.wait(60)
+
+    assert s.judge("COND-10").verdict is verdict
+
+
+@pytest.mark.parametrize(("signal", "verdict"), [("SIGUSR1", KEPT), ("", BROKEN)])
+def test_stop_signal(signal: str, verdict: Verdict) -> None:
+    """TERM-28: the stop signal reaches the runtime."""
+    s = Story("1.33", featureGates={"ContainerStopSignals": True})
+    container = {"name": "c1", "image": "img:1", "lifecycle": {"stopSignal": "SIGUSR1"}}
+    pod = s.pod(containers=[container])
+    sandbox = s.run_sandbox(pod)
+    config = s.container_config(pod, "c1", **({"stop_signal": signal} if signal else {}))
+    s.begin("CreateContainer", {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": {}})
+
+    assert s.judge("TERM-28").verdict is verdict

@@ -1,0 +1,104 @@
+"""SHUT contracts: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+from distressed import CRITICAL, distressed, run, shut_down, stop
+from running import BROKEN, KEPT
+
+GRACEFUL = {"shutdownGracePeriod": "1m0s", "shutdownGracePeriodCriticalPods": "20s"}
+
+
+@pytest.mark.parametrize("wrong", ["", "order", "grace", "forgotten", "started"])
+def test_pods_are_ended_in_groups(wrong: str) -> None:
+    """SHUT-01: critical pods last, nobody too long, nothing new."""
+    s = distressed(**GRACEFUL)
+    system, web = run(s, "system", priority=CRITICAL, grace=60), run(s, grace=60)
+    shut_down(s)
+    if wrong == "order":
+        stop(s, system, 20)
+    if wrong != "forgotten":
+        stop(s, web, 60 if wrong == "grace" else 40)
+        late = s.wait(5).pod("late")
+        if wrong == "started":
+            s.run_sandbox(late)
+        s.status(late, "Failed", reason="NodeShutdown", message="Pod was rejected: no")
+    if wrong != "order":
+        stop(s, system, 20)
+    s.wait(90).stop_here()
+
+    assert s.judge("SHUT-01").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize(("phase", "reason"), [("Failed", "Terminated"), ("Succeeded", ""), ("Failed", "")])
+def test_shut_down_pod_is_failed(phase: str, reason: str) -> None:
+    """SHUT-02: Failed, and Terminated."""
+    s = distressed(**GRACEFUL)
+    web = run(s)
+    shut_down(s)
+    stop(s, web, 30)
+    web.fails(reason, phase)
+    s.stop_here()
+
+    assert s.judge("SHUT-02").verdict is (KEPT if reason else BROKEN)
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_success_stays(phase: str) -> None:
+    """SHUT-02: a pod that had ended well before stays so."""
+    s = distressed(**GRACEFUL)
+    job = run(s, restartPolicy="Never")
+    s.exited(job.c1, 0)
+    shut_down(s)
+    s.stop_sandbox(job.sandbox)
+    job.fails("Terminated", phase)
+    s.stop_here()
+
+    assert s.judge("SHUT-02").verdict is (KEPT if phase == "Succeeded" else BROKEN)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_ends_are_told_before_the_machine_goes(*, told: bool) -> None:
+    """SHUT-02: the machine goes down when it is known how its pods ended."""
+    s = distressed(**GRACEFUL)
+    web = run(s)
+    shut_down(s)
+    stop(s, web, 30)
+    if told:
+        web.fails("Terminated")
+    s.record("fault", what="nothing holds the shutdown up")
+    s.stop_here()
+
+    assert s.judge("SHUT-02").verdict is (KEPT if told else BROKEN)
+
+
+@pytest.mark.parametrize("waits", [1, 38])
+def test_next_group_does_not_wait(waits: int) -> None:
+    """SHUT-03: the next group begins when one is gone."""
+    s = distressed(**GRACEFUL)
+    system, web = run(s, "system", priority=CRITICAL), run(s)
+    shut_down(s)
+    stop(s, web, 30)
+    s.wait(waits)
+    stop(s, system, 20)
+    s.stop_here()
+
+    assert s.judge("SHUT-03").verdict is (KEPT if waits == 1 else BROKEN)
+
+
+@pytest.mark.parametrize("wrong", ["", "ended", "refused"])
+def test_shutdown_is_not_graceful_by_itself(wrong: str) -> None:
+    """SHUT-04: where no time is given, nothing happens."""
+    s = distressed()
+    web = run(s)
+    shut_down(s)
+    if wrong == "ended":
+        stop(s, web, 30)
+    late = s.wait(5).pod("late")
+    if wrong == "refused":
+        s.status(late, "Failed", reason="NodeShutdown", message="Pod was rejected: no")
+    else:
+        s.run_sandbox(late)
+    s.stop_here()
+
+    assert s.judge("SHUT-04").verdict is (BROKEN if wrong else KEPT)

@@ -1,0 +1,240 @@
+"""SIDECAR contracts on the gate, on failing starts, on probes and on turns: kept and broken by stories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import ContainerHandle, PodHandle, SandboxHandle
+
+STARTUP = {"exec": {"command": ["up"]}, "failureThreshold": 2}
+LIVENESS = {"exec": {"command": ["well"]}, "failureThreshold": 1}
+FORBIDDEN = "InitContainerRestartPolicyForbidden"
+
+
+def pod(s: Story, *, policy: str = "Always", **more: Any) -> tuple[PodHandle, SandboxHandle]:
+    """A pod with the sidecars s1, which has `more`, and s2, with grace 10; and its sandbox."""
+    s1 = {"name": "s1", "image": "img:1", "restartPolicy": "Always", **more}
+    web = s.pod(
+        initContainers=[s1, {**s1, "name": "s2"}], restartPolicy=policy, terminationGracePeriodSeconds=10
+    )
+    return web, s.run_sandbox(web)
+
+
+def served(s: Story, **more: Any) -> tuple[PodHandle, SandboxHandle, dict[str, ContainerHandle]]:
+    """The same when all its containers run; these by name."""
+    web, sandbox = pod(s, **more)
+    return web, sandbox, {name: s.run_container(web, sandbox, name) for name in ("s1", "s2", "c1")}
+
+
+def probe(s: Story, one: ContainerHandle, command: str, code: int = 0) -> None:
+    """ExecSync of a probe, with its exit code."""
+    request = {"container_id": one.id, "cmd": [command], "timeout": "1"}
+    s.call("ExecSync", request, {"exit_code": code} if code else {})
+
+
+@pytest.mark.parametrize("wrong", ["ignored", "run"])
+@pytest.mark.parametrize(
+    ("version", "gates"), [("1.28", {}), ("1.32", {"SidecarContainers": False})], ids=["alpha", "off"]
+)
+def test_sidecars_are_refused_without_the_gate(version: str, gates: dict[str, bool], wrong: str) -> None:
+    """SIDECAR-01 breaks when a pod with a sidecar is left alone, or run, though the gate is off."""
+
+    def tell(*, right: bool) -> Story:
+        s = Story(version, featureGates=gates)
+        web = s.wait(2).pod(initContainers=[{"name": "s1", "image": "img:1", "restartPolicy": "Always"}])
+        if right:
+            s.wait(1).status(web, "Failed", reason=FORBIDDEN, message="Pod was rejected")
+        elif wrong == "run":
+            s.run_sandbox(web)
+        return s
+
+    assert tell(right=True).judge("SIDECAR-01").verdict is Verdict.KEPT
+    assert tell(right=False).judge("SIDECAR-01").verdict is Verdict.BROKEN
+
+
+@pytest.mark.parametrize("version", ["1.28", "1.32"])
+def test_gate_that_is_on_lets_sidecars_run(version: str) -> None:
+    """SIDECAR-01 says nothing where the gate is on, by itself or by the operator."""
+    s = Story(version, featureGates={"SidecarContainers": True} if version == "1.28" else {})
+    served(s.wait(2))
+
+    assert s.judge("SIDECAR-01").verdict is Verdict.NOT_EXERCISED
+
+
+@pytest.mark.parametrize("wrong", ["killed", "followed", "not probed"])
+def test_next_waits_for_the_first_startup_probe(wrong: str) -> None:
+    """SIDECAR-04 breaks when a sidecar is killed, or followed, before its startup probe has been run."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s, startupProbe=STARTUP)
+        s1 = s.run_container(web, sandbox, "s1")
+        if right:
+            probe(s.wait(20), s1, "up")
+        elif wrong == "killed":
+            s.wait(5).stop(s1)
+        elif wrong == "followed":
+            s.run_container(web, sandbox, "s2")
+
+    assert_bites("SIDECAR-04", tell)
+
+
+@pytest.mark.parametrize("wrong", ["left", "followed", "not made again", "followed before it is made again"])
+def test_failed_startup_makes_a_sidecar_again(wrong: str) -> None:
+    """SIDECAR-05 breaks when a sidecar that does not start is left, or what comes next is made."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s, startupProbe=STARTUP)
+        s1 = s.run_container(web, sandbox, "s1")
+        probe(s, s1, "up", 1)
+        probe(s.wait(1), s1, "up", 1)
+        if right or "made again" in wrong:
+            s.stop(s1, 10)
+        if right:
+            s.run_container(web, sandbox, "s1", attempt=1)
+        elif "followed" in wrong:
+            s.run_container(web, sandbox, "s2")
+
+    assert_bites("SIDECAR-05", tell)
+
+
+@pytest.mark.parametrize("rpc", ["CreateContainer", "StartContainer"])
+def test_failing_sidecar_holds_up_no_other(rpc: str) -> None:
+    """SIDECAR-08 breaks when a sidecar is not made again for as long as one before it cannot be."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, one = served(s)
+        s.wait(5).exited(one["s1"], 1)
+        s.exited(one["s2"], 1)
+        if rpc == "CreateContainer":
+            s.create(web, sandbox, "s1", attempt=1, error="INTERNAL")
+        else:
+            s.start(s.create(web, sandbox, "s1", attempt=1), error="INTERNAL")
+        if right:
+            s.run_container(web, sandbox, "s2", attempt=1)
+
+    assert_bites("SIDECAR-08", tell)
+
+
+def test_single_sidecar_has_its_whole_grace() -> None:
+    """SIDECAR-15 breaks when a sidecar that fails its liveness probe waits for a turn."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, one = served(s, livenessProbe=LIVENESS)
+        probe(s, one["s1"], "well", 1)
+        s.wait(0 if right else 10).stop(one["s1"], 10 if right else 2)
+        s.run_container(web, sandbox, "s1", attempt=1)
+
+    assert_bites("SIDECAR-15", tell)
+
+
+def test_grace_of_the_probe_is_as_good() -> None:
+    """SIDECAR-15 takes the grace of the probe that failed for the whole grace."""
+    s = Story()
+    _, _, one = served(s, livenessProbe={**LIVENESS, "terminationGracePeriodSeconds": 4})
+    probe(s, one["s1"], "well", 1)
+    s.stop(one["s1"], 4)
+
+    assert s.judge("SIDECAR-15").verdict is Verdict.KEPT
+
+
+@pytest.mark.parametrize("wrong", ["out of turn", "twice"])
+def test_probes_kill_nothing_in_the_end(wrong: str) -> None:
+    """SIDECAR-25 breaks when a sidecar of a pod that goes is stopped because its probe fails."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _, one = served(s, livenessProbe=LIVENESS)
+        s.delete(web, 10)
+        stop = s.begin("StopContainer", {"container_id": one["c1"].id, "timeout": "10"})
+        probe(s.wait(1), one["s1"], "well", 1)
+        if not right and wrong == "out of turn":
+            s.stop(one["s1"], 10)
+        s.exited(one["c1"], 0, seen=False)
+        s.end("StopContainer", stop)
+        s.stop(one["s2"], 9)
+        first = s.begin("StopContainer", {"container_id": one["s1"].id, "timeout": "9"})
+        if not right and wrong == "twice":
+            s.begin("StopContainer", {"container_id": one["s1"].id, "timeout": "9"})
+        s.end("StopContainer", first)
+
+    assert_bites("SIDECAR-25", tell)
+
+
+@pytest.mark.parametrize("first", ["s2", "c1"])
+def test_ended_apps_do_not_prove_initialization(first: str) -> None:
+    """SIDECAR-26 breaks when an app container opens a new sandbox, or comes before the last sidecar."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox, one = served(s)
+        for container in one.values():
+            s.exited(container, 255)
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox)
+        again = s.run_sandbox(web, attempt=1)
+        s.run_container(web, again, "s1", attempt=1)
+        if right:
+            s.run_container(web, again, "s2", attempt=0)
+        elif first == "s2":
+            s.create(web, again, "s2")
+        s.run_container(web, again, "c1", attempt=1)
+
+    assert_bites("SIDECAR-26", tell)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_every_kill_is_told_at_once(*, late: bool) -> None:
+    """SIDECAR-27 breaks when the Killing event of a sidecar comes with its stop, or never."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, _, one = served(s)
+
+        def kills(*names: str) -> None:
+            for name in names:
+                where = f"spec.initContainers{{{name}}}"
+                s.record("event", uid=web.uid, type="Normal", reason="Killing", message="", container=where)
+
+        s.delete(web, 10)
+        if right:
+            kills("s1", "s2")
+        s.stop(one["c1"], 10, takes=6)
+        for name in ("s2", "s1"):
+            if late and not right:
+                kills(name)
+            s.stop(one[name], 4)
+
+    assert_bites("SIDECAR-27", tell)
+
+
+def test_later_sidecars_begin_to_count_anew() -> None:
+    """RESTART-16 expects nothing of a sidecar whose records went with its sandbox before its turn came."""
+    s = Story()
+    web, sandbox, one = served(s)
+    s.sandbox_died(sandbox)
+    for container in one.values():
+        s.stop(container, 10)
+    s.stop_sandbox(sandbox)
+    for name in ("s1", "s2"):
+        s.remove(one[name])
+    again = s.run_sandbox(web, attempt=1)
+    s.run_container(web, again, "s1", attempt=1)
+    s.wait(1).run_container(web, again, "s2", attempt=0)
+
+    assert s.judge("RESTART-16").verdict is Verdict.KEPT
+
+
+def test_sidecars_may_be_probed_to_the_end() -> None:
+    """PROBE-13 is about app containers: nothing comes of what those of sidecars find."""
+    s = Story()
+    web, _, one = served(s, livenessProbe=LIVENESS)
+    s.delete(web, 10)
+    for _ in range(8):
+        probe(s.wait(1), one["s1"], "well")
+    s.stop(one["s1"], 2)
+
+    assert s.judge("PROBE-13").verdict is not Verdict.BROKEN

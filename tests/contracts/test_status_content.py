@@ -1,0 +1,111 @@
+"""STATUS contracts about the course of statuses: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pod_status import condition, ended, runs, tell_status, waits
+from running import BROKEN, KEPT, running
+from twice import assert_bites
+
+if TYPE_CHECKING:
+    from story import Story
+
+    from kubelet_conformance.contract.verdicts import Verdict
+
+READINESS: dict[str, Any] = {
+    "readinessProbe": {"exec": {"command": ["alive"]}, "failureThreshold": 1, "successThreshold": 1}
+}
+UNREADY = [condition("ContainersReady", "False"), condition("Ready", "False")]
+READY = [condition("ContainersReady"), condition("Ready")]
+
+
+@pytest.mark.parametrize("wrong", ["runs", "waits", "older"])
+def test_older_status_does_not_follow(wrong: str) -> None:
+    """STATUS-02: what was told last is not told otherwise by an older status."""
+    for right in (True, False):
+        s, web, sandbox, c1 = running()
+        tell_status(s, web, "Running", [runs(c1)])
+        if wrong == "runs":
+            s.exited(c1, 1)
+            tell_status(s, web, "Running", [ended(1, c1)])
+            tell_status(s, web, "Running", [ended(1, c1) if right else runs(c1)])
+        elif wrong == "waits":
+            tell_status(s, web, "Running", [runs(c1) if right else waits()])
+        else:
+            s.exited(c1, 1)
+            second = s.run_container(web, sandbox, "c1", 1)
+            tell_status(s, web, "Running", [runs(second)])
+            tell_status(s, web, "Running", [runs(second) if right else ended(1, c1)])
+
+        assert s.judge("STATUS-02").verdict is (KEPT if right else BROKEN), (wrong, right)
+
+
+def _probed(s: Story, container: str, code: int) -> None:
+    request = {"container_id": container, "cmd": ["alive"], "timeout": "1"}
+    s.call("ExecSync", request, {"exit_code": code} if code else {})
+
+
+@pytest.mark.parametrize(("after", "verdict"), [(0.5, KEPT), (8, BROKEN)])
+def test_readiness_is_told_at_once(after: float, verdict: Verdict) -> None:
+    """STATUS-13: what a readiness probe has found stands in a status at once."""
+    s, web, _, c1 = running(**READINESS)
+    tell_status(s, web, "Running", [runs(c1)], conditions=READY)
+    _probed(s, c1.id, 1)
+    tell_status(s.wait(after), web, "Running", [runs(c1, ready=False)], conditions=UNREADY)
+
+    assert s.judge("STATUS-13").verdict is verdict
+
+
+@pytest.mark.parametrize(("conditions", "verdict"), [(UNREADY, KEPT), (READY, BROKEN)])
+def test_conditions_change_with_readiness(conditions: list[dict[str, Any]], verdict: Verdict) -> None:
+    """STATUS-13: the conditions change in the same status."""
+    s, web, _, c1 = running()
+    tell_status(s, web, "Running", [runs(c1)], conditions=READY)
+    tell_status(s, web, "Running", [runs(c1, ready=False)], conditions=conditions)
+
+    assert s.judge("STATUS-13").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict"),
+    [
+        ({"phase": "Failed", "reason": "Evicted"}, KEPT),
+        ({"phase": "Failed"}, BROKEN),
+    ],
+)
+def test_reason_goes_with_its_phase(second: dict[str, Any], verdict: Verdict) -> None:
+    """STATUS-17: a reason is kept for as long as the phase is the same."""
+    s, web, _, c1 = running()
+    s.exited(c1, 1)
+    tell_status(s, web, "Failed", [ended(1, c1)], reason="Evicted")
+    tell_status(s, web, apps=[ended(1, c1)], **second)
+
+    assert s.judge("STATUS-17").verdict is verdict
+
+
+def test_stale_reason_is_dropped() -> None:
+    """STATUS-17: a reason does not outlive its phase."""
+    s, web, _, c1 = running()
+    tell_status(s, web, "Pending", [waits()], reason="Odd")
+    tell_status(s, web, "Running", [runs(c1)], reason="Odd")
+
+    assert s.judge("STATUS-17").verdict is BROKEN
+
+
+@pytest.mark.parametrize("wrong", [None, 1, 7])
+def test_generation_is_observed(wrong: int | None) -> None:
+    """STATUS-18: a status tells the generation of the spec, and follows it."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        web.manifest["metadata"]["generation"] = 1
+        s.set(web)
+        tell_status(s, web, "Running", [runs()], observedGeneration=1)
+        web.manifest["metadata"]["generation"] = 2
+        s.wait(5).set(web)
+        tell_status(s.wait(1), web, "Running", [runs()], observedGeneration=2 if right else wrong)
+        s.wait(60).call("ListContainers", {}, {})
+
+    assert_bites("STATUS-18", tell, kubernetes="1.34")

@@ -1,0 +1,226 @@
+"""STATUS contracts about writing: each is kept by a right story and broken by a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pod_status import condition, ended, runs, tell_status
+from running import BROKEN, KEPT, running
+from story import Story
+from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from story import PodHandle
+
+NOON = "2026-01-01T00:00:00Z"
+
+
+def write(s: Story, pod: PodHandle, body: dict[str, Any], *, code: int = 200, **fields: Any) -> None:
+    """The kubelet's PATCH of a pod's status."""
+    told: dict[str, Any] = {"verb": "patch", "subresource": "status", "precondition": pod.uid}
+    whole = {"metadata": {"uid": pod.uid}, "status": body}
+    s.record("api", resource="pods", uid=pod.uid, body=whole, code=code, **(told | fields))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdict"),
+    [
+        ({}, KEPT),
+        ({"subresource": ""}, BROKEN),
+        ({"verb": "update"}, BROKEN),
+        ({"precondition": None}, BROKEN),
+    ],
+)
+def test_statuses_are_patched(wrong: dict[str, Any], verdict: Verdict) -> None:
+    """STATUS-01: a status is written by PATCH of the status, with the pod's UID."""
+    s = Story()
+    web = s.pod()
+    write(s, web, {"phase": "Running"}, **wrong)
+
+    assert s.judge("STATUS-01").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"phase": "Running"},
+        {"conditions": [{"type": "PodScheduled", "status": "True"}]},
+        {"$setElementOrder/conditions": [], "podIP": None},
+    ],
+)
+def test_unchanged_status_is_not_patched(body: dict[str, Any]) -> None:
+    """STATUS-01: a PATCH that changes nothing breaks it, one that does keeps it."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        s.wait(1)
+        write(s, web, {"phase": "Running"})
+        tell_status(s, web, "Running", [runs()])
+        write(s, web, {"phase": "Running"})
+        s.wait(10)
+        write(s, web, {"phase": "Failed"} if right else body)
+
+    assert_bites("STATUS-01", tell)
+
+
+def test_what_others_wrote_may_be_put_back() -> None:
+    """STATUS-01: after another's write the same PATCH changes something again."""
+    s = Story()
+    web = s.pod()
+    s.wait(1)
+    tell_status(s, web, "Running", [runs()])
+    write(s, web, {"phase": "Running"})
+    s.wait(5).set(web)
+    write(s, web, {"phase": "Running"})
+
+    assert s.judge("STATUS-01").verdict is KEPT
+
+
+def test_foreign_phase_is_put_right() -> None:
+    """STATUS-03: the phase is written again within 10 s."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        tell_status(s, web, "Running", [runs()])
+        web.manifest["status"] = {"phase": "Pending"}
+        s.wait(1).set(web)
+        if right:
+            tell_status(s.wait(9), web, "Running", [runs()])
+        s.wait(30).call("ListContainers", {}, {})
+
+    assert_bites("STATUS-03", tell)
+
+
+def test_successor_has_its_own_status() -> None:
+    """STATUS-04: a pod that has the name of another one does not get that one's containers."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        old = s.pod(uid="old")
+        c1 = s.run_container(old, s.run_sandbox(old))
+        s.unset(old)
+        new = s.pod(uid="new")
+        own = s.run_container(new, s.run_sandbox(new))
+        tell_status(s, new, "Running", [runs(own if right else c1)])
+
+    assert_bites("STATUS-04", tell)
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(2, KEPT), (9, BROKEN)])
+def test_missing_pod_is_let_be(times: int, verdict: Verdict) -> None:
+    """STATUS-05: a pod that is not there is not asked for again and again."""
+    s = Story()
+    for _ in range(times):
+        s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name="web", code=404)
+
+    assert s.judge("STATUS-05").verdict is verdict
+
+
+@pytest.mark.parametrize(("code", "ended_too", "verdict"), [(422, True, KEPT), (422, False, BROKEN)])
+def test_resurrection_is_not_asked_for(code: int, *, ended_too: bool, verdict: Verdict) -> None:
+    """STATUS-10: a kubelet does not even try to tell that an ended container runs."""
+    s = Story()
+    job = s.pod(restartPolicy="Never")
+    tell_status(s, job, "Running", [ended(0)])
+    write(s, job, {"containerStatuses": [ended(0) if ended_too else runs()]}, code=code)
+
+    assert s.judge("STATUS-10").verdict is verdict
+
+
+def test_status_of_a_removed_pod_is_forgotten() -> None:
+    """STATUS-14: a static pod that was gone for a while has a new start time."""
+    for start, verdict in (("2026-01-01T00:02:00Z", KEPT), (NOON, BROKEN)):
+        s = Story(started=NOON)
+        web = s.pod("web-node-1", source="file", uid="static", terminationGracePeriodSeconds=0)
+        sandbox = s.run_sandbox(web)
+        tell_status(s, web, "Running", [runs()], startTime=NOON)
+        s.wait(10).stop_sandbox(sandbox)
+        s.unset(web)
+        s.wait(100).set(web)
+        s.run_sandbox(web, 1)
+        tell_status(s, web, "Running", [runs()], startTime=start)
+
+        assert s.judge("STATUS-14").verdict is verdict
+
+
+@pytest.mark.parametrize("without", ["time", "kubelet"])
+def test_what_was_never_forgotten_may_go_on(without: str) -> None:
+    """STATUS-14 says nothing where the kubelet had no time to forget, or was away meanwhile."""
+    s = Story(started=NOON)
+    web = s.pod("web-node-1", source="file", uid="static", terminationGracePeriodSeconds=0)
+    sandbox = s.run_sandbox(web)
+    tell_status(s, web, "Running", [runs()], startTime=NOON)
+    s.wait(10).stop_sandbox(sandbox)
+    s.unset(web)
+    if without == "kubelet":
+        s.record("kubelet", op="killed")
+        s.wait(100).record("kubelet", op="started")
+    else:
+        s.wait(1).set(web)
+        s.wait(100)
+    s.set(web)
+    s.run_sandbox(web, 1)
+    tell_status(s, web, "Running", [runs()], startTime=NOON)
+
+    assert s.judge("STATUS-14").verdict is Verdict.NOT_EXERCISED
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("runs", KEPT), ("idle", BROKEN), ("writes", BROKEN)])
+def test_standalone_kubelet(how: str, verdict: Verdict) -> None:
+    """STATUS-15: without an API server static pods run, and nothing is written."""
+    s = Story(standalone=True)
+    web = s.pod("web", source="file", uid="static")
+    web.manifest["metadata"]["name"] = "web-node-1"
+    if how != "idle":
+        s.run_container(web, s.run_sandbox(web))
+    if how == "writes":
+        write(s, web, {"phase": "Running"})
+    s.wait(60).call("ListContainers", {}, {})
+
+    assert s.judge("STATUS-15").verdict is verdict
+
+
+def test_finished_pod_can_be_deleted() -> None:
+    """STATUS-19: a pod that ended long ago is deleted soon."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        job = s.pod(restartPolicy="Never")
+        sandbox = s.run_sandbox(job)
+        c1 = s.run_container(job, sandbox)
+        s.wait(10).exited(c1)
+        s.stop_sandbox(sandbox)
+        tell_status(s, job, "Succeeded", [ended(0, c1)])
+        s.wait(20).delete(job, 0)
+        if right:
+            s.wait(5).record("api", verb="delete", resource="pods", uid=job.uid, code=200)
+        s.wait(30).call("ListContainers", {}, {})
+
+    assert_bites("STATUS-19", tell)
+
+
+def test_failed_write_is_repeated() -> None:
+    """STATUS-20: what the API server could not take is written again."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        write(s, web, {"phase": "Running"}, code=500)
+        if right:
+            write(s.wait(9), web, {"phase": "Running"})
+        s.wait(30).call("ListContainers", {}, {})
+
+    assert_bites("STATUS-20", tell)
+
+
+@pytest.mark.parametrize(("kept", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_conditions_told_by_others_are_kept(*, kept: bool, verdict: Verdict) -> None:
+    """STATUS-06: a condition that somebody wrote after the last status is still there in the next."""
+    s, web, _, c1 = running()
+    tell_status(s, web, "Running", [runs(c1)])
+    mark = condition("example.com/up")
+    web.manifest["status"] = {"phase": "Running", "conditions": [condition("PodScheduled"), mark]}
+    s.wait(1).set(web)
+    tell_status(s.wait(1), web, "Running", [ended(1, c1)], conditions=[mark] if kept else [])
+
+    assert s.judge("STATUS-06").verdict is verdict

@@ -1,0 +1,60 @@
+"""The suite's own table 27.9: how long a container has to stop, row by row."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubelet_conformance.contracts.stop_table import STOPS, Graces, Situation, stop_timeouts
+
+OLD, NEW = (1, 26), (1, 32)
+GRACES = Graces(spec=30, asked=12, probe=50)
+
+
+@pytest.mark.parametrize(
+    ("situation", "base", "timeouts"),
+    [
+        ("deleted", 12, (12, 12, 12, 5)),
+        ("orphan", 1, (1, 2, 1, 2)),
+        ("ended", 30, (30, 30, 23, 23)),
+        ("dead sandbox", 30, (30, 30, 23, 23)),
+        ("lost cgroup", 30, (30, 30, 23, 23)),
+        ("changed", 30, (30, 30, 23, 23)),
+        ("unknown state", 30, (30, 30, 23, 23)),
+        ("postStart failed", 30, (30, 30, 23, 23)),
+        ("probe failed", 50, (50, 50, 43, 43)),
+        ("probe failed for good", 30, (30, 30, 23, 23)),
+        ("evicted softly", 12, (12, 12, 12, 5)),
+        ("shut down", 12, (12, 12, 12, 5)),
+        ("lost record", 12, (12, 12, 5, 5)),
+    ],
+)
+def test_each_row(situation: Situation, base: int, timeouts: tuple[int, ...]) -> None:
+    """Base, and the timeout in 1.26 and 1.32, at once and after a preStop hook of 7 s."""
+    row = STOPS[situation]
+    found = [stop_timeouts(row, base, waited, v) for waited in ((0, 0), (7, 7)) for v in (OLD, NEW)]
+
+    assert row.seconds(GRACES) == base
+    assert [list(one) for one in found] == [[seconds] for seconds in timeouts]
+
+
+def test_every_row_is_shown() -> None:
+    """The rows above are all that there are."""
+    shown = test_each_row.pytestmark[0].args[1]  # type: ignore[attr-defined]
+
+    assert {row[0] for row in shown} == set(STOPS)
+
+
+@pytest.mark.parametrize(
+    ("situation", "seconds"), [("deleted", 30), ("probe failed", 30), ("lost record", 30)]
+)
+def test_spec_counts_where_nobody_asked(situation: Situation, seconds: int) -> None:
+    """Without a grace of its own a kill begins with that of the pod."""
+    assert STOPS[situation].seconds(Graces(30)) == seconds
+
+
+def test_wait_is_known_to_the_second_only() -> None:
+    """A wait of 6 to 8 s leaves 4 to 6 of 12, and never less than 2."""
+    row = STOPS["ended"]
+
+    assert list(stop_timeouts(row, 12, (6, 8), NEW)) == [4, 5, 6]
+    assert list(stop_timeouts(row, 5, (6, 8), NEW)) == [2]

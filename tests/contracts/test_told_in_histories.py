@@ -1,0 +1,251 @@
+"""What generated histories told of judges: two things at once, lost answers, busy workers, and faults."""
+
+from __future__ import annotations
+
+import pytest
+from pod_status import end_of, runs, tell_status, waits
+from running import BROKEN, KEPT, running
+from runtime_reads import container_record, list_containers
+from story import Story
+
+
+@pytest.mark.parametrize("dies", ["before", "just after", "never"])
+def test_dead_sandbox_may_be_replaced_when_its_pod_is_to_go(dies: str) -> None:
+    """WORK-04: the sync that the death has begun may come before the news that the pod is to go."""
+    s, web, sandbox, c1 = running()
+    if dies == "before":
+        s.sandbox_died(sandbox)
+    s.delete(web)
+    if dies == "just after":
+        s.sandbox_died(sandbox)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    again = s.run_sandbox(web, 1)
+    s.stop_sandbox(again)
+    s.wait(1).deleted(web)
+
+    assert s.judge("WORK-04").verdict is (BROKEN if dies == "never" else KEPT)
+
+
+@pytest.mark.parametrize(("holds_up", "breaks"), [("list", False), ("API server", False), ("", True)])
+def test_deletion_is_heard_of_late(holds_up: str, *, breaks: bool) -> None:
+    """WORK-04: a pod may be made as long as its kubelet cannot have heard that it is to go."""
+    s = Story()
+    web = s.pod()
+    if holds_up == "API server":
+        s.record("fault", what="the API server is away")
+    s.delete(web)
+    listing = s.begin("ListContainers", {})
+    s.wait(30 if holds_up == "list" else 0).end("ListContainers", listing, {})
+    s.wait(0 if holds_up == "list" else 30)
+    sandbox = s.run_sandbox(web)
+    if holds_up == "API server":
+        s.record("fault", what="healed: the API server is back")
+    s.stop_sandbox(sandbox)
+    s.wait(1).deleted(web)
+
+    assert bool(s.judge("WORK-04").breaks) is breaks
+
+
+@pytest.mark.parametrize(("lasts", "hears", "breaks"), [(20, 40, False), (20, 60, True), (1, 20, True)])
+@pytest.mark.parametrize("contract", ["RESTART-06", "WORK-04"])
+def test_api_server_is_asked_again_after_a_while(
+    contract: str, lasts: int, hears: int, *, breaks: bool
+) -> None:
+    """RESTART-06, WORK-04: the longer an API server was away the later its kubelet may ask it again."""
+    s, web, sandbox, c1 = running()
+    s.wait(5).record("fault", what="the API server is away")
+    s.unset(web)
+    s.wait(lasts).record("fault", what="healed: the API server is back")
+    s.wait(hears).exited(c1, 1)
+    s.run_container(web, sandbox, attempt=1)
+    s.stop_sandbox(sandbox)
+
+    assert bool(s.judge(contract).breaks) is breaks
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_collection_lists_the_other_way_round(*, collects: bool) -> None:
+    """PLEG-01: who lists containers first, and sandboxes then, does not relist."""
+    s, *_ = running()
+    s.wait(1)
+    for rpc in ("ListContainers", "ListPodSandbox") if collects else ("ListPodSandbox",):
+        s.record("call", rpc=rpc, id=f"gc-{rpc}", request={})
+        s.record("reply", rpc=rpc, id=f"gc-{rpc}", response={})
+    s.wait(30).call("ListPodSandbox", {}, {})
+    s.call("ListContainers", {}, {})
+
+    assert s.judge("PLEG-01").verdict is (KEPT if collects else BROKEN)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_lost_answer_is_found_in_a_list(*, listed: bool) -> None:
+    """CSTAT-08: a container that was created though nobody was told has an id all the same."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1)
+    lost = s.create(web, sandbox, "c1", 1, error="DEADLINE_EXCEEDED")
+    if listed:
+        list_containers(s, container_record(lost, "CONTAINER_CREATED"))
+    tell_status(s, web, "Running", [waits("CreateContainerError", lost)])
+
+    assert bool(s.judge("CSTAT-08").breaks) is not listed
+
+
+@pytest.mark.parametrize("only_ready", [True, False])
+def test_a_probes_result_is_written_into_the_old_status(*, only_ready: bool) -> None:
+    """CSTAT-14: what is written for a probe is not built from records: it may tell of a gone one."""
+    s, web, sandbox, first = running()
+    s.exited(first, 1)
+    second = s.run_container(web, sandbox, "c1", 1)
+    old = runs(second, lastState=end_of(first, 1), ready=False)
+    tell_status(s, web, "Running", [old])
+    s.remove(first)
+    s.wait(10)
+    tell_status(s, web, "Running", [old | {"ready": only_ready}])
+
+    assert bool(s.judge("CSTAT-14").breaks) is not only_ready
+
+
+@pytest.mark.parametrize(("updated", "breaks"), [(True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("contract", "reason"), [("IMAGE-06", "ImageInspectError"), ("IMAGE-07", "ErrImagePull")]
+)
+def test_the_reason_may_be_that_of_the_image_before(
+    contract: str, reason: str, *, updated: bool, breaks: bool
+) -> None:
+    """IMAGE-06, IMAGE-07: a status that follows an update at once may tell of the image it had before."""
+    s = Story()
+    web = s.pod()
+    s.run_sandbox(web)
+    if updated:
+        web.manifest["spec"]["containers"] = [{"name": "c1", "image": "img:2"}]
+        s.set(web)
+    tell_status(s, web, "Pending", [waits(reason)])
+
+    assert bool(s.judge(contract).breaks) is breaks
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_with_a_new_sandbox_records_go_in_any_order(*, dies: bool) -> None:
+    """LOOP-10: where the sandbox has died, no order of removals is owed."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1)
+    again = s.run_container(web, sandbox, "c1", 1)
+    s.wait(20).exited(again, 1)
+    if dies:
+        s.sandbox_died(sandbox)
+    s.remove(again)
+
+    assert bool(s.judge("LOOP-10").breaks) is not dies
+
+
+@pytest.mark.parametrize("takes_place", [True, False])
+def test_sandbox_of_a_failed_call_is_used(*, takes_place: bool) -> None:
+    """SANDBOX-10: a call that failed and took place needs no second one."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web, error="INTERNAL")
+    if takes_place:
+        s.wait(12).create(web, sandbox)
+    s.wait(60)
+
+    assert bool(s.judge("SANDBOX-10").breaks) is not takes_place
+
+
+@pytest.mark.parametrize("held_up", [True, False])
+def test_probe_kill_may_be_an_end_under_on_failure(*, held_up: bool) -> None:
+    """RESTART-09: a sync later the policy decides, and a container that ended with 0 is done."""
+    s, web, _, c1 = running(policy="OnFailure", livenessProbe={"tcpSocket": {"port": 80}})
+    s.wait(9).stop(c1, code=0)
+    if held_up:
+        ids = {"uid": web.uid, "container": "spec.containers{c1}"}
+        s.record("event", type="Warning", reason="BackOff", message="Back-off", count=1, **ids)
+
+    assert bool(s.judge("RESTART-09").breaks) is not held_up
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_it_may_end_just_before_it_is_stopped(*, stopped: bool) -> None:
+    """RESTART-02: an end that nobody has read is none, but where the container was stopped then."""
+    s, web, sandbox, c1 = running(livenessProbe={"tcpSocket": {"port": 80}})
+    s.exited(c1, 1, seen=False)
+    if stopped:
+        s.call("StopContainer", {"container_id": c1.id, "timeout": "2"}, {})
+    s.create(web, sandbox, "c1", 1)
+
+    assert bool(s.judge("RESTART-02").breaks) is not stopped
+
+
+@pytest.mark.parametrize("tried", [True, False])
+def test_log_goes_before_its_record(*, tried: bool) -> None:
+    """RESTART-14: what the kubelet tried to remove left no log, whatever came of that."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1)
+    if tried:
+        s.call("RemoveContainer", {"container_id": c1.id}, error="DEADLINE_EXCEEDED")
+    s.record("runtime", op="removed", container_id=c1.id, sandbox_id=sandbox.id, name="c1")
+    s.create(web, sandbox, "c1", 0)
+
+    assert bool(s.judge("RESTART-14").breaks) is not tried
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_what_is_gone_at_the_start_is_not_inspected(*, listed: bool) -> None:
+    """PLEG-18: what no list of everything has at a kubelet's start was removed while it was down."""
+    s, _, sandbox, c1 = running()
+    s.record("kubelet", op="killed")
+    s.wait(1).record("kubelet", op="started")
+    sandboxes = [{"id": sandbox.id, "state": "SANDBOX_READY"}] if listed else []
+    containers = [container_record(c1)] if listed else []
+    s.call("ListPodSandbox", {}, {"items": sandboxes})
+    s.call("ListContainers", {}, {"containers": containers})
+    s.wait(60)
+
+    assert bool(s.judge("PLEG-18").breaks) is listed
+
+
+@pytest.mark.parametrize("runs_on", [True, False])
+def test_deadline_of_an_ended_pod_is_told_once(*, runs_on: bool) -> None:
+    """EVENTS-08: a pod of which nothing runs may be done with its first computation past the deadline."""
+    s, web, _, c1 = running()
+    if not runs_on:
+        s.exited(c1, 0)
+    message = "Pod was active on the node longer than the specified deadline"
+    s.record("event", type="Normal", reason="DeadlineExceeded", message=message, count=1, uid=web.uid)
+
+    assert bool(s.judge("EVENTS-08").breaks) is runs_on
+
+
+@pytest.mark.parametrize("hooked", [True, False])
+def test_a_hook_keeps_the_worker(*, hooked: bool) -> None:
+    """LOOP-09: while a hook runs, the end of another container is told of later."""
+    containers = [
+        {"name": "c1", "image": "img:1", "lifecycle": {"postStart": {"exec": {"command": ["wait"]}}}},
+        {"name": "c2", "image": "img:1"},
+    ]
+    s = Story()
+    web = s.pod(containers=containers)
+    sandbox = s.run_sandbox(web)
+    c1, c2 = s.run_container(web, sandbox), s.run_container(web, sandbox, "c2")
+    s.wait(10)
+    tell_status(s, web, "Running", [runs(c1), runs(c2, name="c2")])
+    if hooked:
+        s.begin("ExecSync", {"container_id": c1.id, "cmd": ["wait"]})
+    s.exited(c2, 1)
+    s.wait(60)
+
+    assert bool(s.judge("LOOP-09").breaks) is not hooked
+
+
+@pytest.mark.parametrize("is_second_attempt", [True, False])
+def test_garbage_collection_takes_what_was_counted(*, is_second_attempt: bool) -> None:
+    """RESTART-05: past a record that never began the one that ended before may be gone, and yet be counted."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    first = int(is_second_attempt)
+    s.create(web, sandbox, attempt=first)
+    s.wait(4).exited(s.run_container(web, sandbox, attempt=first + 1), 1)
+    s.wait(25).run_container(web, sandbox, attempt=first + 2)
+
+    assert bool(s.judge("RESTART-05").breaks) is not is_second_attempt

@@ -1,0 +1,117 @@
+"""WORK contracts on unusual ends: each is kept and broken by a story."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from running import BROKEN, KEPT, running
+from story import PodHandle, Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+AWAY, BACK = "the API server is away", "healed: the API server is back"
+
+
+@pytest.mark.parametrize(
+    ("version", "waits", "verdict"),
+    [("1.32", 1, KEPT), ("1.32", 60, BROKEN), ("1.26", 60, KEPT), ("1.26", 200, BROKEN)],
+)
+def test_wait_for_volumes_is_cut(version: str, waits: float, verdict: Verdict) -> None:
+    """WORK-06: a pod that waits for its volumes goes at once (up to 1.26 when that wait gives up)."""
+    s = Story(version)
+    s.wait(20)
+    web = s.pod(volumes=[{"name": "v", "configMap": {"name": "absent"}}])
+    s.wait(20).delete(web)
+    s.wait(waits).deleted(web)
+
+    assert s.judge("WORK-06").verdict is verdict
+
+
+def _again(story: Story, pod: PodHandle) -> None:
+    """The manifest goes and comes back."""
+    story.unset(pod)
+    story.wait(1).set(pod)
+
+
+@pytest.mark.parametrize(("comes", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_ended_pod_does_not_come_again(*, comes: bool, verdict: Verdict) -> None:
+    """WORK-23: a static pod that had its run is not run again for a manifest that comes back too soon."""
+    s, web, sandbox, c1 = running(source="file", policy="Never")
+    s.exited(c1, 1)
+    stop = s.begin("StopPodSandbox", {"pod_sandbox_id": sandbox.id})
+    _again(s, web)
+    s.wait(5).end("StopPodSandbox", stop)
+    s.wait(2)
+    if comes:
+        s.run_sandbox(web, 1)
+
+    assert s.judge("WORK-23").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "waits", "verdict"), [(12, 3, KEPT), (2, 3, BROKEN), (12, 300, BROKEN)])
+def test_removal_that_no_worker_was_told_of(timeout: int, waits: float, verdict: Verdict) -> None:
+    """WORK-27: what left its source before all were heard is stopped later, with its own grace."""
+    s, web, sandbox, c1 = running(source="file", grace=12)
+    s.record("kubelet", op="stopped")
+    s.record("fault", what=AWAY)
+    s.wait(1).record("kubelet", op="started")
+    s.wait(10).unset(web)
+    s.wait(5).record("fault", what=BACK)
+    s.wait(waits).stop(c1, timeout)
+    s.stop_sandbox(sandbox)
+
+    assert s.judge("WORK-27").verdict is verdict
+
+
+@pytest.mark.parametrize(("how", "verdict"), [("quietly", KEPT), ("no id", BROKEN), ("begins", BROKEN)])
+def test_waiting_pod_ends_without_a_call(how: str, verdict: Verdict) -> None:
+    """WORK-28: for a static pod that left while it waited for its name nothing is run or stopped."""
+    s, web, sandbox, c1 = running(source="file", grace=60)
+    s.unset(web)
+    other = s.pod("web", source="file", uid="other")
+    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "60"})
+    s.wait(3).unset(other)
+    if how == "no id":
+        s.wait(1).call("StopPodSandbox", {}, {})
+    s.wait(40).exited(c1, seen=False)
+    s.end("StopContainer", stop)
+    s.stop_sandbox(sandbox)
+    if how == "begins":
+        s.run_sandbox(other)
+
+    assert s.judge("WORK-28").verdict is verdict
+
+
+@pytest.mark.parametrize(("stops", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_leftovers_of_an_ended_pod_are_stopped(*, stops: bool, verdict: Verdict) -> None:
+    """WORK-30: a kubelet that starts stops what runs of a pod that is over."""
+    s, web, sandbox, c1 = running()
+    s.record("kubelet", op="killed")
+    web.manifest["status"] = {"phase": "Failed"}
+    s.set(web)
+    s.wait(1).record("kubelet", op="started")
+    s.wait(3)
+    if stops:
+        s.stop(c1)
+        s.stop_sandbox(sandbox)
+
+    assert s.judge("WORK-30").verdict is verdict
+
+
+@pytest.mark.parametrize(("first", "verdict"), [("container", KEPT), ("volume", BROKEN), ("folder", BROKEN)])
+def test_volumes_outlast_the_containers(first: str, verdict: Verdict) -> None:
+    """WORK-31: a volume goes after the containers, and a pod's folder after the pod."""
+    s, web, _, c1 = running()
+    folder = f"/var/lib/kubelet/pods/{web.uid}"
+    if first == "folder":
+        s.exited(c1)
+        s.record("disk", op="removed", path=folder)
+    elif first == "volume":
+        s.record("disk", op="removed", path=f"{folder}/volumes/kubernetes.io~empty-dir/v")
+    s.delete(web)
+    s.stop(c1)
+    s.record("disk", op="removed", path=f"{folder}/volumes/kubernetes.io~empty-dir/v")
+
+    assert s.judge("WORK-31").verdict is verdict

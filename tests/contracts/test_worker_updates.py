@@ -1,0 +1,88 @@
+"""WORK contracts on news that pile up and on looking again: each is kept and broken by a story."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from running import BROKEN, KEPT, running, two_running
+from story import Story
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.verdicts import Verdict
+
+
+@pytest.mark.parametrize(("image", "verdict"), [("img:4", KEPT), ("img:2", BROKEN), ("img:3", BROKEN)])
+def test_only_the_newest_update_is_carried_out(image: str, verdict: Verdict) -> None:
+    """WORK-02: of three images that are sent while a container is made only the last is run."""
+    s = Story()
+    web = s.pod(containers=[{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    config = s.container_config(web, "c2")
+    request = {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": sandbox.config}
+    slow = s.begin("CreateContainer", request)
+    for new in ("img:2", "img:3", "img:4"):
+        web.manifest["spec"]["containers"][0]["image"] = new
+        s.wait(2).set(web)
+    s.wait(5).end("CreateContainer", slow, {"container_id": "c2"})
+    s.stop(c1)
+    web.manifest["spec"]["containers"][0]["image"] = image
+    s.create(web, sandbox, "c1", 1)
+
+    assert s.judge("WORK-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("timeout", "verdict"), [(5, KEPT), (30, BROKEN)])
+def test_next_stop_has_the_shorter_grace(timeout: int, verdict: Verdict) -> None:
+    """WORK-09: what was asked for during a stop that failed holds for the next."""
+    s, web, _, c1 = running()
+    s.delete(web, 30)
+    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    s.wait(2).delete(web, 5)
+    s.wait(2).end("StopContainer", stop, error="INTERNAL")
+    s.wait(10).stop(c1, timeout)
+
+    assert s.judge("WORK-09").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(12, KEPT), (60, BROKEN)])
+def test_failed_sync_comes_again(waits: float, verdict: Verdict) -> None:
+    """WORK-15: a container that could not be made is tried again 15 s later."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    s.create(web, sandbox, error="INTERNAL")
+    s.wait(waits).run_container(web, sandbox)
+
+    assert s.judge("WORK-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(70, KEPT), (300, BROKEN)])
+def test_healthy_pod_is_synced_again(waits: float, verdict: Verdict) -> None:
+    """WORK-15: a mirror pod that could not be made in an outage is made with the next sync."""
+    s, web, *_ = running(source="file")
+    s.record("fault", what="the API server is away")
+    s.wait(30).record("fault", what="healed: the API server is back")
+    mirror = {"metadata": {"name": f"{web.name}-node-1", "namespace": web.namespace}}
+    s.wait(waits).record("api", verb="create", resource="pods", uid="m", body=mirror, code=201)
+
+    assert s.judge("WORK-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("does", "verdict"), [("tells", KEPT), ("is silent", BROKEN), ("stops it", BROKEN)])
+def test_unreadable_pod_is_left_alone(does: str, verdict: Verdict) -> None:
+    """WORK-18: a sync of a pod that cannot be read is told by an event, and does nothing."""
+    s, web, sandbox, c1, _ = two_running()
+    for _ in range(12):
+        s.wait(1).call("PodSandboxStatus", {"pod_sandbox_id": sandbox.id}, error="INTERNAL")
+    web.manifest["metadata"]["annotations"] = {"colour": "green"}
+    s.set(web)
+    s.wait(1)
+    if does == "tells":
+        s.record("event", uid=web.uid, type="Warning", reason="FailedSync", message="", count=1)
+    elif does == "stops it":
+        s.stop(c1)
+    s.wait(40).sandbox_status(sandbox)
+
+    assert s.judge("WORK-18").verdict is verdict

@@ -1,0 +1,185 @@
+"""Histories as data: kept, told, and played the same each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.histories.drawing import histories
+from kubelet_conformance.histories.history import (
+    SCHEMA,
+    AddAgain,
+    BreakRecords,
+    Delete,
+    DeleteMirror,
+    End,
+    Flip,
+    Heal,
+    History,
+    HistoryError,
+    Outage,
+    Publish,
+    Reboot,
+    RestartKubelet,
+    RestartRuntime,
+    Strike,
+    Update,
+    Wait,
+    Want,
+    as_json,
+    from_json,
+)
+from kubelet_conformance.histories.keeping import keep, kept_in, name_of
+from kubelet_conformance.histories.playing import play
+from kubelet_conformance.histories.telling import as_scenario, as_words
+from kubelet_conformance.node import Node, container, pod
+from kubelet_conformance.targets.stage import Choice, open_stage
+
+if TYPE_CHECKING:
+    from kubelet_conformance.histories.keeping import Kept
+    from kubelet_conformance.targets.protocols import Target
+
+REFERENCE = Choice(kubernetes="1.32")
+CONTRACTS = list(every_contract().values())
+KEPT = kept_in(Path(__file__).with_name("kept"))
+EVERY_STEP = History(
+    (
+        Want(pod(container("c1", "run"), container("c2", "run"))),
+        Want(pod(container("c1", "run")), static=True),
+        Wait(5),
+        End(0, 1),
+        End(1, oom=True),
+        Update(0, 0, "img:2"),
+        Update(1, 0, "img:2"),
+        Wait(20),
+        DeleteMirror(0),
+        Strike("StopContainer", "after", 1, 0.5, "DEADLINE_EXCEEDED"),
+        BreakRecords("kill_sandbox", 0),
+        Flip("/a", 500),
+        Publish("img:3", there=False),
+        RestartKubelet(2, kill=False),
+        RestartRuntime(),
+        Outage(),
+        Wait(3),
+        Heal(),
+        Delete(0, 1),
+        Delete(0),
+        Wait(30),
+        AddAgain(0),
+        AddAgain(0),
+        Reboot(),
+    ),
+    orders=(1, 0, 2),
+    seed=1,
+)
+
+
+def lines(trace: bytes) -> list[str]:
+    """The records of a trace, without its header."""
+    return trace.decode().splitlines()[1:]
+
+
+@given(histories())
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+    database=None,
+)
+def test_a_history_comes_back_from_its_json(history: History) -> None:
+    """What is kept of a history is all of it."""
+    text = as_json(history)
+
+    assert as_json(from_json(text)) == text
+    assert from_json(text) == history
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"", "no history"),
+        (b'{"steps":[{"step":"dance"}]}', "Invalid value 'dance'"),
+        (b'{"steps":[],"colour":"red"}', "unknown field `colour`"),
+        (b'{"steps":[],"schema":%d}' % (SCHEMA + 1), f"this suite reads {SCHEMA}"),
+    ],
+)
+def test_what_is_no_history_is_refused(text: bytes, problem: str) -> None:
+    """A file that holds no history, or one of a later schema, is refused with the reason."""
+    with pytest.raises(HistoryError, match=problem):
+        from_json(text)
+
+
+def test_a_kept_history_is_found_again(tmp_path: Path) -> None:
+    """A history that is kept comes back under a name that tells what it broke."""
+    history = History((Want(pod()),))
+    keep(tmp_path / "new", history, "TERM-01")
+
+    assert [each.history for each in kept_in(tmp_path / "new")] == [history]
+    assert [each.name for each in kept_in(tmp_path / "new")] == [name_of(history, "TERM-01")]
+    assert kept_in(tmp_path / "none") == []
+
+
+def test_every_kind_of_step_is_told_and_done() -> None:
+    """Each step of a history that finds what it is about is done, and told in words and in code."""
+    played = play(EVERY_STEP, REFERENCE, ())
+    passed_over = 1
+
+    assert not played.failed, played.failed
+    # Those at the end are of the healing: faults, a server that failed, an image that was missing.
+    assert len(played.deeds) == len(EVERY_STEP.steps) + 3 - passed_over
+    assert len(as_words(played)) == len(played.deeds) + 1
+    assert all(deed.words and deed.code for deed in played.deeds)
+
+
+def test_steps_about_nothing_are_passed_over() -> None:
+    """A step for which nothing is there does nothing, so that any part of a history is a history."""
+    steps = (
+        *(End(0), Update(0, 0, "img:2"), Delete(0), DeleteMirror(0), AddAgain(0)),
+        BreakRecords("kill_sandbox", 0),
+    )
+    played = play(History(steps), REFERENCE, ())
+
+    assert not played.failed, played.failed
+    assert [deed.words for deed in played.deeds] == ["all faults are healed"]
+
+
+def test_the_scenario_provokes_the_same() -> None:
+    """The scenario that is printed, pasted and played, gives the trace of the history."""
+    played = play(EVERY_STEP, REFERENCE, (), "same")
+    told: dict[str, Any] = {}
+    exec(as_scenario(played, "TERM-01"), told)  # noqa: S102 - that is what is under test
+    scenario = told["test_history_that_breaks_term_01"]
+
+    async def story(target: Target) -> None:
+        await scenario(Node(target))
+
+    trace = open_stage(Choice(kubernetes="1.32", seed=1)).play(story, "same", {}, "1.32")
+
+    assert lines(trace) == lines(played.trace)
+
+
+def test_a_history_gives_one_trace() -> None:
+    """The same history gives the same trace, byte for byte."""
+    assert play(EVERY_STEP, REFERENCE, ()).trace == play(EVERY_STEP, REFERENCE, ()).trace
+
+
+def test_choices_of_order_matter() -> None:
+    """What is drawn for the order of ready inputs reaches the kubelet."""
+    steps = tuple(Want(pod()) for _ in range(4))
+    plain = play(History((*steps, Delete(1), Delete(2))), REFERENCE, ())
+    other = play(History((*steps, Delete(1), Delete(2)), orders=(1,)), REFERENCE, ())
+
+    assert plain.trace != other.trace
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
+def test_what_was_found_once_is_kept_now(kept: Kept) -> None:
+    """A history that once showed a mistake of the reference, of a fake or of a judge breaks nothing."""
+    played = play(kept.history, REFERENCE, CONTRACTS)
+
+    assert not played.failed, played.failed
+    assert played.broken() == ()

@@ -1,0 +1,69 @@
+"""`kubelet-reference` on a machine that is never good enough for it, and on one that always is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from kubelet_command import Machine, manifest, on_machine
+
+from kubelet_reference.process.wall import WallClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+def images(machine: Machine) -> list[str]:
+    """The names of the runtime's images."""
+    return [tag for image in machine.core.images.by_id.values() for tag in image.tags]
+
+
+def test_static_pods_stay_and_images_go(tmp_path: Path) -> None:
+    """More disk than there is anywhere is demanded: unused images go, and static pods stay (EVICT-04)."""
+
+    async def story(machine: Machine) -> None:
+        config = tmp_path / "config.yaml"
+        text = config.read_text(encoding="utf-8").partition("evictionHard:")[0]
+        config.write_text(
+            f"{text}evictionHard: {{nodefs.available: 1Ei}}\nimageMinimumGCAge: 1ms\n", encoding="utf-8"
+        )
+        machine.core.images.add("spare:1")
+        machine.write("web.yaml", manifest())
+        kubelet = await machine.start()
+        await kubelet.until_running("web")
+        await kubelet.says("nodefs.available is below 1Ei, and no pod may be evicted")
+        async with asyncio.timeout(40):
+            while "spare:1" in images(machine):
+                await WallClock().sleep(0.05)
+        await kubelet.until_running("web")
+
+        assert machine.runtime.count("StopContainer") == 0
+
+    async def told() -> None:
+        async with on_machine(tmp_path) as machine:
+            await story(machine)
+
+    asyncio.run(told())
+
+
+def test_machine_is_measured_and_nothing_goes(tmp_path: Path) -> None:
+    """Without thresholds everything stays; disks can be measured, and what containers use."""
+
+    async def told() -> None:
+        async with on_machine(tmp_path) as machine:
+            machine.core.images.add("spare:1")
+            machine.write("web.yaml", manifest())
+            kubelet = await machine.start()
+            await kubelet.until_running("web")
+            async with asyncio.timeout(40):
+                while not machine.runtime.count("ListContainerStats"):
+                    await WallClock().sleep(0.05)
+
+            assert "spare:1" in images(machine)
+            assert not [line for line in kubelet.lines if "cannot measure the disk" in line]
+            assert not [line for line in kubelet.lines if "cannot measure what" in line]
+
+    asyncio.run(told())

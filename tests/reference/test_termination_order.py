@@ -1,0 +1,103 @@
+"""The turns of sidecars when their pod is killed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runtime_world import RuntimeWorld, a_container, a_pod
+
+from kubelet_fakes.clock import run
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from lightkube.models.core_v1 import Pod
+
+
+def _play(story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
+    async def play() -> None:
+        await story(RuntimeWorld(version=version))
+
+    run(play())
+
+
+def _served(*app: str, **sidecar: Any) -> Pod:
+    """A pod with the sidecars s1 and s2, which take 1 s to stop, and c1, which runs `app`."""
+    inits = [a_container(name, "run", "stopdelay=1", **sidecar) for name in ("s1", "s2")]
+    for one in inits:
+        one["restartPolicy"] = "Always"
+    return a_pod(a_container("c1", *(app or ("run",))), initContainers=inits)
+
+
+async def _started(w: RuntimeWorld, pod: Pod) -> float:
+    """Start all of the pod; when its kill may begin."""
+    for _ in range(3):
+        await w.sync(pod)
+    w.forget()
+    return w.clock.monotonic()
+
+
+def _stops(w: RuntimeWorld, began: float) -> list[tuple[str, float, int]]:
+    """Each container that was stopped, when, and with what timeout."""
+    calls = w.calls("StopContainer")
+    names = [line.split()[1].partition("#")[0] for line in w.done if line.startswith("StopContainer")]
+    return [(name, call.t - began, call.request.timeout) for name, call in zip(names, calls, strict=True)]
+
+
+def test_sidecars_go_after_the_apps_and_in_reverse() -> None:
+    """Each sidecar waits for its turn, which is off its grace; all kills are told at once (SIDECAR-12)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        pod = _served("run", "stopdelay=3")
+        began = await _started(w, pod)
+
+        await w.kill(pod, 10)
+
+        assert _stops(w, began) == [("c1", 0, 10), ("s2", 3, 7), ("s1", 4, 6)]
+        assert sorted(w.events("Killing")) == [f"Stopping container {name}" for name in ("c1", "s1", "s2")]
+
+    _play(story)
+
+
+def test_turns_are_cut_short_by_the_grace() -> None:
+    """When the app containers use up the grace, sidecars wait no longer and have 2 s (SIDECAR-14)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        pod = _served("run", "stopdelay=60")
+        began = await _started(w, pod)
+
+        await w.kill(pod, 4)
+
+        assert sorted(_stops(w, began)) == [("c1", 0, 4), ("s1", 4, 2), ("s2", 4, 2)]
+
+    _play(story)
+
+
+def test_what_does_not_run_holds_up_nobody() -> None:
+    """A sidecar does not wait for an app container that has ended (SIDECAR-16)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        pod = _served("exit", "0", "1")
+        await _started(w, pod)
+        await w.clock.sleep(2)
+        began = w.clock.monotonic()
+
+        await w.kill(pod, 10)
+
+        assert _stops(w, began) == [("s2", 0, 10), ("s1", 1, 9)]
+
+    _play(story)
+
+
+def test_all_at_one_time_in_1_28() -> None:
+    """Before 1.29 nobody waits for anybody."""
+
+    async def story(w: RuntimeWorld) -> None:
+        pod = _served("run", "stopdelay=3")
+        began = await _started(w, pod)
+
+        await w.kill(pod, 10)
+
+        assert sorted(_stops(w, began)) == [("c1", 0, 10), ("s1", 0, 10), ("s2", 0, 10)]
+
+    _play(story, version="1.28")
