@@ -1,14 +1,18 @@
-"""Strategies that draw histories: what happens, how often, and which order chance takes.
+"""The machine that draws histories: what may happen, how often, and which order chance takes.
 
-A history is drawn whole and played in one go, and not as a `RuleBasedStateMachine`: a machine would have to
-stop its event loop between any two rules, and a list of steps is what is kept, told and replayed anyway.
+It is one of Hypothesis' rule-based state machines: each rule is one thing that may happen, where it can, and
+each run leaves out some of the rules altogether, so that the others come close together. The machine writes a
+history down; its end plays it, on virtual time and in one go, as what is kept, told and played again is.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from msgspec.structs import replace
 
 from kubelet_conformance.histories.history import (
     AddAgain,
@@ -35,39 +39,42 @@ from kubelet_conformance.histories.history import (
 )
 from kubelet_conformance.histories.pods import IMAGES, PATHS, pods
 
-__all__ = ("STEPS_MAX", "histories")
+__all__ = ("STEPS", "Machine")
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from kubelet_conformance.targets.protocols import Effect
 
 T = TypeVar("T")
 
-STEPS_MAX = 40
-_STEPS_MEAN = 24
+STEPS = 20
+"""How many things happen in a history, beside the pod that it begins with."""
 _ORDERS_MEAN = 4
 _ORDERS_MAX = 20
 _CHOICES_MAX = 3
 """The largest number in the list of choices."""
-_CALLS = (
+_CHANGES = (
     *("StopContainer", "StartContainer", "CreateContainer", "RunPodSandbox", "StopPodSandbox"),
-    *("PullImage", "RemoveContainer", "RemovePodSandbox", "ContainerStatus", "PodSandboxStatus"),
-    *("ListContainers", "ListPodSandbox", "ExecSync", "ImageStatus", "Status"),
+    *("PullImage", "RemoveContainer", "RemovePodSandbox", "ExecSync"),
+)
+_QUESTIONS = (
+    *("ContainerStatus", "PodSandboxStatus", "ListContainers", "ListPodSandbox", "ImageStatus", "Status"),
 )
 _CODES = ("INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED")
 _EFFECTS: tuple[Effect, ...] = ("before", "after", "none", "hang", "lost-reply")
 
 _numbers = st.integers(0, 5)
 _graces = st.sampled_from((None, None, 0, 1, 10, 60))
-_sources = st.integers(0, 5).map((5).__eq__)
-"""True where a pod is static: about one in six is."""
+_wanted = st.builds(Want, pods(), st.integers(0, 5).map((5).__eq__))
+"""Pods; about one in six is static."""
 _hearing = st.sampled_from((False, False, False, True))
-"""Whether the kubelet hears container events: about one in five does."""
-_waits = st.sampled_from((1.0, 0.0, 0.1, 0.5, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0)).map(Wait)
+"""Whether the kubelet hears container events: about one in four does."""
 
 
 @st.composite
-def _strikes(draw: st.DrawFn) -> Step:
-    rpc = draw(st.sampled_from(_CALLS))
+def _strikes(draw: st.DrawFn, rpcs: Sequence[str]) -> Strike:
+    rpc = draw(st.sampled_from(rpcs))
     effect = draw(st.sampled_from(_EFFECTS))
     delay = draw(st.sampled_from((0.0, 1.0, 10.0) if effect != "none" else (1.0, 0.2, 7.0, 30.0)))
     code = draw(st.sampled_from(_CODES)) if effect in {"before", "after"} else "INTERNAL"
@@ -82,44 +89,8 @@ _disturbances = st.one_of(
 )
 
 
-def _steps(*, sidecars: bool, evented: bool) -> st.SearchStrategy[Step]:
-    """One step; what comes up more often is named more often."""
-    wants = st.builds(Want, pods(sidecars=sidecars), _sources)
-    ends = st.builds(
-        End, _numbers, st.sampled_from((0, 1, 137)), st.sampled_from((False, False, False, True))
-    )
-    deletions = st.builds(Delete, _numbers, _graces)
-    kubelets = st.builds(RestartKubelet, st.sampled_from((1.0, 0.0, 20.0)), st.booleans())
-    return st.one_of(
-        _waits,
-        wants,
-        _waits,
-        ends,
-        deletions,
-        _waits,
-        ends,
-        _strikes(),
-        st.builds(AddAgain, _numbers),
-        _waits,
-        kubelets,
-        st.builds(Update, _numbers, _numbers, st.sampled_from(IMAGES)),
-        _strikes(),
-        st.builds(DeleteMirror, _numbers, _graces),
-        st.builds(Flip, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))),
-        st.builds(BreakRecords, st.just("kill_sandbox"), _numbers),
-        st.sampled_from(
-            (
-                Heal(),
-                RestartRuntime(),
-                Reboot(),
-                Outage(),
-                ForgetHistory(),
-                *map(LateWatch, (2.0, 20.0)),
-                *(Publish(image, there) for image in IMAGES[1:] for there in (False, True)),
-            )
-        ),
-        *([_disturbances, _disturbances] if evented else []),
-    )
+def _waits(*seconds: float) -> st.SearchStrategy[Wait]:
+    return st.sampled_from(seconds).map(Wait)
 
 
 @st.composite
@@ -131,11 +102,153 @@ def _lists(draw: st.DrawFn, elements: st.SearchStrategy[T], most: int, mean: int
     return tuple(found)
 
 
-@st.composite
-def histories(draw: st.DrawFn, *, sidecars: bool = True) -> History:
-    """A history: a pod first, and then whatever happens."""
-    first = draw(st.builds(Want, pods(sidecars=sidecars), _sources))
-    evented = draw(_hearing)
-    steps = draw(_lists(_steps(sidecars=sidecars, evented=evented), STEPS_MAX, _STEPS_MEAN))
-    orders = draw(_lists(st.integers(0, _CHOICES_MAX), _ORDERS_MAX, _ORDERS_MEAN))
-    return History((first, *steps), orders, draw(st.integers(0, 3)), evented)
+class Machine(RuleBasedStateMachine):
+    """What may happen on a node; the history that came of it is told to `lived`.
+
+    Any rule is as likely as any other, so what happens often has several.
+    """
+
+    def __init__(self, lived: Callable[[History], None]) -> None:
+        super().__init__()
+        self._lived = lived
+        self._history = History(())
+
+    def _happens(self, step: Step) -> None:
+        self._history = replace(self._history, steps=(*self._history.steps, step))
+
+    def _had(self, *kinds: type[Step]) -> bool:
+        return any(isinstance(step, kinds) for step in self._history.steps)
+
+    @initialize(
+        first=_wanted,
+        orders=_lists(st.integers(0, _CHOICES_MAX), _ORDERS_MAX, _ORDERS_MEAN),
+        seed=st.integers(0, 3),
+        evented=_hearing,
+    )
+    def begin(self, first: Want, orders: tuple[int, ...], seed: int, evented: bool) -> None:  # noqa: FBT001 - a rule
+        """A node with a pod on it."""
+        self._history = History((first,), orders, seed, evented)
+
+    # Time passes.
+
+    @rule(step=_waits(0.0, 0.1, 0.5))
+    def wait_a_moment(self, step: Wait) -> None:
+        """Less than what a kubelet takes for anything."""
+        self._happens(step)
+
+    @rule(step=_waits(1.0, 2.0, 5.0))
+    def wait_some_seconds(self, step: Wait) -> None:
+        """A relist or some probes."""
+        self._happens(step)
+
+    @rule(step=_waits(10.0, 15.0))
+    def wait_for_a_retry(self, step: Wait) -> None:
+        """The first back-off."""
+        self._happens(step)
+
+    @rule(step=_waits(30.0, 60.0))
+    def wait_long(self, step: Wait) -> None:
+        """A grace period."""
+        self._happens(step)
+
+    # Pods.
+
+    @rule(step=_wanted)
+    def want(self, step: Want) -> None:
+        """One pod more."""
+        self._happens(step)
+
+    @rule(step=st.builds(Update, _numbers, _numbers, st.sampled_from(IMAGES)))
+    def update(self, step: Update) -> None:
+        """Another image."""
+        self._happens(step)
+
+    @rule(step=st.builds(Delete, _numbers, _graces))
+    def delete(self, step: Delete) -> None:
+        """A pod is no longer wanted."""
+        self._happens(step)
+
+    @precondition(lambda self: self._had(Delete))
+    @rule(step=st.builds(AddAgain, _numbers))
+    def add_again(self, step: AddAgain) -> None:
+        """It is wanted after all."""
+        self._happens(step)
+
+    @precondition(lambda self: any(isinstance(step, Want) and step.static for step in self._history.steps))
+    @rule(step=st.builds(DeleteMirror, _numbers, _graces))
+    def delete_mirror(self, step: DeleteMirror) -> None:
+        """Somebody does not know that it is one."""
+        self._happens(step)
+
+    # What happens in pods.
+
+    @rule(step=st.builds(End, _numbers))
+    def succeed(self, step: End) -> None:
+        """A container has done its work."""
+        self._happens(step)
+
+    @rule(step=st.builds(End, _numbers, st.sampled_from((1, 137)), st.booleans()))
+    def fail(self, step: End) -> None:
+        """A container has not."""
+        self._happens(step)
+
+    @rule(step=st.builds(Flip, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))))
+    def flip(self, step: Flip) -> None:
+        """What probes and hooks are answered."""
+        self._happens(step)
+
+    @rule(step=st.builds(BreakRecords, st.just("kill_sandbox"), _numbers))
+    def kill_sandbox(self, step: BreakRecords) -> None:
+        """And all that ran in it."""
+        self._happens(step)
+
+    # Faults.
+
+    @rule(step=_strikes(_CHANGES))
+    def strike_a_change(self, step: Strike) -> None:
+        """What the kubelet does goes wrong."""
+        self._happens(step)
+
+    @rule(step=_strikes(_QUESTIONS))
+    def strike_a_question(self, step: Strike) -> None:
+        """What the kubelet asks is not told."""
+        self._happens(step)
+
+    @rule(step=st.builds(Publish, st.sampled_from(IMAGES[1:]), st.booleans()))
+    def publish(self, step: Publish) -> None:
+        """What the registry has."""
+        self._happens(step)
+
+    @rule(step=st.sampled_from((ForgetHistory(), Outage(), LateWatch(2.0), LateWatch(20.0))))
+    def disturb_api(self, step: ForgetHistory | Outage | LateWatch) -> None:
+        """Changes at the API server are heard of late."""
+        self._happens(step)
+
+    @precondition(lambda self: self._history.evented)
+    @rule(step=_disturbances)
+    def disturb_events(self, step: DisturbEvents) -> None:
+        """Changes at the runtime are heard of late, or never."""
+        self._happens(step)
+
+    @precondition(lambda self: self._had(Strike, Outage, LateWatch, DisturbEvents))
+    @rule()
+    def heal(self) -> None:
+        """All faults end."""
+        self._happens(Heal())
+
+    # The node.
+
+    @rule(step=st.builds(RestartKubelet, st.sampled_from((1.0, 0.0, 20.0)), st.booleans()))
+    def restart_kubelet(self, step: RestartKubelet) -> None:
+        """The pods go on meanwhile."""
+        self._happens(step)
+
+    @rule(step=st.sampled_from((RestartRuntime(), Reboot())))
+    def restart_more(self, step: RestartRuntime | Reboot) -> None:
+        """The runtime, or all there is."""
+        self._happens(step)
+
+    def teardown(self) -> None:
+        """All has been drawn, unless Hypothesis has given it up: then it would not be drawn again either."""
+        if sys.exc_info()[0] is None:
+            self._lived(self._history)

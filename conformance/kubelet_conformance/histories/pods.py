@@ -82,11 +82,11 @@ def _extras(draw: st.DrawFn) -> Json:
 
 
 @st.composite
-def _inits(draw: st.DrawFn, *, sidecars: bool) -> tuple[Json, ...]:
+def _inits(draw: st.DrawFn) -> tuple[Json, ...]:
     count = draw(st.sampled_from((0, 0, 0, 1, 2, 3)))
     made: list[Json] = []
     for number in range(1, count + 1):
-        if sidecars and draw(st.booleans()):
+        if draw(st.booleans()):
             command = draw(st.sampled_from(_SIDECARS))
             made.append(container(f"s{number}", command, restartPolicy="Always", **draw(_extras())))
         else:
@@ -95,7 +95,7 @@ def _inits(draw: st.DrawFn, *, sidecars: bool) -> tuple[Json, ...]:
 
 
 @st.composite
-def pods(draw: st.DrawFn, *, sidecars: bool = False) -> Json:
+def pods(draw: st.DrawFn) -> Json:
     """A manifest; its name is put in later."""
     apps = [
         container(
@@ -113,7 +113,7 @@ def pods(draw: st.DrawFn, *, sidecars: bool = False) -> Json:
         spec["hostNetwork"] = True
     return pod(
         *apps,
-        init=draw(_inits(sidecars=sidecars)),
+        init=draw(_inits()),
         restart=draw(st.sampled_from(("Always", "Always", "OnFailure", "Never"))),
         grace=draw(st.sampled_from((30, 5, 1, 2, 40))),
         **spec,

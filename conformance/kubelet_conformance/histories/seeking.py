@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
 
-from kubelet_conformance.histories.drawing import histories
+from kubelet_conformance.histories.drawing import STEPS, Machine
 from kubelet_conformance.histories.shrinking import WAYS, places
 
 if TYPE_CHECKING:
@@ -118,6 +119,20 @@ class _Search:
         return played if self.what in self.broken(played) else None
 
 
+def _settings(size: int) -> settings:
+    return settings(
+        max_examples=size,
+        stateful_step_count=STEPS + 1,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=_NO_CHECKS,
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+
+
 def seek(
     chunk: Chunk,
     play: Callable[[History], PlayedHistory],
@@ -137,23 +152,16 @@ def seek(
     search = _Search(play, broken, known, drawn)
 
     @seed(chunk.seed)
-    @settings(
-        max_examples=chunk.size,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=_NO_CHECKS,
-        verbosity=Verbosity.quiet,
-        report_multiple_bugs=False,
-        print_blob=False,
-    )
-    @given(histories())
-    def every(history: History) -> None:
+    class Chance(Machine):
+        def __init__(self) -> None:
+            super().__init__(lived)
+
+    def lived(history: History) -> None:
         if search.breaks(history):
             raise _BrokenError
 
     try:
-        every()
+        run_state_machine_as_test(Chance, settings=_settings(chunk.size))
     except _BrokenError:
         if search.best is None:
             raise

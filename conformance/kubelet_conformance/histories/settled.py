@@ -159,7 +159,9 @@ class _Container:
         if self._kind == "waiting":
             return self._reason in _BACKING_OFF or (self._reason == "PodInitializing" and initializing)
         if self.is_sidecar and (policy == "Never" or (policy == "OnFailure" and self._code == 0)):
-            return True  # That it waits is not told where by the pod's policy it would not run again (CSTAT-04).
+            return (
+                True  # That it waits is not told where by the pod's policy it would not run again (CSTAT-04).
+            )
         if self._code == 0 and (self._is_init or policy != "Always"):
             return True
         # What ended beside a sidecar that is down waits until that was started again.
