@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from collections import Counter, OrderedDict
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from stitching import histories, mix, stitch
@@ -13,12 +15,15 @@ from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 from kubelet_fixtures import traces
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from stitching import History
+
+    from kubelet_conformance.trace.entity import Entity
 
 EARLY_ROUND, LATE_ROUND = 2, 22
 
@@ -62,7 +67,37 @@ def census(judge: Judge) -> dict[str, int]:
         "deadlines": len(judge.ledger),
         "obligations": sum(len(entity.owed) for entity in entities),
         "monitors": sum(len(entity.monitors) for entity in entities),
+        **noted(world.node),
+        **held(),
     }
+
+
+def noted(entity: Entity) -> dict[str, int]:
+    """How much the judges' notes about it hold, apart from what is forgotten beyond a fixed number."""
+    notes = cast("Any", entity.note).__self__
+    return {
+        f"{note.__module__}.{note.__name__}": sum(
+            map(entries, cast("dict[str, object]", vars(value)).values())
+        )
+        for note, value in notes.items()
+        if hasattr(value, "__dict__")
+    }
+
+
+def entries(value: object) -> int:
+    """How many values it holds, at whatever depth."""
+    if isinstance(value, dict) and not isinstance(value, OrderedDict):
+        return sum(1 + entries(each) for each in cast("dict[Any, object]", value).values())
+    if isinstance(value, (list, set, tuple)):
+        return sum(1 + entries(each) for each in cast("list[object]", value))
+    return 0
+
+
+def held() -> dict[str, int]:
+    """How many pods, sandboxes and containers anything at all still holds."""
+    gc.collect()
+    kinds = Counter[type](map(type, gc.get_objects()))
+    return {f"{kind.__name__} objects": kinds[kind] for kind in (Pod, Sandbox, Container)}
 
 
 @pytest.mark.slow

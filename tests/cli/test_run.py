@@ -123,7 +123,7 @@ def test_wrong_usage_is_two(run: Runs, arguments: tuple[str, ...], message: str)
 
 def test_nothing_exercised_is_three(run: Runs) -> None:
     """A run in which no precondition came true is inconclusive."""
-    ended = run("SIDECAR-02", *KEPT[1:])
+    ended = run("CRI-25", *KEPT[1:])
 
     assert ended.code == 3
     assert "INCONCLUSIVE: 0 kept" in ended.out
@@ -131,10 +131,10 @@ def test_nothing_exercised_is_three(run: Runs) -> None:
 
 def test_no_witness_is_three(run: Runs) -> None:
     """An id that no scenario puts to the test is inconclusive, and the message says so."""
-    ended = run("SIDECAR-02")
+    ended = run("CRI-25")
 
     assert (ended.code, ended.out) == (3, "")
-    assert ended.err == "error: no scenario puts SIDECAR-02 to the test as Kubernetes 1.32\n"
+    assert ended.err == "error: no scenario puts CRI-25 to the test as Kubernetes 1.32\n"
 
 
 def test_not_exercised_fails_on_request(run: Runs) -> None:

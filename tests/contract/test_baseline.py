@@ -177,7 +177,7 @@ WRONG: dict[str, tuple[str, int | None, str]] = {
     "empty reason": ('[[deviation]]\nid = "SANDBOX-01"\nreason = " "\n', 1, "reason is no text"),
     "reason is a number": ('[[deviation]]\nid = "SANDBOX-01"\nreason = 5\n', 1, "reason is no text"),
     "unknown id": (f'{ENTRY}[[deviation]]\nid = "SANBOX-02"\nreason = "r"\n', 4, "SANDBOX-02"),
-    "not judged yet": ('[[deviation]]\nid = "SANDBOX-03"\nreason = "r"\n', 1, "not judged yet"),
+    "not judged": ('[[deviation]]\nid = "SANDBOX-03"\nreason = "r"\n', 1, "is not judged"),
     "clause is missing": (
         '[[deviation]]\nid = "SANDBOX-02"\nreason = "r"\n',
         1,

@@ -92,7 +92,7 @@ def test_pull_follows_an_absence(wrong: str) -> None:
 
 @pytest.mark.parametrize(("seconds", "held_up", "breaks"), [(1, 0, False), (30, 30, False), (30, 0, True)])
 def test_pull_may_follow_the_policy_before(seconds: int, held_up: int, *, breaks: bool) -> None:
-    """IMAGE-02: a sync that began before an update goes by what was wanted then, however long it is held up."""
+    """IMAGE-02: a sync that began before an update goes by what was wanted then, however late."""
     s = Story()
     web, _ = begun(s, "Always")
     call = s.begin("ImageStatus", {"image": {"image": "busybox"}})

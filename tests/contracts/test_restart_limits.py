@@ -1,4 +1,4 @@
-"""Configured delays of restarts, foreign files among logs, the health of the loop: right and wrong stories."""
+"""Configured delays of restarts, foreign files among logs, the health of the loop: stories."""
 
 from __future__ import annotations
 

@@ -151,7 +151,8 @@ def test_stop_signal(signal: str, verdict: Verdict) -> None:
     container = {"name": "c1", "image": "img:1", "lifecycle": {"stopSignal": "SIGUSR1"}}
     pod = s.pod(containers=[container])
     sandbox = s.run_sandbox(pod)
-    config = s.container_config(pod, "c1", **({"stop_signal": signal} if signal else {}))
+    told: dict[str, Any] = {"stop_signal": signal} if signal else {}
+    config = s.container_config(pod, "c1", **told)
     s.begin("CreateContainer", {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": {}})
 
     assert s.judge("TERM-28").verdict is verdict

@@ -239,7 +239,7 @@ def test_a_hook_keeps_the_worker(*, hooked: bool) -> None:
 
 @pytest.mark.parametrize("is_second_attempt", [True, False])
 def test_garbage_collection_takes_what_was_counted(*, is_second_attempt: bool) -> None:
-    """RESTART-05: past a record that never began the one that ended before may be gone, and yet be counted."""
+    """RESTART-05: past a record that never began the one before may be gone, and yet be counted."""
     s = Story()
     web = s.pod()
     sandbox = s.run_sandbox(web)

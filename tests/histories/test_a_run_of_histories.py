@@ -11,7 +11,6 @@ import pytest
 from command import in_process
 from jsonschema import Draft202012Validator
 
-from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.histories.playing import play
 from kubelet_conformance.histories.seeking import CHUNK, chunks, seek

@@ -32,10 +32,10 @@ class CountingCache(PodCache):
 
     def set(
         self, uid: str, records: PodRecords | None, moment: float, error: Exception | None = None
-    ) -> None:
+    ) -> bool:
         """Count, and do it."""
         self.touched += 1
-        super().set(uid, records, moment, error)
+        return super().set(uid, records, moment, error)
 
     def delete(self, uid: str) -> None:
         """Count, and do it."""

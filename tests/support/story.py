@@ -17,6 +17,7 @@ import io
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
+from zlib import crc32
 
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.versions import parse_version
@@ -240,7 +241,7 @@ class Story:
             "io.kubernetes.container.name": name,
         }
         annotations = {
-            "io.kubernetes.container.hash": f"{abs(hash(image)):x}"[:8],
+            "io.kubernetes.container.hash": f"{crc32(image.encode()):08x}",
             "io.kubernetes.container.restartCount": str(attempt),
             "io.kubernetes.container.terminationMessagePath": "/dev/termination-log",
             "io.kubernetes.container.terminationMessagePolicy": "File",

@@ -49,7 +49,7 @@ def check(  # noqa: PLR0913 - one parameter an option
     output: str | None,
 ) -> int:
     """Judge each trace by every contract that applies to it. A folder stands for all *.jsonl below it."""
-    otherwise = "not judged yet; `kubelet-conformance list` shows what is"
+    otherwise = "not judged; `kubelet-conformance explain` tells why"
     contracts = chosen(patterns, every_contract(), otherwise)
     known = _known(baseline)
     files, errors = traces_of(paths)

@@ -189,7 +189,7 @@ class _Entries:
             remedy = f"the nearest are {nearest}" if nearest else "kubelet-conformance list shows the ids"
             raise self._bad(line, f"there is no contract {name}", remedy) from None
         if known not in self._contracts:
-            raise self._bad(line, f"{known} is not judged yet", "remove the entry")
+            raise self._bad(line, f"{known} is not judged", "remove the entry")
         return self._contracts[known]
 
     def _clause(self, contract: Contract, clause: str | None, line: int | None) -> str | None:

@@ -24,6 +24,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
 from kubelet_conformance.contracts.written import AGAIN
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Event, PodChange
 
 if TYPE_CHECKING:
@@ -226,8 +227,8 @@ class _Sizes:
     """What each pod's containers ask for, by UID, and what pods that were admitted have asked for."""
 
     def __init__(self) -> None:
-        self.of: dict[str, str] = {}
-        self.admitted: dict[str, int] = {}
+        self.of = Latest[str, str]()
+        self.admitted = Latest[str, int]()
 
 
 def _size(pod: Json) -> str:

@@ -195,7 +195,7 @@ def _just_removed(pod: Pod, name: str) -> Container | None:
 
 
 def _ended_before(pod: Pod, name: str) -> bool:
-    """The newest record never began and is a later attempt: garbage collection may just have taken the first."""
+    """The newest record never began and is a later attempt: garbage collection may have taken the first."""
     newest = pod.newest(name)
     return newest is not None and newest.state == "created" and newest.attempt > 0
 

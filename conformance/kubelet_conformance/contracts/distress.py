@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Distress:
     def __init__(self) -> None:
         self.seq = 0
         self.low: dict[str, Low] = {}
-        self.usage: dict[str, dict[str, str]] = {}
+        self.usage = Latest[str, dict[str, str]]()
         """What each pod uses, by UID and resource."""
         self.eased_t = -math.inf
         """When there was enough of something again."""

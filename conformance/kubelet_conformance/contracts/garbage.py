@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, deleted, done, exited, failed, pod_set, pod_unset, read_as
+from kubelet_conformance.contract.words import (
+    call,
+    deleted,
+    done,
+    exited,
+    failed,
+    pod_set,
+    pod_unset,
+    read_as,
+)
 from kubelet_conformance.contracts.distress import DISTRESS, distress, setting, take_distress
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
@@ -11,6 +10,7 @@ from kubelet_conformance.contract.words import Pattern, deleted, pod_set
 from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import GC_PERIOD
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Disk
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
-_PATHS_REMEMBERED = 10_000
 DISK = Pattern(frozenset({"disk"}), words="on disk")
 _PODS, _LOGS = "pods", "/pods/"
 
@@ -27,7 +26,7 @@ class _Paths:
     """Paths of pods and of their logs: whether each is there, as far as the trace tells."""
 
     def __init__(self) -> None:
-        self.there: OrderedDict[str, bool] = OrderedDict()
+        self.there = Latest[str, bool]()
         self.seq = 0
 
     def take(self, record: Disk) -> None:
@@ -35,9 +34,6 @@ class _Paths:
         if record.op not in {"folder", "written", "removed"} or _LOGS not in record.path:
             return
         self.there[record.path] = record.op != "removed"
-        self.there.move_to_end(record.path)
-        if len(self.there) > _PATHS_REMEMBERED:
-            self.there.popitem(last=False)
 
 
 def _take(m: Moment) -> None:
@@ -156,7 +152,7 @@ class _Specs:
     """Which pods have had volumes, by UID."""
 
     def __init__(self) -> None:
-        self.with_volumes: OrderedDict[str, bool] = OrderedDict()
+        self.with_volumes = Latest[str, bool]()
 
 
 def _is_of_cgroup(m: Moment) -> bool:
@@ -198,5 +194,3 @@ def _pod_has_volumes(m: Moment) -> None:
         return
     known = m.node.note(_Specs).with_volumes
     known[m.manifest.metadata.uid] = True
-    if len(known) > _PATHS_REMEMBERED:
-        known.popitem(last=False)

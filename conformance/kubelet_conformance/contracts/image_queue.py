@@ -12,6 +12,7 @@ from kubelet_conformance.contracts.images import containers_of, is_another_try, 
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, PullImageRequest
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Expect
 
 if TYPE_CHECKING:
@@ -211,9 +212,10 @@ class _Owners:
     """Of each image that came by pulls of this trace: whether anybody may use it, and else who."""
 
     def __init__(self) -> None:
-        self.open: set[str] = set()
-        self.closed: dict[str, set[str]] = {}
-        self.seqs: dict[str, int] = {}
+        self.open = Latest[str, None]()
+        self.closed = Latest[str, set[str]]()
+        """The UIDs of those that live."""
+        self.seqs = Latest[str, int]()
 
 
 @contract(
@@ -258,17 +260,19 @@ def _owners(m: Moment) -> None:
     if pod is None or pod.spec is None:
         return
     if m.request(PullImageRequest).auth and pod.spec.image_pull_secrets:
-        owners.closed.setdefault(image, set()).add(pod.uid)
+        others = owners.closed.get(image, set[str]())
+        owners.closed[image] = {pod.uid, *(uid for uid in others if uid in m.world.pods)}
         owners.seqs[image] = m.seq
     else:
-        owners.open.add(image)
+        owners.open[image] = None
 
 
 @image_of_others_is_not_used.remember(on=done("RemoveImage"))
 def _nobody_owns(m: Moment) -> None:
     """An image has gone; which, does not matter."""
     owners = m.node.note(_Owners)
-    owners.open, owners.closed = set(), {}
+    owners.open.clear()
+    owners.closed.clear()
 
 
 def _is_verified(header: Header) -> bool:

@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.situations import to_run
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ImageStatusReply, ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.images import ImageKnown
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class _Users:
     """The user of each image by name: a number, a name, or "" for root."""
 
     def __init__(self) -> None:
-        self.of: dict[str, str] = {}
+        self.of = Latest[str, str]()
 
 
 @contract("IMAGE-22", on=call("CreateContainer"), needs=(CRI, PODS))

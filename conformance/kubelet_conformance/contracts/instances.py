@@ -195,7 +195,7 @@ def stop_of(container: Container) -> Pattern:
 
 
 def given_up_with_its_pod(container: Container) -> Pattern:
-    """The sandbox of this one is stopped, in a pod that has failed: of policy Never, and no app runs any more."""
+    """The sandbox of this one is stopped, in a pod that has failed: of policy Never, and no app runs."""
 
     def has_failed(m: Moment) -> bool:
         pod = m.pod

@@ -69,15 +69,15 @@ _JITTER = 0.5
 _LONGEST = 60.0
 """A worker never waits longer on purpose, seconds."""
 _LATE = ByVersion({"<=1.34": (0.0, RETRY + RETRY_SLACK), ">=1.35": (_JITTER, REACTION)})
-"""How long after the end of its back-off a container is made again at the latest: a part of the back-off, which
-counts up to `_LONGEST` seconds, and seconds on top."""
+"""How long after the end of its back-off a container is made again at the latest: a part of the back-off,
+which counts up to `_LONGEST` seconds, and seconds on top."""
 
 
 @contract("WORK-16", on=OWN_END, needs=(CRI, PODS), versions=_LATE)
 def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     """A pod whose container sits out its restart back-off is looked at again every 10 to 15 s, so that the
-    container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over, later
-    by no more than half of it.
+    container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over,
+    later by no more than half of it.
     """
     container, pod = m.container, m.pod
     if container is None or pod is None or m.exit is None or m.exit.commanded or m.exit.code is None:

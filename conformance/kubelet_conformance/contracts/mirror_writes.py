@@ -9,6 +9,7 @@ import msgspec
 from kubelet_conformance.contract.words import Pattern, call, pod_set
 from kubelet_conformance.contracts.fresh import MIRROR
 from kubelet_conformance.contracts.static_names import HASH, is_static, sandbox_asked
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
@@ -42,12 +43,12 @@ class Mirrors:
     """Mirror pods by UID, the hash that the latest of each name has, and the hash of static pods by UID."""
 
     def __init__(self) -> None:
-        self.names: dict[str, FullName] = {}
-        self.latest: dict[FullName, tuple[str, int]] = {}
+        self.names = Latest[str, "FullName"]()
+        self.latest = Latest["FullName", tuple[str, int]]()
         """Mirrors that were created since the last sandbox of that name: hash and seq."""
-        self.made: dict[FullName, str] = {}
+        self.made = Latest["FullName", str]()
         """The hash that the latest mirror of each name was made with."""
-        self.hashes: dict[str, str] = {}
+        self.hashes = Latest[str, str]()
 
 
 def _creates_a_mirror(m: Moment) -> bool:
@@ -60,6 +61,8 @@ def _creates_a_mirror(m: Moment) -> bool:
 CREATES_A_MIRROR: Pattern = Pattern(frozenset({"api"})).where(
     _creates_a_mirror, "the kubelet creates a mirror pod"
 )
+
+
 def _is_to_go(m: Moment) -> bool:
     meta = m.manifest.metadata if m.manifest is not None else None
     return meta is not None and meta.is_mirror and meta.deletion_timestamp is not None

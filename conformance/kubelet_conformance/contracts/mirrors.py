@@ -14,8 +14,8 @@ from kubelet_conformance.contracts.mirror_writes import (
     API_WRITE,
     CREATED,
     CREATES_A_MIRROR,
-    MIRRORS,
     MIRROR_IS_TO_GO,
+    MIRRORS,
     Json,
     body_of,
     learn_mirrors,
@@ -85,7 +85,7 @@ def mirror_names_hash_and_node(m: Moment) -> Findings:
 def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
     """It is made when the pod is started, unless there is one."""
     known, config = learn_mirrors(m), sandbox_asked(m)
-    if not is_static(config) or m.pod is None or not m.pod.born or m.pod.mirror_uid or m.pod.sandboxes:
+    if not is_static(config) or m.pod is None or not m.pod.born or m.pod.sandboxes:
         return None
     name = config.metadata.namespace, config.metadata.name
     made = known.latest.pop(name, None)
@@ -94,7 +94,12 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
         return (
             KEPT if made[0] == hash_ else broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
         )
-    if name in known.names.values() or outside(m).api_away_t is not None or outside(m).node_gone:
+    if (
+        m.pod.mirror_uid
+        or name in known.names.values()
+        or outside(m).api_away_t is not None
+        or outside(m).node_gone
+    ):
         return None
 
     def is_its_mirror(n: Moment) -> bool:

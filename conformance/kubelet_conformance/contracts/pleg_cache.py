@@ -22,6 +22,7 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     RunPodSandboxRequest,
 )
+from kubelet_conformance.trace.latest import Latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,16 +144,20 @@ class _Inspection:
 
 
 class _Inspected:
-    """The pod of each container that such a listing named."""
+    """The pod, by its UID, of each container that such a listing named."""
 
     def __init__(self) -> None:
-        self.of: dict[str, Pod] = {}
+        self.uid_of = Latest[str, str]()
+
+    def find(self, container_id: str, m: Moment) -> Pod | None:
+        """The pod, if it is still known."""
+        return m.world.pods.get(self.uid_of.get(container_id, ""))
 
 
 @contract("PLEG-11", on=failed("ContainerStatus"), needs=(CRI, PODS))
 def record_that_is_gone_is_left_out(m: Moment) -> Findings:
     """A record that goes while its pod is inspected is left out: the other containers are asked about."""
-    pod, error = m.node.note(_Inspected).of.get(m.request(ContainerRequest).container_id), m.reply.error
+    pod, error = m.node.note(_Inspected).find(m.request(ContainerRequest).container_id, m), m.reply.error
     if pod is None or error is None or error.code != "NOT_FOUND" or pod.termination is not None:
         return None
     left = {key for key in pod.note(_Inspection).left if key in m.world.containers}
@@ -171,21 +176,21 @@ def record_that_is_gone_is_left_out(m: Moment) -> Findings:
 @record_that_is_gone_is_left_out.remember(on=done("ListContainers"))
 def _(m: Moment) -> None:
     """An inspection begins: the listing names what will be asked about."""
-    pod, of = m.world.pods.get(_pod_asked(m)), m.node.note(_Inspected).of
+    pod, uid_of = m.world.pods.get(_pod_asked(m)), m.node.note(_Inspected).uid_of
     if pod is None:
         return
     inspection = pod.note(_Inspection)
     for key in inspection.named:
-        of.pop(key, None)
+        uid_of.pop(key, None)
     inspection.named = [record.id for record in m.response(ListContainersReply).containers]
     inspection.left = dict.fromkeys(inspection.named)
-    of.update(dict.fromkeys(inspection.named, pod))
+    uid_of.update(dict.fromkeys(inspection.named, pod.uid))
 
 
 @record_that_is_gone_is_left_out.remember(on=call("ContainerStatus"))
 def _(m: Moment) -> None:
     asked = m.request(ContainerRequest).container_id
-    pod = m.node.note(_Inspected).of.get(asked)
+    pod = m.node.note(_Inspected).find(asked, m)
     if pod is not None:
         pod.note(_Inspection).left.pop(asked, None)
 

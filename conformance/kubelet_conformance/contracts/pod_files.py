@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from kubelet_conformance.contracts.outside import DISK
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Disk
 
 if TYPE_CHECKING:
@@ -13,24 +14,21 @@ if TYPE_CHECKING:
 
 __all__ = ("DISK", "Files", "files", "is_log", "log_names", "take_file")
 
-T = TypeVar("T")
-_REMEMBERED = 10_000
-
 
 class Files:
     """What is there by now."""
 
     def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
+        self.texts = Latest[str, str]()
         """What each small file holds, by path."""
-        self.folders: dict[str, None] = {}
+        self.folders = Latest[str, None]()
 
     def learn(self, record: Disk) -> None:
         """Something appeared, changed or went."""
         if record.op == "folder":
-            _put(self.folders, record.path, None)
+            self.folders[record.path] = None
         elif record.op == "written":
-            _put(self.texts, record.path, record.text)
+            self.texts[record.path] = record.text
         elif record.op == "removed":
             below = f"{record.path}/"
             for known in (self.folders, self.texts):
@@ -51,13 +49,6 @@ def log_names(m: Moment, pod: Pod, container: str) -> list[str]:
 def is_log(name: str) -> bool:
     """Whether a file is one of its container's logs, by its name."""
     return name.partition(".log")[0].isdecimal()
-
-
-def _put(known: dict[str, T], path: str, value: T) -> None:
-    known.pop(path, None)
-    known[path] = value
-    if len(known) > _REMEMBERED:
-        del known[next(iter(known))]
 
 
 def files(m: Moment) -> Files:

@@ -10,6 +10,7 @@ from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.runtime_records import LEAST_NANOSECONDS
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import CreateContainerReply, PodSandboxStatusReply
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.readings import container_state
 from kubelet_conformance.trace.records import Body, Message
 from kubelet_conformance.trace.runtime_bodies import ContainerEvent
@@ -43,8 +44,8 @@ class _Streams:
 
     def __init__(self) -> None:
         self.open: set[str] = set()
-        self.steps: dict[tuple[str, str], tuple[int, int]] = {}
-        """By stream and record: its last step, and the seq of that event."""
+        self.steps = Latest[str, dict[str, tuple[int, int]]]()
+        """By record and stream: its last step, and the seq of that event."""
 
 
 @contract("CRI-30", on=Pattern(frozenset({"message"}), words="an item of a stream"), gate=GATE)
@@ -61,9 +62,9 @@ def events_tell_each_transition_once(m: Moment) -> Findings:
     if event.container_event_type not in _ORDER:
         return broken(f"{event.container_event_type} is no type of an event")
     steps, at = m.node.note(_Streams).steps, _ORDER.index(event.container_event_type)
-    key = m.record.id, event.container_id
-    last, seq = steps.get(key, (-1, 0))
-    steps[key] = at, m.seq
+    of_record = steps.get(event.container_id, {})
+    last, seq = of_record.get(m.record.id, (-1, 0))
+    steps[event.container_id] = {**of_record, m.record.id: (at, m.seq)}
     if at <= last:
         return broken(f"{_ORDER[at]} of {event.container_id[:12]} comes after {_ORDER[last]}", seq)
     if event.pod_sandbox_status is None and at < len(_ORDER) - 1:
@@ -119,7 +120,7 @@ def every_transition_is_told(m: Moment) -> Findings:
         return None
     # The event may come before the answer.
     at = _ORDER.index(f"CONTAINER_{step}_EVENT")
-    if any(steps[0] >= at for (_, one), steps in streams.steps.items() if one == container_id):
+    if any(reached >= at for reached, _ in streams.steps.get(container_id, {}).values()):
         return KEPT
     return answered(
         by=_told_of(container_id, step),

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken
-from kubelet_conformance.contract.words import call, done, failed
+from kubelet_conformance.contract.words import call, done, failed, kubelet
 from kubelet_conformance.contracts.runtime_expected import calls_for_other_pods_do_not_wait
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
@@ -27,8 +27,8 @@ class _Stops:
 
     def __init__(self) -> None:
         self.open: dict[str, tuple[Call, Pod]] = {}
-        self.ended: deque[tuple[float, float, Pod, int]] = deque(maxlen=_STOPS_KEPT)
-        """When it began and ended, its pod, and the seq of the reply."""
+        self.ended: deque[tuple[float, float, str, int]] = deque(maxlen=_STOPS_KEPT)
+        """When it began and ended, the UID of its pod, and the seq of the reply."""
         self.disturbed = False
         """A fault was injected: a call may be late for that."""
 
@@ -43,9 +43,9 @@ def quick_calls_do_not_wait_for_a_stop(m: Moment) -> Findings:
     if m.pod is None:
         return None
     if m.t - began > REACTION and not stops.disturbed:
-        for stop_t, end_t, pod, seq in stops.ended:
+        for stop_t, end_t, uid, seq in stops.ended:
             at_its_end = end_t <= m.t <= end_t + SAME_MOMENT
-            if pod is not m.pod and stop_t < began and at_its_end:
+            if uid != m.pod.uid and stop_t < began and at_its_end:
                 return broken(f"{m.call.rpc} of another pod waited {m.t - began:.1f} s for this stop", seq)
     under_way = any(stop.t < began and pod is not m.pod for stop, pod in stops.open.values())
     return KEPT if under_way else None
@@ -62,7 +62,13 @@ def _(m: Moment) -> None:
     stops = m.node.note(_Stops)
     begun = stops.open.pop(m.call.id, None)
     if begun is not None:
-        stops.ended.append((begun[0].t, m.t, begun[1], m.seq))
+        stops.ended.append((begun[0].t, m.t, begun[1].uid, m.seq))
+
+
+@calls_for_other_pods_do_not_wait.remember(on=kubelet("killed", "stopped"))
+def _(m: Moment) -> None:
+    """Nobody hears any more when they end."""
+    m.node.note(_Stops).open.clear()
 
 
 @calls_for_other_pods_do_not_wait.remember(on=FAULT)

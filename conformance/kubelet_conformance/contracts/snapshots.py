@@ -28,6 +28,7 @@ from kubelet_conformance.contracts.timing import (
     RETRY_SLACK,
 )
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import PodChange
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ class _Again:
     """Static pods that are wanted again, under the same UID, while they are on their way out."""
 
     def __init__(self) -> None:
-        self.uids: dict[str, int] = {}
+        self.uids = Latest[str, int]()
 
 
 @contract("WORK-22", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.23"), clause="after")

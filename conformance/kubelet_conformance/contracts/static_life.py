@@ -202,6 +202,10 @@ def _old_ones_leave(m: Moment) -> None:
         return
     kept = [one for one in leaving.get(name, ()) if one is not old and _is_there(one)]
     leaving[name] = [*kept, old]
+    for other in [
+        one for one, pods in leaving.items() if not any(m.world.pods.get(p.uid) is p for p in pods)
+    ]:
+        del leaving[other]
 
 
 def _is_news(m: Moment, pod: Pod) -> bool:

@@ -24,6 +24,7 @@ from kubelet_conformance.contracts.static_names import (
 )
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import PodChange
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class _Versions:
     """By namespace and name."""
 
     def __init__(self) -> None:
-        self.now: dict[FullName, _Version] = {}
+        self.now = Latest[FullName, _Version]()
 
 
 @contract("STATIC-02", on=call("RunPodSandbox"), needs=(CRI, PODS), clause="uid")
@@ -180,7 +181,7 @@ class _Gone:
     """When static pods were removed from their source, by namespace and name."""
 
     def __init__(self) -> None:
-        self.t: dict[FullName, float] = {}
+        self.t = Latest[FullName, float]()
 
 
 @only_manifests_make_static_pods.remember(on=pod_unset())

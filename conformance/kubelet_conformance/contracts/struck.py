@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import done, failed, kubelet
@@ -24,19 +25,19 @@ DELAYS: Pattern = FAULT.either(done(*_HOLDING_UP), failed(*_HOLDING_UP), kubelet
 """What a contract that asks `heard_by` has to see: `remember(on=DELAYS)(take_in_delays)`."""
 _PROMPT = 1.0
 _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
-"""The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these may
-be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
+"""The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these
+may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
 """
 _API_SERVER = "the API server"
 _HEALED = "healed: "
 
 
 class _Struck:
-    """What stands, by RPC, and up to which record the last of it stood."""
+    """What stands, by RPC, with how often, and up to which record the last of it stood."""
 
     def __init__(self) -> None:
         self.seq = 0
-        self.standing: dict[str, list[str]] = {}
+        self.standing: dict[str, Counter[str]] = {}
         self.until_seq: dict[str, int] = {}
 
 
@@ -48,11 +49,11 @@ def take_in_strikes(m: Moment) -> None:
     known.seq = m.seq
     what = m.record.what.removeprefix(_HEALED)
     rpc = what.partition(" ")[0]
-    standing = known.standing.setdefault(rpc, [])
+    standing = known.standing.setdefault(rpc, Counter())
     if what == m.record.what:
-        standing.append(what)
+        standing[what] += 1
     elif what in standing:
-        standing.remove(what)
+        known.standing[rpc] = standing - Counter((what,))
         known.until_seq[rpc] = m.seq
 
 

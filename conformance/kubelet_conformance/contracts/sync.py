@@ -276,7 +276,10 @@ def failed_init_start_ends_the_sync(m: Moment) -> Findings:
 
 @contract("SYNC-07", on=call("CreateContainer"))
 def sandbox_is_read_before_its_containers(m: Moment) -> Findings:
-    """No container is made before its sandbox was run, and PodSandboxStatus of it has succeeded."""
+    """No container is made before its sandbox was run, and PodSandboxStatus of it has succeeded.
+
+    A kubelet that hears container events has the status from there (pleg/evented.go).
+    """
     pod, sandbox = m.pod, m.sandbox
     if pod is None or not pod.born:
         return None
@@ -285,20 +288,32 @@ def sandbox_is_read_before_its_containers(m: Moment) -> Findings:
         return None if standing(pod) else broken(f"{name} is made, and the pod has no sandbox", pod.set_seq)
     if not sandbox.born:
         return None
-    if sandbox.status_t is None:
+    if sandbox.told_t is None:
         run_seq = sandbox.run.seq if sandbox.run else None
         return broken(f"{name} is made in a sandbox whose status was never read", run_seq)
     return KEPT
+
+
+def _tells_of(sandbox: Sandbox) -> Callable[[Moment], bool]:
+    """Whether a container event is about this sandbox, or a container in it."""
+
+    def tells(m: Moment) -> bool:
+        event = event_of(m)
+        told = event.pod_sandbox_status if event is not None else None
+        return told is not None and told.id == sandbox.id
+
+    return tells
 
 
 @contract("SYNC-20", on=failed("PodSandboxStatus"), needs=(CRI, PODS))
 def unread_sandbox_is_read_again(m: Moment) -> Findings:
     """When PodSandboxStatus fails right after RunPodSandbox, the sandbox is read again.
 
-    Until then no container is made and no second sandbox is run.
+    Until then no container is made and no second sandbox is run. A container event that tells of the sandbox
+    is as good as reading it.
     """
     sandbox = m.sandbox
-    if sandbox is None or not to_run(m) or not sandbox.born or sandbox.status_t is not None or sandbox.stops:
+    if sandbox is None or not to_run(m) or not sandbox.born or sandbox.told_t is not None or sandbox.stops:
         return None
     if m.reply.error is not None and m.reply.error.code == "NOT_FOUND":
         return None
@@ -306,7 +321,7 @@ def unread_sandbox_is_read_again(m: Moment) -> Findings:
         by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox, "it is of this sandbox"),
         not_before=call("CreateContainer", "RunPodSandbox"),
         within=RETRY + RETRY_SLACK,
-        unless=GONE.either(sandbox_died(), failed("PodSandboxStatus")),
+        unless=GONE.either(sandbox_died(), failed("PodSandboxStatus"), MESSAGE.where(_tells_of(sandbox))),
         text="the new sandbox is read again",
     )
 

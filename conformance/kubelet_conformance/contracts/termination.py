@@ -77,10 +77,16 @@ def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
 
 
 class _Kill:
-    """The containers that the kubelet believed to be running when it began to kill their pod."""
+    """The containers that the kubelet believed to be running when it began to kill their pod.
+
+    Attributes:
+        of: these.
+        whole: it is the kill of all that was asked for, and not that of one container just before.
+    """
 
     def __init__(self) -> None:
         self.of: tuple[Container, ...] = ()
+        self.whole = False
 
 
 def _left_out(pod: Pod | None, sandbox: Sandbox) -> Container | None:
@@ -90,7 +96,8 @@ def _left_out(pod: Pod | None, sandbox: Sandbox) -> Container | None:
     kill = pod.note(_Kill)
     running, kill.of = kill.of, ()
     # What was read as ended since then needs no stop any more: a kill of one container was no kill of all.
-    running = tuple(c for c in running if not (_ended_by_itself(c) and not believed_running(c)))
+    if not kill.whole:
+        running = tuple(c for c in running if not (_ended_by_itself(c) and not believed_running(c)))
     believed = [c for c in sandbox.containers.values() if believed_running(c) and c.state == "exited"]
     every = (
         c for c in (*running, *believed) if not c.vanished and (c.name in pod.entries or not pod.entries)
@@ -112,7 +119,9 @@ def kill_is_remembered(m: Moment) -> None:
         return
     dead = container.sandbox is not None and container.sandbox.state == "notready"
     if pod.termination is not None or at_its_end(pod) or dead:
-        pod.note(_Kill).of = tuple(c for c in pod.every_container() if c.born and believed_running(c))
+        kill = pod.note(_Kill)
+        kill.of = tuple(c for c in pod.every_container() if c.born and believed_running(c))
+        kill.whole = pod.termination is not None and m.t - pod.termination.t <= TOGETHER
 
 
 @containers_are_stopped_before_the_sandbox.clause("sandbox-next", on=_STOPPED)

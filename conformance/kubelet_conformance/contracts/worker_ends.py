@@ -31,6 +31,7 @@ from kubelet_conformance.contracts.timing import (
     RETRY_SLACK,
 )
 from kubelet_conformance.trace.bodies import SandboxRequest, StopContainerRequest
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Disk
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class _Waiters:
     """Static pods that left their source while they waited for their name, by UID: when, and where."""
 
     def __init__(self) -> None:
-        self.left: dict[str, tuple[float, int]] = {}
+        self.left = Latest[str, tuple[float, int]]()
 
 
 @contract("WORK-28", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"), clause="nothing")

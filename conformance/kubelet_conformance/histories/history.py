@@ -62,7 +62,7 @@ class AddAgain(_Step, tag="add-again", frozen=True):
 
 
 class Update(_Step, tag="update", frozen=True):
-    """A container of a pod gets another image; of a static pod the file is written anew, and so another pod."""
+    """A container gets another image; a static pod's file is written anew, and makes another pod of it."""
 
     pod: int
     container: int
@@ -115,7 +115,7 @@ class Publish(_Step, tag="publish", frozen=True):
 class RestartKubelet(_Step, tag="restart-kubelet", frozen=True):
     """The kubelet is asked to end, or killed, and started again after `down` seconds."""
 
-    down: float = 1
+    down: float = 1.0
     kill: bool = True
 
 
@@ -133,7 +133,7 @@ class Strike(_Step, tag="strike", frozen=True):
     rpc: str
     effect: Effect
     times: int = 1
-    delay: float = 0
+    delay: float = 0.0
     code: str = "INTERNAL"
 
 
@@ -156,7 +156,7 @@ class DisturbEvents(_Step, tag="disturb-events", frozen=True):
 
     how: Literal["lose", "delay", "reverse", "cut"]
     count: int = 1
-    seconds: float = 0
+    seconds: float = 0.0
 
 
 class Heal(_Step, tag="heal", frozen=True):

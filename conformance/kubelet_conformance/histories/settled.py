@@ -89,7 +89,7 @@ def _of_cut_off(one: Wanted) -> Iterator[str]:
 
 
 def _has_had_its_run(one: Wanted) -> bool:
-    """A static pod that runs nothing and never will again: its worker is done, and keeps no mirror (STATIC-12)."""
+    """A static pod that runs nothing and never will again: its worker is done, no mirror kept (STATIC-12)."""
     if any(each.state == "RUNNING" for each in one.handle.containers()):
         return False
     spec = one.manifest["spec"]

@@ -77,7 +77,7 @@ class Options:
         )
 
     def contracts(self) -> list[Contract]:
-        """What is judged; raises OptionsError for an id that is unknown or not judged yet."""
+        """What is judged; raises OptionsError for an id that is unknown or that no contract judges."""
         every = every_contract()
         try:
             ids = select(list(self.ids)) if self.ids else list(every)
@@ -87,7 +87,7 @@ class Options:
         chosen = [each for each in known if self.level is None or each.level == self.level.upper()]
         if not known:
             raise OptionsError(
-                f"{' '.join(self.ids)}: not judged yet; `kubelet-conformance list` shows what is"
+                f"{' '.join(self.ids)}: not judged; `kubelet-conformance explain` tells why"
             )
         if not chosen:
             raise OptionsError(

@@ -21,7 +21,7 @@ from kubelet_conformance.trace.looking import commanded, full_name
 from kubelet_conformance.trace.mirrored import mirror_is_made
 from kubelet_conformance.trace.pod_cgroups import cgroup_changes
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
-from kubelet_conformance.trace.streaming import news_of_containers, removals_are_told
+from kubelet_conformance.trace.streaming import news_of_containers, removals_are_told, sandbox_is_told
 from kubelet_conformance.trace.under_way import (
     LISTS,
     WORK,
@@ -179,7 +179,7 @@ def _sandbox_status(moment: Moment) -> None:
         return
     sandbox = moment.world.found_sandbox(record)
     sandbox.record = record
-    sandbox.status_t = moment.t
+    sandbox.status_t = sandbox.told_t = moment.t
     if record.network is not None and record.network.ip:
         sandbox.ip = record.network.ip
     if record.state == "SANDBOX_NOTREADY":
@@ -371,7 +371,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "runtime:unknown": (_lost_track,),
     "runtime:sandbox-died": (_sandbox_died,),
     "runtime:removed": (_vanished,),
-    "message": (_events_told, removals_are_told),
+    "message": (_events_told, sandbox_is_told, removals_are_told),
     "pod:set": (_pod_set, untold.change_is_untold),
     "pod:remove": (_pod_removed, untold.change_is_untold),
     "status": (_status,),

@@ -320,7 +320,8 @@ def _of_same_content(
     world: World, source: str, namespace: str, name: str, manifest: Manifest
 ) -> Pod | None:
     """The pod that this manifest stands for again: the same content has the same UID (STATIC-02)."""
-    alike = (pod for pod in world.pods.values() if pod.static and (pod.namespace, pod.name) == (namespace, name))
+    static = (pod for pod in world.pods.values() if pod.static)
+    alike = (pod for pod in static if (pod.namespace, pod.name) == (namespace, name))
     return next((pod for pod in alike if pod.source == source and pod.manifest == manifest), None)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container
 
-__all__ = ("event_of", "news_of_containers", "removals_are_told")
+__all__ = ("event_of", "news_of_containers", "removals_are_told", "sandbox_is_told")
 
 _STAGES = ("CONTAINER_CREATED", "CONTAINER_RUNNING", "CONTAINER_EXITED")
 
@@ -35,6 +35,19 @@ def news_of_containers(moment: Moment) -> list[tuple[Container, ContainerRecord]
         return []
     told = [(known[each.id], each) for each in event.containers_statuses if each.id in known]
     return [(container, each) for container, each in told if not _is_older(each, container.record)]
+
+
+def sandbox_is_told(moment: Moment) -> None:
+    """An event has the status of its sandbox: who hears it need not ask for that."""
+    event = event_of(moment)
+    status = event.pod_sandbox_status if event is not None else None
+    sandbox = moment.world.sandboxes.get(status.id) if status is not None else None
+    if sandbox is None or status is None:
+        return
+    sandbox.told_t = moment.t
+    if sandbox.record is None:
+        sandbox.record = status
+        sandbox.ip = status.network.ip if status.network is not None else ""
 
 
 def removals_are_told(moment: Moment) -> None:

@@ -195,6 +195,7 @@ class Sandbox(Entity):
         "state",
         "status_t",
         "stops",
+        "told_t",
         "vanished",
     )
 
@@ -209,6 +210,8 @@ class Sandbox(Entity):
         self.state: Literal["ready", "notready", "removed", "unseen"] = "unseen"
         self.status_t: float | None = None
         """When its status was last read with success."""
+        self.told_t: float | None = None
+        """When the kubelet last was told its status: it read it, or an event had it."""
         self.died_t: float | None = None
         """When it became not ready without a StopPodSandbox."""
         self.ip = ""
