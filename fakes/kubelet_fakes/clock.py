@@ -49,7 +49,7 @@ Ts = TypeVarTuple("Ts")
 _NS = 1_000_000_000
 
 #: So many rounds of callbacks without a step of the clock are a program that spins.
-_ROUNDS_AT_ONE_MOMENT = 1_000_000
+_ROUNDS_AT_ONE_MOMENT = 5_000
 
 #: The list of tasks is cleared of those that are done whenever it has doubled; this is its least length.
 _TASKS_KEPT = 1_000

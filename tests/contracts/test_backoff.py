@@ -143,6 +143,20 @@ def test_new_image_begins_anew() -> None:
     assert_bites("BACKOFF-05", tell)
 
 
+@pytest.mark.parametrize(("policy", "verdict"), [("Never", Verdict.NOT_EXERCISED), (None, Verdict.BROKEN)])
+def test_new_image_that_may_not_be_pulled_is_not_owed(policy: str | None, verdict: Verdict) -> None:
+    """BACKOFF-05: with pull policy Never nothing shows whether the new image is there."""
+    s = Story()
+    own = {"imagePullPolicy": policy} if policy else {}
+    web, sandbox = pod(s, containers=[{"name": "c1", "image": "img:1", **own}])
+    crashes(s, web, sandbox, 4)
+    web.manifest["spec"]["containers"][0]["image"] = "img:2"
+    s.set(web)
+    s.wait(40).stop_here()
+
+    assert s.judge("BACKOFF-05").verdict is verdict
+
+
 def test_new_image_owes_no_delay() -> None:
     """BACKOFF-01 does not hold a changed definition to the delay of the old one."""
     s = Story()

@@ -110,6 +110,22 @@ def test_app_that_waited_proves_nothing_at_the_end() -> None:
     assert s.judge("COND-02").verdict is KEPT
 
 
+@pytest.mark.parametrize("waited", [True, False])
+def test_pod_that_ended_has_failed_only_by_what_ran(*, waited: bool) -> None:
+    """COND-03: what never ran is told as lost with its pod, and ContainersReady stays as it was."""
+    s = Story()
+    web = s.pod(restartPolicy="Never")
+    s.run_container(web, s.run_sandbox(web))
+    unready = condition("ContainersReady", "False", "ContainersNotReady", UNREADY)
+    before = waits("CreateContainerError") if waited else runs(ready=False)
+    tell_status(s, web, "Pending", [before], conditions=[unready])
+    lost = ended(137)
+    lost["state"]["terminated"]["reason"] = "ContainerStatusUnknown"
+    tell_status(s, web, "Pending", [lost], conditions=[unready])
+
+    assert s.judge("COND-03").verdict is (KEPT if waited else BROKEN)
+
+
 def test_succeeded_pod_is_completed() -> None:
     """COND-02, COND-03: the reason is PodCompleted."""
     for contract_id, kind, value in (
@@ -153,6 +169,22 @@ def test_sidecar_takes_part_in_containers_ready() -> None:
     assert_condition(
         "COND-03", [runs()], right, [condition("ContainersReady")], inits=inits, initContainers=SIDECAR
     )
+
+
+@pytest.mark.parametrize("contract_id", ["COND-02", "SIDECAR-17"])
+def test_start_of_a_sidecar_is_told_after_what_follows_from_it(contract_id: str) -> None:
+    """A sync may know of a startup probe's success before the loop tells `started`, but not for long."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        probe = {"tcpSocket": {"port": 8080}}
+        web = s.pod(initContainers=[SIDECAR[0] | {"startupProbe": probe}])
+        for started in (False, right):
+            inits = [runs(name="i1", ready=False, started=started)]
+            tell_status(s, web, "Pending", [waits()], inits=inits, conditions=[condition("Initialized")])
+            s.wait(1)
+        s.wait(10)
+
+    assert_bites(contract_id, tell)
 
 
 READY = [condition("ContainersReady"), condition("Ready")]

@@ -75,6 +75,21 @@ def test_running_state_does_not_outlive_the_exit() -> None:
         assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
 
 
+def test_running_state_is_kept_while_the_worker_waits() -> None:
+    """CSTAT-02: a result of a probe told during a long pull says nothing new of the state."""
+    for right in (True, False):
+        s, web, _, c1 = running()
+        tell_status(s, web, "Running", [runs(c1, ready=False)])
+        pull = s.begin("PullImage", {"image": {"image": "img:2"}, "sandbox_config": s.sandbox_config(web)})
+        s.exited(c1, 1)
+        if not right:
+            s.end("PullImage", pull, {"image_ref": "img:2"})
+        s.wait(30)
+        tell_status(s, web, "Running", [runs(c1)])
+
+        assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
+
+
 def restarted(code: int = 1) -> tuple[Story, Any, Any, Any]:
     """A story in which c1 exited and was started again."""
     s, web, sandbox, first = running()

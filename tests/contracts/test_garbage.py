@@ -115,6 +115,7 @@ def test_unknown_container_is_stopped_first(*, stopped: bool, verdict: Verdict) 
     ("how", "verdict"),
     [
         ("right", KEPT),
+        ("late", KEPT),
         ("standing", BROKEN),
         ("not again", BROKEN),
         ("full", BROKEN),
@@ -135,7 +136,9 @@ def test_sandbox_goes_at_the_end(how: str, verdict: Verdict) -> None:
     if how != "wanted":
         s.deleted(web)
     s.wait(40)
-    if how not in {"standing", "not again"}:
+    if how == "late":
+        s.call("StopPodSandbox", {"pod_sandbox_id": sandbox.id}, {}, takes=30)
+    elif how not in {"standing", "not again"}:
         s.stop_sandbox(sandbox)
     if how != "left":
         s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})

@@ -54,6 +54,22 @@ def test_logs_go_before_their_container() -> None:
     assert_bites("GC-06", tell)
 
 
+def test_logs_may_go_all_together() -> None:
+    """GC-06: with the folder of a pod's logs every log in it is gone."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        c1 = s.run_container(web, sandbox)
+        folder = sandbox.config["log_directory"]
+        _log(s, f"{folder}/c1/0.log", "written")
+        s.exited(c1)
+        _log(s, folder if right else "/var/log/pods/another", "removed")
+        s.remove(c1)
+
+    assert_bites("GC-06", tell)
+
+
 @pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("stays", BROKEN), ("early", BROKEN)])
 def test_log_folder_of_a_gone_pod(how: str, verdict: Verdict) -> None:
     """GC-07: the folder of a pod's logs goes when the pod is gone, and not before."""

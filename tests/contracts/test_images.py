@@ -117,6 +117,20 @@ def test_never_pull_is_told_for_absence(policy: str, *, present: bool) -> None:
     assert_bites("IMAGE-02", tell)
 
 
+@pytest.mark.parametrize("is_updated", [True, False])
+def test_refusal_of_the_image_before_is_told(*, is_updated: bool) -> None:
+    """IMAGE-02: a status that is made while the image changes tells what became of the one before."""
+    s = Story()
+    web, _ = begun(s, "Never")
+    ask(s, present=True)
+    if is_updated:
+        web.manifest["spec"]["containers"][0]["command"] = ["other"]
+        s.set(web)
+    waits(s, web, "ErrImageNeverPull")
+
+    assert bool(s.judge("IMAGE-02").breaks) is not is_updated
+
+
 def test_always_asked_first_once() -> None:
     """IMAGE-03 breaks when 1.26 pulls without having looked; 1.32 does not look."""
 

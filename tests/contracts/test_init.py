@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from story import Story
 from twice import assert_bites
 
+from kubelet_conformance.contract.verdicts import Verdict
+
 if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle, Story
+    from story import ContainerHandle, PodHandle, SandboxHandle
 
 IMAGE = "img:1"
 
@@ -384,3 +387,18 @@ def test_probes_of_init_containers_are_ignored() -> None:
         s.wait(1).exited(first)
 
     assert_bites("INIT-20", tell)
+
+
+@pytest.mark.parametrize("died", [True, False])
+def test_dead_sandbox_begins_with_the_first_init_container(*, died: bool) -> None:
+    """INIT-07: one that fails in a sandbox that has died is not owed its turn before the first."""
+    s = Story()
+    web, sandbox = pod(s, "i1", "i2")
+    ran(s, web, sandbox, "i1")
+    second = s.run_container(web, sandbox, "i2")
+    if died:
+        s.sandbox_died(sandbox)
+    s.exited(second, code=1)
+    s.run_container(web, s.run_sandbox(web, attempt=1), "i1", attempt=1)
+
+    assert s.judge("INIT-07").verdict is (Verdict.NOT_EXERCISED if died else Verdict.BROKEN)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pod_status import tell_status
 from running import BROKEN, KEPT
 from story import NOON, Story
+
+from kubelet_conformance.contract.verdicts import Verdict
 
 if TYPE_CHECKING:
     from story import ContainerHandle, PodHandle, SandboxHandle
 
-    from kubelet_conformance.contract.verdicts import Verdict
 
 STREAM: dict[str, Any] = {"rpc": "GetContainerEvents", "id": "stream"}
 
@@ -116,3 +118,38 @@ def test_late_event_makes_no_second_container() -> None:
     s.create(web, sandbox, "c1", 1)
 
     assert s.judge("PLEG-16").verdict is BROKEN
+
+
+@pytest.mark.parametrize("contract", ["SYNC-07", "SYNC-20"])
+@pytest.mark.parametrize("right", [True, False])
+def test_sandbox_that_an_event_tells_of_need_not_be_read(contract: str, *, right: bool) -> None:
+    """SYNC-07, SYNC-20: its status is known from the event, though PodSandboxStatus has failed."""
+    s, *_ = hearing()
+    other = s.pod("other")
+    sandbox = s.run_sandbox(other, read=False)
+    s.call("PodSandboxStatus", {"pod_sandbox_id": sandbox.id}, error="INTERNAL")
+    metadata = {"name": other.name, "namespace": other.namespace, "uid": other.uid}
+    event = {"container_id": sandbox.id, "created_at": str(int((NOON + s.now) * 1e9))}
+    told = {"id": sandbox.id if right else "another", "metadata": metadata}
+    s.record("message", message=event | {"pod_sandbox_status": told}, **STREAM)
+    s.wait(10).create(other, sandbox)
+
+    is_kept = {"SYNC-07": KEPT, "SYNC-20": Verdict.NOT_EXERCISED}
+    assert s.judge(contract).verdict is (is_kept[contract] if right else BROKEN)
+
+
+@pytest.mark.parametrize("contract", ["SANDBOX-20", "STATUS-16"])
+@pytest.mark.parametrize("right", [True, False])
+def test_address_may_come_from_an_event(contract: str, *, right: bool) -> None:
+    """SANDBOX-20, STATUS-16: an address that only an event has told may be shown, and no other one."""
+    s, *_ = hearing()
+    other = s.pod("other")
+    sandbox = s.run_sandbox(other, read=False)
+    metadata = {"name": other.name, "namespace": other.namespace, "uid": other.uid}
+    event = {"container_id": sandbox.id, "created_at": str(int((NOON + s.now) * 1e9))}
+    told = {"id": sandbox.id, "metadata": metadata, "network": {"ip": "10.88.0.7"}}
+    s.record("message", message=event | {"pod_sandbox_status": told}, **STREAM)
+    ip = "10.88.0.7" if right else "10.88.0.8"
+    tell_status(s, other, "Pending", [], podIP=ip, podIPs=[{"ip": ip}], hostIPs=[{"ip": "192.0.2.2"}])
+
+    assert s.judge(contract).verdict is (KEPT if right else BROKEN)

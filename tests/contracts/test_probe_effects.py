@@ -67,6 +67,20 @@ def test_failures_in_a_row_count(codes: tuple[int, ...], verdict: Verdict) -> No
     assert s.judge("PROBE-06").verdict is verdict
 
 
+@pytest.mark.parametrize(("waits", "verdict"), [(1, Verdict.NOT_EXERCISED), (10, BROKEN)])
+def test_change_that_is_taken_back_may_be_followed(waits: int, verdict: Verdict) -> None:
+    """PROBE-06: a sync that waited for a relist stops a container for an image that is no longer wanted."""
+    s, web, _, c1 = running(livenessProbe=ALIVE)
+    run(s, c1, "alive", 1)
+    for image in ("img:2", "img:1"):
+        web.manifest["spec"]["containers"][0]["image"] = image
+        s.set(web)
+    s.wait(waits).stop(c1)
+    s.wait(1).stop_here()
+
+    assert s.judge("PROBE-06").verdict is verdict
+
+
 @pytest.mark.parametrize(("failures", "verdict"), [(1, BROKEN), (2, KEPT)])
 def test_readiness_flips_at_its_threshold(failures: int, verdict: Verdict) -> None:
     """PROBE-06: a container stays ready until its probe has failed often enough."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-from running import BROKEN, KEPT, probe, running
+from running import BROKEN, KEPT, POST_START, probe, running
 from story import ContainerHandle, Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 ALIVE = {"exec": {"command": ["alive"]}, "periodSeconds": 5}
 READY = {"exec": {"command": ["ready"]}, "periodSeconds": 5}
@@ -32,6 +29,22 @@ def test_every_probe_is_executed(*, both: bool, verdict: Verdict) -> None:
     s.wait(60).exited(c1)
 
     assert s.judge("PROBE-01").verdict is verdict
+
+
+@pytest.mark.parametrize("contract_id", ["PROBE-01", "PROBE-23"])
+@pytest.mark.parametrize(("hooked", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
+def test_probes_wait_for_the_hooks_after_the_start(
+    contract_id: str, *, hooked: bool, verdict: Verdict
+) -> None:
+    """PROBE-01, PROBE-23: as long as a postStart hook runs, no status tells that the container does."""
+    s = Story().wait(100)
+    own = {"readinessProbe": READY | {"periodSeconds": 60}, "lifecycle": POST_START if hooked else {}}
+    web = s.pod(containers=[{"name": "c1", "image": "img:1", **own}])
+    c1 = s.run_container(web, s.run_sandbox(web))
+    hook = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
+    s.wait(200).end("ExecSync", hook, {})
+
+    assert s.judge(contract_id).verdict is verdict
 
 
 @pytest.mark.parametrize(("first", "verdict"), [("warm-up", KEPT), ("alive", BROKEN)])

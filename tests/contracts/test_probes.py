@@ -22,6 +22,19 @@ def test_failing_liveness_kills_at_once(waits: float, verdict: Verdict) -> None:
     assert s.judge("PROBE-07").verdict is verdict
 
 
+@pytest.mark.parametrize(("command", "verdict"), [("alive", Verdict.NOT_EXERCISED), ("up", BROKEN)])
+def test_probes_alike_are_not_told_apart(command: str, verdict: Verdict) -> None:
+    """PROBE-07: where the startup probe executes the same, nobody can say which of them failed."""
+    startup = {"exec": {"command": [command]}, "failureThreshold": 30}
+    s, _, _, c1 = running(livenessProbe=LIVENESS, startupProbe=startup)
+    for code in (1, 1):
+        s.wait(1)
+        probe(s, c1, code)
+    s.wait(60).stop_here()
+
+    assert s.judge("PROBE-07").verdict is verdict
+
+
 @pytest.mark.parametrize("way", ["ended", "stopped"])
 @pytest.mark.parametrize(("probed", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_nothing_of_an_ended_pod_is_probed(way: str, *, probed: bool, verdict: Verdict) -> None:

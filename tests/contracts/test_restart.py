@@ -211,6 +211,19 @@ def test_failing_probe_restarts(policy: str) -> None:
     assert_bites("RESTART-09", tell)
 
 
+@pytest.mark.parametrize(("pull", "verdict"), [("Never", Verdict.NOT_EXERCISED), (None, Verdict.BROKEN)])
+def test_restart_may_find_no_image(pull: str | None, verdict: Verdict) -> None:
+    """RESTART-09: with pull policy Never an image that was changed meanwhile may not be there."""
+    s = Story()
+    web, _, c1 = running(s, "Always", livenessProbe=PROBE, **({"imagePullPolicy": pull} if pull else {}))
+    s.wait(9).stop(c1)
+    web.manifest["spec"]["containers"][0]["image"] = "img:2"
+    s.set(web)
+    s.wait(100).stop_here()
+
+    assert s.judge("RESTART-09").verdict is verdict
+
+
 def test_failing_probe_under_never_does_not_restart() -> None:
     """RESTART-10 breaks when a container that was killed for its probe is made again under Never."""
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from story import Story
 from twice import assert_bites
 
+from kubelet_conformance.contract.verdicts import Verdict
+
 if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle, Story
+    from story import ContainerHandle, PodHandle, SandboxHandle
 
 RUNNING: dict[str, Any] = {"running": {}}
 WAITING: dict[str, Any] = {"waiting": {"reason": "PodInitializing"}}
@@ -173,3 +176,17 @@ def test_sidecar_is_not_restarted_in_termination() -> None:
         s.stop_sandbox(sandbox)
 
     assert_bites("SIDECAR-24", tell)
+
+
+def test_sidecar_may_be_restarted_before_the_kill_begins() -> None:
+    """SIDECAR-24: the worker has not heard of the deletion yet; a stop long before it is none for its sake."""
+    s = Story()
+    web, sandbox, c = served(s, policy="Always")
+    s.stop(c["c1"], 10)
+    s.run_container(web, sandbox, "c1", attempt=1)
+    s.wait(20).delete(web, 10)
+    s.exited(c["s2"], 1)
+    s.run_container(web, sandbox, "s2", attempt=1)
+    s.wait(1).stop_sandbox(sandbox)
+
+    assert s.judge("SIDECAR-24").verdict is Verdict.NOT_EXERCISED

@@ -140,6 +140,24 @@ def test_bad_manifest_disturbs_no_other(wrong: str) -> None:
     assert s.judge("STATIC-07").verdict is (BROKEN if wrong else KEPT)
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
+    """STATIC-07: a deadline that passes ends its own pod, whatever becomes of the other manifests."""
+    s = Story()
+    tell_status(s)
+    web = file_pod(s)
+    _, c1 = start_static(s, web)
+    own = file_pod(s, "own", **({"activeDeadlineSeconds": 10} if right else {}))
+    sandbox, c2 = start_static(s, own)
+    remove_file(s.wait(5), web)
+    s.wait(1).stop(c1)
+    s.wait(9).stop(c2)
+    s.stop_sandbox(sandbox)
+    tell_status(s.wait(30))
+
+    assert s.judge("STATIC-07").verdict is (KEPT if right else BROKEN)
+
+
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (19, BROKEN)])
 def test_manifest_is_noticed_at_once(waits: int, verdict: Verdict) -> None:
     """STATIC-09: a kubelet that only polls breaks it."""

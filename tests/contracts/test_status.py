@@ -85,6 +85,31 @@ def test_new_sandbox_moves_the_time_of_its_condition() -> None:
     assert_bites("STATUS-09", tell)
 
 
+@pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09"])
+def test_static_pod_that_is_back_begins_anew(contract_id: str) -> None:
+    """STATUS-08, STATUS-09: what was told in a former life is forgotten, but not in the middle of one."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod("web-node-1", source="file", uid="static")
+        first = s.run_sandbox(pod)
+        s.unset(pod)
+        s.wait(1).set(pod)
+        tell_status(s, pod, "Running", [ended(0)], conditions=[condition("Ready", "False")])
+        s.stop_sandbox(first)
+        if right:
+            s.wait(5).run_sandbox(pod, 1)
+        moved = condition("Ready", "False") | {"lastTransitionTime": LATER}
+        for _ in range(2 if right else 1):
+            tell_status(s, pod, "Running", [runs()], conditions=[moved], startTime=LATER)
+        if not right:
+            s.wait(5).run_sandbox(pod, 1)
+            for start in (LATER, "2026-01-01T02:00:00Z"):
+                moved = condition("Ready", "False") | {"lastTransitionTime": start}
+                tell_status(s, pod, "Running", [runs()], conditions=[moved], startTime=start)
+
+    assert_bites(contract_id, tell)
+
+
 def test_transition_time_never_goes_back() -> None:
     """STATUS-09: a condition that changed did so later than before."""
     before = [condition("Ready") | {"lastTransitionTime": LATER}]

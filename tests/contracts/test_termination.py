@@ -190,6 +190,22 @@ def test_failed_kill_is_told(*, told: bool, verdict: Verdict) -> None:
     assert s.judge("TERM-25").verdict is verdict
 
 
+@pytest.mark.parametrize("first", ["died", "stopped"])
+def test_garbage_collection_tells_of_no_failed_stop(first: str) -> None:
+    """TERM-25: a sandbox that no longer ran may be stopped once more before it is removed, without a word."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    if first == "died":
+        s.sandbox_died(sandbox)
+    else:
+        s.stop(c1)
+        s.stop_sandbox(sandbox)
+    s.wait(1).stop_sandbox(sandbox, error="INTERNAL")
+    s.wait(60).call("ListContainers", {}, {})
+
+    assert s.judge("TERM-25").verdict is Verdict.NOT_EXERCISED
+
+
 @pytest.mark.parametrize("wrong", ["", "restart", "cut", "sandbox"])
 def test_exit_in_the_grace_is_final(wrong: str) -> None:
     """TERM-29: one container's exit neither restarts it nor shortens the grace of the other."""

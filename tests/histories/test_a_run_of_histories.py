@@ -19,7 +19,7 @@ from kubelet_conformance.targets.stage import Choice
 
 BUG = "bug:K8S-9649"
 """A kubelet that kills a container whose readiness probe fails."""
-FOUND = "bug:K8S-64224"
+FOUND = "bug:K8S-35309"
 """A kubelet that a few histories show to be wrong."""
 SCHEMA = resources.files("kubelet_conformance.reports").joinpath("check.schema.json")
 VALIDATOR: Any = Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))
@@ -53,21 +53,21 @@ def test_what_is_kept_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_find_is_told_kept_and_played_first(capsys: pytest.CaptureFixture[str]) -> None:
     """A bug is found: the report has the history in words and as a scenario, and the file plays it again."""
     found = in_process(
-        capsys, "run", "SANDBOX-08", "--histories", "50", "--kubelet", FOUND, "--format", "json"
+        capsys, "run", "SANDBOX-06", "--histories", "50", "--kubelet", FOUND, "--format", "json"
     )
     report = json.loads(found.out)
     VALIDATOR.validate(report)
     first = report["histories"]["found"][0]
     again = in_process(capsys, *first["again"].split()[1:])
-    kept = in_process(capsys, "run", "SANDBOX-08", "--histories", "0", "--kubelet", FOUND)
+    kept = in_process(capsys, "run", "SANDBOX-06", "--histories", "0", "--kubelet", FOUND)
     right = in_process(capsys, "run", "--history", first["file"])
 
     assert found.code == report["exit_code"] == 1
-    assert first["broke"] == "SANDBOX-08"
-    assert "async def test_history_that_breaks_sandbox_08(node: Node)" in first["scenario"]
+    assert first["broke"] == "SANDBOX-06"
+    assert "async def test_history_that_breaks_sandbox_06(node: Node)" in first["scenario"]
     assert len(first["words"]) < 12, first["words"]
     assert again.code == kept.code == 1
-    assert "BROKEN  SANDBOX-08" in again.out
+    assert "BROKEN  SANDBOX-06" in again.out
     assert right.code == 0, right.out
     assert [each.suffix for each in Path(".kubelet-conformance/histories").iterdir()] == [".json"]
 

@@ -129,6 +129,27 @@ def test_edited_manifest_is_another_pod() -> None:
     assert world.names["default", "st-node-1"] is not world.pods["hash-1"]
 
 
+@pytest.mark.parametrize(("seen", "image"), [("12:00:01", "img:1"), ("12:00:05", "img:2")])
+def test_version_that_is_run_is_the_one_that_was_seen(seen: str, image: str) -> None:
+    """Of a static pod that was edited before it ran, the kubelet says when it saw the manifest."""
+    s = Story(started="2026-01-01T12:00:00Z")
+    for number in (1, 2):
+        spec = {"containers": [{"name": "c1", "image": f"img:{number}"}]}
+        s.record("pod", op="set", source="file", pod={"metadata": {"name": "st"}, "spec": spec})
+        s.wait(4)
+    st = s.pod("unused")
+    st.manifest["metadata"] = {"name": "st-node-1", "namespace": "default", "uid": "hash"}
+    annotations = {"kubernetes.io/config.seen": f"2026-01-01T{seen}Z"}
+    s.run_sandbox(st, config=s.sandbox_config(st, annotations=annotations))
+    world = s.world()
+    spec = world.pods["hash"].spec
+
+    assert spec is not None
+    assert spec.containers[0].image == image
+    assert world.pods["hash"].wanted is (image == "img:2")
+    assert ("default", "st-node-1") in world.names
+
+
 def test_grace_only_shrinks() -> None:
     """The termination remembers the smallest grace asked for."""
     s = Story()

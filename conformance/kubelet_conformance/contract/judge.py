@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from collections import defaultdict
-from functools import partial
 from types import GeneratorType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept, broken
-from kubelet_conformance.contract.needs import missing
+from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept
 from kubelet_conformance.contract.owed import Ledger, Obligation
-from kubelet_conformance.contract.releases import is_on
+from kubelet_conformance.contract.roster import Seat, roster_for
 from kubelet_conformance.contract.verdicts import UNTESTED, Evidence, Outcome, Verdict
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import TEACHING, learn
@@ -23,13 +20,11 @@ from kubelet_conformance.trace.world import World
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kubelet_conformance.contract.frame import Clause, Contract, Finding, Findings, JudgeFunction
+    from kubelet_conformance.contract.frame import Clause, Contract, Finding
     from kubelet_conformance.contract.patience import Patience
     from kubelet_conformance.contract.versions import Version
-    from kubelet_conformance.contract.words import Implication, Predicate
     from kubelet_conformance.trace.entity import Entity
     from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.manifests import Trait
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Record
 
@@ -49,19 +44,14 @@ _TURNS = _KUBELET_GONE | {"fault", "done:Status"}
 
 
 class _Listener:
-    """One judge of a contract, and how often it was kept."""
+    """One judge of a contract at work on the trace, and how often it was kept."""
 
-    __slots__ = ("clause", "judge", "kept", "tally")
+    __slots__ = ("clause", "kept", "tally")
 
-    def __init__(self, tally: _Tally, clause: Clause, judge: JudgeFunction) -> None:
+    def __init__(self, tally: _Tally, clause: Clause) -> None:
         self.tally = tally
         self.clause = clause
-        self.judge = judge
         self.kept = 0
-
-    def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
-        """What is left to ask of a moment that has these keys, before the judge is called."""
-        return () if self.clause.on is None else self.clause.on.conditions(keys)
 
     def hear(self, findings: Finding | Iterable[Finding], moment: Moment) -> None:
         """Enter what the judge found: one finding, or several."""
@@ -90,49 +80,6 @@ class _Listener:
 
 def _several(findings: Finding | Iterable[Finding]) -> Iterable[Finding]:
     return (findings,) if isinstance(findings, (Kept, Broken, Answered)) else findings
-
-
-_Asked: TypeAlias = "tuple[JudgeFunction, _Listener]"
-"""A judge, ready to be called."""
-
-
-class _Plan:
-    """The judges to ask at moments of one sort, in order of writing.
-
-    Their conditions are asked first, each once, and then the judges whose conditions hold.
-    """
-
-    __slots__ = ("_waiting", "_where_held", "always", "conditions")
-
-    def __init__(self, waiting: list[tuple[tuple[Predicate, ...], _Listener]]) -> None:
-        self._waiting = waiting
-        every = dict.fromkeys(condition for conditions, _ in waiting for condition in conditions)
-        self.conditions = [(1 << place, condition) for place, condition in enumerate(every)]
-        self._where_held: dict[int, list[_Asked]] = {}
-        self.always = [] if every else self._chosen(0)
-        """All of them, where there are no conditions."""
-
-    def asked(self, moment: Moment) -> list[_Asked]:
-        """Those whose conditions hold now."""
-        held = 0
-        for bit, condition in self.conditions:
-            try:
-                if condition(moment):
-                    held |= bit
-            except BodyError:
-                raise
-            except Exception:  # noqa: BLE001 - as where a judge itself fails
-                for conditions, one in self._waiting:
-                    if condition in conditions:
-                        one.tally.crashed(moment.seq)
-        asked = self._where_held.get(held)
-        if asked is None:
-            asked = self._where_held[held] = self._chosen(held)
-        return asked
-
-    def _chosen(self, held: int) -> list[_Asked]:
-        holds = {condition for bit, condition in self.conditions if held & bit}
-        return [(one.judge, one) for conditions, one in self._waiting if holds.issuperset(conditions)]
 
 
 class _Tally:
@@ -200,6 +147,18 @@ class _Tally:
         return outcome
 
 
+class _Listeners(dict[Seat, _Listener]):
+    """The judges that have found something, each made on first use: most never do in one trace."""
+
+    def __init__(self, make: Callable[[Seat], _Listener]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, seat: Seat) -> _Listener:
+        made = self[seat] = self._make(seat)
+        return made
+
+
 class Judge:
     """Feed it every record of a trace in order, then ask for the outcomes.
 
@@ -230,17 +189,10 @@ class Judge:
             self.ledger = Ledger(TEACHING, self._waits, patience.until)
         elif header.clock == "wall":
             self.ledger = Ledger(TEACHING, self._waits)
-        self._outcomes: dict[str, Outcome] = {}
-        self._tallies: list[_Tally] = []
-        self._listeners: dict[str, list[_Listener]] = defaultdict(list)
-        self._plans: dict[tuple[tuple[str, ...], frozenset[Trait] | None], _Plan] = {}
-        self._formula_count = 0
-        for contract in contracts:
-            reason = self._why_not(contract)
-            if reason is not None:
-                self._outcomes[contract.id] = Outcome(Verdict.NOT_APPLICABLE, reason=reason)
-            else:
-                self._enlist(contract)
+        self._roster = roster_for(contracts, header, kubernetes)
+        self.ledger.awaited |= self._roster.awaited
+        self._tallies: dict[Contract, _Tally] = {}
+        self._listeners = _Listeners(self._listener)
 
     def _waits(self, entity: Entity) -> bool:
         """Whether it waits for the runtime: a pod for any call about it, the node for removals of any pod."""
@@ -249,29 +201,17 @@ class Judge:
         pods = (*self.world.pods.values(), *self.world.names.values())
         return any(call.rpc in _REMOVALS for pod in pods for call in pod.calls_open.values())
 
-    def _why_not(self, contract: Contract) -> str | None:
-        header = self.world.header
-        version, gate = self.world.kubernetes, contract.gate
-        if gate is not None and not is_on(gate, header.feature_gates, version):
-            return f"feature gate {gate} is off"
-        return contract.versions.why_not(version) or missing(contract.needs, header.channels)
+    def _listener(self, seat: Seat) -> _Listener:
+        """A judge has found something for the first time."""
+        tally = self._tallies.get(seat.contract)
+        if tally is None:
+            tally = self._tallies[seat.contract] = _Tally(self, seat.contract)
+        listener = _Listener(tally, seat.clause)
+        tally.listeners.append(listener)
+        return listener
 
-    def _enlist(self, contract: Contract) -> None:
-        tally = _Tally(self, contract)
-        self._tallies.append(tally)
-        for clause in contract.clauses:
-            if clause.implication is not None:
-                self._formula_count += 1
-                judge = partial(_follow, clause.implication, clause.each, self._formula_count)
-                self._listen(clause.implication.keys, _Listener(tally, clause, judge))
-            elif clause.on is not None and clause.judge is not None:
-                self._listen(clause.on.keys, _Listener(tally, clause, clause.judge))
-
-    def _listen(self, keys: frozenset[str], listener: _Listener) -> None:
-        listener.tally.listeners.append(listener)
-        self.ledger.awaited |= keys
-        for key in keys:
-            self._listeners[key].append(listener)
+    def _crashed(self, seat: Seat, moment: Moment) -> None:
+        self._listeners[seat].tally.crashed(moment.seq)
 
     def feed(self, record: Record) -> None:
         """Judge one record, then learn from it."""
@@ -304,57 +244,22 @@ class Judge:
         keys, pod = moment.keys, moment.pod
         # A new manifest may bring what the pod has not had so far.
         traits = pod.traits if pod is not None and moment.manifest is None else None
-        plan = self._plans.get((keys, traits))
-        if plan is None:
-            plan = self._plans[keys, traits] = _Plan(self._waiting_for(keys, traits))
-        for judge, listener in plan.asked(moment) if plan.conditions else plan.always:
+        plan, listeners = self._roster.plan(keys, traits), self._listeners
+        for judge, seat in plan.asked(moment, self._crashed) if plan.conditions else plan.always:
             try:
                 findings = judge(moment)
                 if findings is None:
                     continue
                 if findings is KEPT:
-                    listener.kept += 1
+                    listeners[seat].kept += 1
                 else:
-                    listener.hear(findings, moment)
+                    listeners[seat].hear(findings, moment)
             except BodyError:
                 raise
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
-                listener.tally.crashed(moment.seq)
-
-    def _waiting_for(
-        self, keys: tuple[str, ...], traits: frozenset[Trait] | None
-    ) -> list[tuple[tuple[Predicate, ...], _Listener]]:
-        """Who waits for a moment with these keys, about a pod that has these; each with its conditions."""
-        waiting: list[tuple[tuple[Predicate, ...], _Listener]] = []
-        noted: set[tuple[tuple[Predicate, ...], JudgeFunction]] = set()
-        for one in dict.fromkeys(one for key in keys for one in self._listeners.get(key, ())):
-            if not one.tally.contract.concerns(traits):
-                continue
-            conditions = one.conditions(keys)
-            if one.clause.remembers:
-                # Contracts may share a function that takes notes: once a moment is enough.
-                if (conditions, one.judge) in noted:
-                    continue
-                noted.add((conditions, one.judge))
-            waiting.append((conditions, one))
-        return waiting
+                self._crashed(seat, moment)
 
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome of every contract, by id. What is still owed is pending: not exercised."""
-        for tally in self._tallies:
-            self._outcomes[tally.contract.id] = tally.verdict()
-        return self._outcomes
-
-
-def _follow(implication: Implication, each: str, number: int, moment: Moment) -> Findings:
-    """One step of a formula, for the entity it follows."""
-    entity: Entity | None = getattr(moment, each)
-    if entity is None or not entity.born:
-        return None
-    state = entity.monitors.get(number)
-    if state is None:
-        state = entity.monitors[number] = implication.begin()
-    kept = implication.step(moment, state)
-    if kept is None:
-        return None
-    return KEPT if kept else broken(str(implication))
+        found = {contract.id: tally.verdict() for contract, tally in self._tallies.items()}
+        return {**self._roster.outcomes, **found}

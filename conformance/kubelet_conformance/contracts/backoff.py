@@ -27,6 +27,7 @@ from kubelet_conformance.contracts.instances import (
     asked,
     awake,
     failed_run,
+    never_pulled,
     newly_imaged,
     start_of,
     to_watch,
@@ -167,7 +168,8 @@ def success_is_held_up_too(m: Moment) -> Findings:
 def change_begins_anew(m: Moment) -> Iterator[Finding]:
     """The back-off belongs to one pod, container and definition: a changed image is started at once."""
     for newest in newly_imaged(m, "exited"):
-        if newest.pod is not None and wants_restart(newest.pod, newest):
+        pod = newest.pod
+        if pod is not None and wants_restart(pod, newest) and not never_pulled(pod, newest.name):
             yield answered(
                 by=start_of(newest.name),
                 within=REACTION,

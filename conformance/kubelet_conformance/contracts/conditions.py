@@ -12,12 +12,13 @@ from kubelet_conformance.contracts.instances import sidecars
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
 from kubelet_conformance.contracts.written import is_lost, written
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.untold import EVENTS_GATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contracts.written import Written
@@ -68,12 +69,17 @@ def pod_scheduled_is_always_true(m: Moment) -> Findings:
 
 
 def _initialized(
-    now: Written, phase: str, *, app_suffices: bool, before: PodStatus | None = None
+    now: Written,
+    phase: str,
+    *,
+    app_suffices: bool,
+    before: PodStatus | None = None,
+    late: Container[str] = (),
 ) -> Expected:
     """The condition Initialized for a generated phase.
 
     A startup probe that succeeds is told at once, and the condition follows with the next sync: with `before`
-    sidecars count as started if that status said so.
+    sidecars count as started if that status said so, and those in `late` do without.
     """
     unknown, incomplete = list[str](), list[str]()
     statuses = now.statuses
@@ -81,7 +87,7 @@ def _initialized(
         said = statuses.get(c.name)
         if said is None:
             unknown.append(c.name)
-        elif not (_started(said, before) if c.is_sidecar else said.ready):
+        elif not (_started(said, before) or said.name in late if c.is_sidecar else said.ready):
             incomplete.append(c.name)
     if phase == "Succeeded" and not unknown:
         return Expected("True", "PodCompleted")
@@ -105,6 +111,18 @@ def _waited(said: ContainerStatus | None) -> bool:
     return said is not None and said.state.waiting is not None
 
 
+def _is_ended_with_its_pod(now: Written) -> bool:
+    """A container is told as ended only because its pod has: it was never made, or waited in back-off.
+
+    The conditions stay as they were before that (status_manager.go TerminatePod).
+    """
+    before = now.before.lasting_by_name if now.before is not None else {}
+    return any(
+        is_lost(one) and (one.name not in now.pod.containers or _waited(before.get(one.name)))
+        for one in now.status.container_statuses or ()
+    )
+
+
 APP_MEANS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
 """An app container that has started proves that the init containers were done."""
 
@@ -120,19 +138,19 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     if now is None:
         return None
     app_suffices = APP_MEANS_INITIALIZED.at(m.kubernetes)
-    before = now.before.lasting_by_name if now.before is not None else {}
-    if any(
-        is_lost(one) and (one.name not in now.pod.containers or _waited(before.get(one.name)))
-        for one in now.status.container_statuses or ()
-    ):
-        return None  # It is told as ended only because its pod has: it was never made, or waited in back-off.
+    if _is_ended_with_its_pod(now):
+        return None
     views = _views(m, now) if m.pod is not None and any(sidecars(m.pod)) else (None,)
     expected = [
         _initialized(now, phase, app_suffices=app_suffices, before=view)
         for phase in now.phases
         for view in views
     ]
-    return _judged(now, "Initialized", expected)
+    found, late = _judged(now, "Initialized", expected), may_have_started(now.pod, now.status)
+    if found is KEPT or not late:
+        return found
+    begun = [_initialized(now, phase, app_suffices=app_suffices, late=late) for phase in now.phases]
+    return starts_are_told(late) if _judged(now, "Initialized", begun) is KEPT else found
 
 
 class _Synced:
@@ -182,7 +200,7 @@ def containers_ready_follows_the_containers(m: Moment) -> Findings:
     At the end its reason is PodCompleted or PodFailed, by the phase that the containers amount to.
     """
     now = written(m)
-    if now is None or _ends_by_the_kubelet(m):
+    if now is None or _ends_by_the_kubelet(m) or _is_ended_with_its_pod(now):
         return None
     return _judged(now, "ContainersReady", [_containers_ready(now, phase) for phase in now.phases])
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import read_as, status
+from kubelet_conformance.contracts.situations import worker_busy_since
 from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import (
@@ -106,7 +107,7 @@ def _running(m: Moment, entry: Entry, container: Container) -> Finding:
     name, ended = entry.status.name, container.exit
     if container.start is None:
         return broken(f"{name} is shown running and was never started")
-    if ended is not None and m.t - ended.t > REACTION and not _was_down(m, ended.t):
+    if ended is not None and m.t - ended.t > REACTION and not _is_unseen(m, entry, ended.t):
         return broken(f"{name} is shown running {m.t - ended.t:.1f} s after it exited", ended.seq)
     running, record = entry.status.state.running, container.record
     stamp = seconds(running.started_at) if running else None
@@ -115,6 +116,18 @@ def _running(m: Moment, entry: Entry, container: Container) -> Finding:
         if stamp != real:
             return broken(f"{name} has startedAt {stamp}, the runtime says {real}", _started(container))
     return KEPT
+
+
+def _is_unseen(m: Moment, entry: Entry, t: float) -> bool:
+    """No sync can have looked since `t`: the kubelet was down, or the pod's worker has waited ever since.
+
+    A result of a probe that is told meanwhile changes `ready` or `started` in the status before, no state.
+    """
+    if _was_down(m, t):
+        return True
+    before, since = entry.before, worker_busy_since(m.pod) if m.pod is not None else None
+    is_same = before is not None and before.state == entry.status.state
+    return is_same and since is not None and since <= t + REACTION
 
 
 def _was_down(m: Moment, t: float) -> bool:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, event, failed
+from kubelet_conformance.contract.words import Pattern, call, done, event, failed
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.plugin_bodies import ClaimsReply
+from kubelet_conformance.trace.records import Expect
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
@@ -86,6 +87,20 @@ def resources_come_before_the_sandbox(m: Moment) -> Findings:
 
 
 resources_come_before_the_sandbox.remember(on=_ENDED)(_hear)
+
+
+def _is_awaited(m: Moment) -> bool:
+    return isinstance(m.record, Expect) and m.record.contract == "SYNC-18"
+
+
+@resources_come_before_the_sandbox.clause(
+    "prepared", on=Pattern(frozenset({"expect"}), words="a wait").where(_is_awaited, "it is for SYNC-18")
+)
+def resources_are_prepared(m: Moment) -> Findings:
+    """Whether plugins are called at all knows only who has made one."""
+    if not isinstance(m.record, Expect):
+        return None
+    return KEPT if m.record.met else broken(f"expected {m.record.awaited}")
 
 
 @resources_come_before_the_sandbox.clause("told", on=failed("NodePrepareResources"))

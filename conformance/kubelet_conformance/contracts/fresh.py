@@ -60,7 +60,7 @@ class Fresh(msgspec.Struct, frozen=True):
 
     def is_about(self, m: Moment) -> bool:
         """The record is about it."""
-        pod = m.pod
+        pod = m.pod or m.replaced
         if pod is not None:
             return pod.uid == self.uid if self.uid else self._called(pod)
         return isinstance(m.record, Event) and self.name in m.record.message
@@ -106,6 +106,8 @@ def _fresh_pod(m: Moment) -> Fresh | None:
         return None
     if pod is not None and (pod.set_t is not None or pod.sandboxes or not pod.born):
         return None
+    if m.replaced is not None and not m.replaced.uid:
+        return None  # An edit of what has not been run yet, and may be waiting.
     namespace = manifest.metadata.namespace or "default"
     name = full_name(m.world, record.source, manifest.metadata.name)
     return Fresh(manifest.metadata.uid, namespace, name, record.source)

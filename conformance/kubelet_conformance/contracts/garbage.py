@@ -203,7 +203,8 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
     run = sandbox.run.seq if sandbox.run else None
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
         return broken("expected StopPodSandbox before RemovePodSandbox", run)
-    if not any(m.t - stop.call.t <= REACTION for stop in sandbox.stops):
+    ends = [stop.call.t if stop.end_t is None else stop.end_t for stop in sandbox.stops]
+    if not any(m.t - t <= REACTION for t in ends):
         return broken("expected one more StopPodSandbox just before RemovePodSandbox", run)
     if sandbox.containers:
         left = ", ".join(sorted(c.name for c in sandbox.containers.values()))

@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import FAULT, to_run
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import START_ERRORS
-from kubelet_conformance.trace.bodies import PullImageRequest
+from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +76,28 @@ def shown_image_is_mounted(m: Moment) -> Iterator[Finding]:
             yield broken(f"{spec.name} is made, and the image {image} could not be pulled", pulls.failed_seq)
         else:
             yield KEPT
+
+
+def _asks_for(image: str) -> Pattern:
+    names = {image, f"{image}:latest"}
+    asks = call("ImageStatus").where(lambda m: m.request(ImageStatusRequest).image.image in names)
+    pulls = call("PullImage").where(lambda m: m.request(PullImageRequest).image.image in names)
+    return asks.either(pulls)
+
+
+@shown_image_is_mounted.clause("asked", on=done("RunPodSandbox"))
+def shown_image_is_asked_for(m: Moment) -> Iterator[Finding]:
+    """In a new sandbox the image is asked for, or pulled."""
+    pod = m.pod
+    if pod is None or not pod.born or not to_run(m):
+        return
+    for image in sorted(set(_images_of(pod).values())):
+        yield answered(
+            by=_asks_for(image),
+            within=RETRY + RETRY_SLACK,
+            unless=GONE.either(FAULT, sandbox_died(), failed("PodSandboxStatus"), call("PullImage")),
+            text=f"the image {image} is asked for, which a volume of {pod.name} shows",
+        )
 
 
 def _users(pod: Pod, image: str) -> list[str]:

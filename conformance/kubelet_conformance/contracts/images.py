@@ -208,6 +208,8 @@ def never_pull_is_the_policys(m: Moment) -> Iterator[Finding]:
         if spec.pull_policy != "Never":
             yield broken(f"{spec.name} waits for ErrImageNeverPull, its policy is {spec.pull_policy}")
         elif last is None or (not checks and all(answer.present for answer in known.answers)):
+            if m.pod is not None and not never_updated(m.pod):
+                continue  # It may be that of the image it had before.
             yield broken(f"{spec.name} waits for ErrImageNeverPull, and its image was never absent")
         else:
             yield KEPT

@@ -16,6 +16,7 @@ from kubelet_conformance.contracts.instances import (
     asked,
     creation_of_kind,
     failed_run,
+    in_place,
     recorded,
     regular_inits,
     removal_of,
@@ -53,12 +54,12 @@ def _becomes(pod: Pod, code: int | None) -> InitAct | None:
 def failed_one_is_retried(m: Moment) -> Findings:
     """Unless the policy is Never, a failed init container is run again after its back-off.
 
-    None after it is made before.
+    None after it is made before. Where its sandbox has died, a new one begins with the first of them.
     """
     pod, container = m.pod, m.container
     if pod is None or container is None or m.exit is None or _becomes(pod, m.exit.code) != "start":
         return None
-    if container.kind != "init" or m.exit.commanded or not to_watch(m):
+    if container.kind != "init" or m.exit.commanded or not to_watch(m) or not in_place(container):
         return None
     return answered(
         by=start_of(container.name),
@@ -140,6 +141,8 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
         return None
     if told.state != "CONTAINER_EXITED" or told.exit_code or container.kind != "init" or not to_watch(m):
         return None
+    if not in_place(container):
+        return None
     if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None
     never = init_row(InitSeen("exited", pod.restart_policy, failed=True)).act == "end the pod"
@@ -198,6 +201,8 @@ def created_one_is_tried_again(m: Moment) -> Findings:
     """An init container that was made but could not be started is made again, before any later one."""
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "init" or not to_watch(m):
+        return None
+    if not in_place(container):
         return None
     return answered(
         by=start_of(container.name),

@@ -11,6 +11,7 @@ from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, known_to_kubelet
 from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, Graces, Situation
 from kubelet_conformance.contracts.timing import API_POLL, REACTION
+from kubelet_conformance.trace.former_spec import former_container
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def reasons(m: Moment) -> list[Reason]:
         graces = Graces(pod.spec.grace_seconds)
         if pod.manifest is not None and pod.manifest.status is not None and pod.manifest.status.terminal:
             found.append(_reason("deleted", "the pod was sent as ended", graces, pod.set_seq))
-        found += _reasons_of_a_living_pod(pod, container, spec, graces)
+        found += _reasons_of_a_living_pod(m, pod, container, spec, graces)
     return found
 
 
@@ -111,7 +112,7 @@ def _reason(situation: Situation, cause: str, graces: Graces, seq: int = 0) -> R
 
 
 def _reasons_of_a_living_pod(
-    pod: Pod, container: Container, spec: ContainerSpec, graces: Graces
+    m: Moment, pod: Pod, container: Container, spec: ContainerSpec, graces: Graces
 ) -> list[Reason]:
     found = list[Reason]()
     sandbox = container.sandbox
@@ -126,7 +127,7 @@ def _reasons_of_a_living_pod(
         found.append(_reason("ended", "the pod has come to its end", graces))
     if container.state == "unknown":
         found.append(_reason("unknown state", "its state is unknown", graces))
-    if _may_have_changed(pod, container, spec):
+    if _may_have_changed(m, pod, container, spec):
         found.append(_reason("changed", "its image has changed", graces, pod.spec_changed_seq))
     command = hook_command(container, "post_start")
     for hook in container.hooks:
@@ -140,11 +141,16 @@ def _reasons_of_a_living_pod(
     return found
 
 
-def _may_have_changed(pod: Pod, container: Container, spec: ContainerSpec) -> bool:
-    """It runs another image than the manifest names; where requests do not name it, the spec has changed."""
+def _may_have_changed(m: Moment, pod: Pod, container: Container, spec: ContainerSpec) -> bool:
+    """It runs another image than the manifest names; where requests do not name it, the spec has changed.
+
+    A sync that waits for a relist may still follow the manifest before the last.
+    """
     named = container.config.image.user_specified_image if container.config else ""
     if named:
-        return named != spec.image
+        former = former_container(pod, container.name)
+        was_changed = former is not None and named != former.image and pod.spec_changed_t is not None
+        return named != spec.image or (was_changed and m.t - (pod.spec_changed_t or 0.0) <= REACTION)
     if any(probe is not None and probe.exec is None for probe in (spec.liveness_probe, spec.startup_probe)):
         return False
     changed, created = pod.spec_changed_t, container.created_t

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import call
+from kubelet_conformance.contract.words import call, event
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, take_attempt
 from kubelet_conformance.contracts.instances import HELD_UP, OWN_END, asked, in_place, start_of, to_watch
 from kubelet_conformance.contracts.situations import will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import Annotation, Label
+from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +97,31 @@ def crash_loop_is_looked_at_again(m: Moment) -> Findings:
         within=delay + part * min(delay, _LONGEST) + seconds,
         unless=HELD_UP,
         text=f"{container.name} is made again after a back-off of {delay:g} s",
+    )
+
+
+_IN_BETWEEN = ByVersion({"<=1.34": True, ">=1.35": False})
+"""Whether a pod is looked at while a container of it sits out its back-off."""
+
+
+@crash_loop_is_looked_at_again.clause("told", on=event("BackOff"))
+def each_look_is_told(m: Moment) -> Findings:
+    """Up to 1.34 each such look is told by an event, until the container is made."""
+    record, pod = m.record, m.pod
+    if not isinstance(record, Event) or pod is None or not _IN_BETWEEN.get(m.kubernetes):
+        return None
+    if m.header.channels.events != "full" or record.type != "Warning" or not to_watch(m):
+        return None
+    name = record.container.partition("{")[2].rstrip("}")
+    newest = pod.newest(name)
+    if newest is None or newest.kind != "app" or not in_place(newest) or newest.state != "exited":
+        return None
+    told = event("BackOff").where(lambda n: isinstance(n.record, Event) and n.record.container == record.container)
+    return answered(
+        by=told.either(start_of(name)),
+        within=RETRY + RETRY_SLACK,
+        unless=HELD_UP,
+        text=f"{name} sits out its back-off, and the pod is looked at again",
     )
 
 

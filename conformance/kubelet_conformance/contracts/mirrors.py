@@ -223,7 +223,7 @@ def mirror_outlives_its_containers(m: Moment) -> Findings:
         return None
     if getattr(m.record, "uid", "") in pod.note(_ToGo).uids:
         return None  # Somebody else had it deleted.
-    if pod.note(_Unheard).of or (m.node.started_t is not None and pod.termination.t < m.node.started_t):
+    if pod.note(_Unheard).of or (m.node.started_t is not None and pod.termination.t <= m.node.started_t):
         return None
     running = [c for c in pod.every_container() if c.state == "running"]
     if running:

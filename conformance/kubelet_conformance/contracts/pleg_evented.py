@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
+from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, failed, kubelet, status
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     END,
+    FAULT,
     TERMINATION_ASKED,
     believed_running,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.timing import REACTION, RELIST
+from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
     ListContainersRequest,
@@ -127,6 +130,24 @@ def everything_is_listed_seldom(m: Moment) -> Findings:
     if m.t - first_t < _WINDOW:
         return broken(f"everything was listed {len(stream.listed)} times in {m.t - first_t:.0f} s", seq)
     return KEPT
+
+
+_OPENED = since("1.26")
+"""Whether the gate does anything (KEP-3386)."""
+
+
+@events_drive_the_workers.clause("opened", on=_BEGINS)
+def stream_is_opened(m: Moment) -> Findings:
+    """A kubelet that starts opens the stream."""
+    if not _OPENED.get(m.kubernetes):
+        return None
+    return answered(
+        by=_OPENS,
+        within=KUBELET_START,
+        unless=FAULT.either(LIFE_ENDS),
+        whole_node=True,
+        text="the stream of the runtime's events is opened",
+    )
 
 
 events_drive_the_workers.remember(on=_OPENS)(_stream_opens)

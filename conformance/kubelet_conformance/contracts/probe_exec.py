@@ -19,7 +19,7 @@ from kubelet_conformance.contracts.probe_runs import (
     runs_of,
     runs_probe,
 )
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, runs_post_start
 from kubelet_conformance.contracts.tick_table import Sight, tick_row
 from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncRequest
@@ -47,6 +47,18 @@ _TRIES = 3
 """Executions of one tick, where the runtime gives no result (prober.go)."""
 
 
+_POST_START = call("ExecSync").where(runs_post_start, "it is a postStart hook")
+"""It holds up the sync of its pod: until it is over, no status tells the prober of a container that runs."""
+
+
+def _has_unseen_hook(pod: Pod) -> bool:
+    """A postStart hook of the pod does not pass through the runtime."""
+    if pod.spec is None:
+        return False
+    hooks = [spec.lifecycle.post_start for spec in (*(pod.spec.init_containers or ()), *pod.spec.containers)]
+    return any(hook is not None and hook.exec is None for hook in hooks)
+
+
 def _to_watch(m: Moment) -> bool:
     pod = m.pod
     return pod is not None and pod.termination is None and not pod.finished and m.node.kubelet_up
@@ -67,6 +79,8 @@ def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
     ):
         return
     probes = exec_probes(container)
+    if m.pod is not None and _has_unseen_hook(m.pod):
+        return
     if any(name == "startup" for name, _ in probes_of(container.spec)):
         for later in ("liveness", "readiness"):
             probes.pop(later, None)
@@ -87,7 +101,7 @@ def _first_run(container: Container, name: Name, probe: Probe) -> Answered:
     return answered(
         by=runs_probe(container, probe),
         within=probe.initial_delay_seconds + 2 * probe.period_seconds + RELIST + REACTION,
-        unless=no_more_probed(container),
+        unless=no_more_probed(container).either(_POST_START),
         text=f"the {name} probe of {container.name} is executed",
     )
 
@@ -314,12 +328,45 @@ def readiness_is_asked_without_waiting(m: Moment) -> Findings:
         return None
     if any(name == "startup" for name, _ in probes_of(container.spec)):
         return None
+    if m.pod is not None and _has_unseen_hook(m.pod):
+        return None
     return answered(
         by=runs_probe(container, probe),
         within=_AT_ONCE,
-        unless=no_more_probed(container),
+        unless=no_more_probed(container).either(_POST_START),
         text=f"the readiness probe of {container.name} is executed at once",
     )
+
+
+_ANEW = since("1.32")
+"""A readiness run out of turn begins the period anew (prober/worker.go)."""
+
+
+@readiness_is_asked_without_waiting.clause("anew", on=_BEGINS)
+def period_begins_anew(m: Moment) -> Findings:
+    """From 1.32 on the period begins anew with such a run: what is ready is probed again a period later.
+
+    A run that was asked for while the one before was under way follows it at once.
+    """
+    probed = probe_at(m)
+    if probed is None or probed.name != "readiness" or not _ANEW.get(m.kubernetes):
+        return None
+    before, period = probed.before, probed.probe.period_seconds
+    if before.published is not True or before.call is not None or before.errors or period <= 2 * TOGETHER:
+        return None
+    if m.t - before.ended_t <= TOGETHER or _began_late(m, probed.container, before.begun_t, period):
+        return None
+    gap = m.t - before.begun_t
+    slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK
+    if gap < period - slack:
+        return broken(f"what is ready is probed again after {gap:.1f} s, its period is {period} s")
+    return KEPT
+
+
+@readiness_is_asked_without_waiting.remember(on=PROBED)
+def _readiness_results(m: Moment) -> None:
+    """Take results in."""
+    probe_at(m)
 
 
 @contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))

@@ -42,8 +42,8 @@ def _liveness(container: Container, m: Moment) -> Probe | None:
     probe = spec.liveness_probe if spec else None
     if probe is None or probe.exec is None or request.timeout == 0 or probe.exec.command != request.cmd:
         return None
-    readiness = spec.readiness_probe if spec else None
-    same = readiness is not None and readiness.exec is not None and readiness.exec.command == request.cmd
+    others = (spec.readiness_probe, spec.startup_probe) if spec else ()
+    same = any(one is not None and one.exec == probe.exec for one in others)
     return None if same else probe
 
 

@@ -20,6 +20,7 @@ from kubelet_conformance.contracts.instances import (
     creation_of,
     given_up_with_its_pod,
     in_place,
+    never_pulled,
     newly_imaged,
     recorded,
     start_of,
@@ -271,6 +272,8 @@ def _newest(pod: Pod | None, container: Container) -> Container | None:
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
     called_off = HELD_UP.either(call("StopPodSandbox"))
+    if container.pod is not None and never_pulled(container.pod, container.name):
+        called_off = called_off.either(pod_set())  # Another image may not be there, and nothing asks for it.
     return answered(
         by=start_of(container.name),
         within=within,

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded
 from kubelet_conformance.contracts.pod_files import DISK, is_log, log_names, take_file
 from kubelet_conformance.trace.bodies import Annotation
+from kubelet_conformance.trace.latest import Latest
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
@@ -146,6 +147,10 @@ def _(m: Moment) -> None:
         m.pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)
 
 
+_SCOPE = ByVersion({"<=1.30": "definition", ">=1.31": "name and image"})
+"""What the hash covers (kubernetes/kubernetes#124220)."""
+
+
 class _Hashes:
     """Of each container of a pod the image and the hash of its newest instance."""
 
@@ -153,20 +158,54 @@ class _Hashes:
         self.known: dict[str, tuple[str, str]] = {}
 
 
-@contract("RESTART-08", on=call("CreateContainer"), versions=since("1.31"))
+class _HashesOfNode:
+    """What containers of any pod have shown of the hash."""
+
+    def __init__(self) -> None:
+        self.of_image = Latest[tuple[str, str], str]()
+        """The hash of each name and image."""
+        self.of_name = Latest[str, tuple[str, list[str]]]()
+        """By name the hash of the newest container, and its command."""
+
+
+@contract("RESTART-08", on=call("CreateContainer"), versions=_SCOPE)
 def hash_is_of_name_and_image(m: Moment) -> Findings:
-    """The hash of a container's definition is that of its name and image, and changes with these alone."""
-    if m.pod is None:
+    """The hash of a container's definition is that of its name and image, and changes with these alone; up to
+    1.30 it is that of the whole definition.
+    """
+    if m.pod is None or _SCOPE.get(m.kubernetes) != "name and image":
         return None
     config = asked(m)
     name, image = config.metadata.name, config.image.user_specified_image
     told = config.annotations.get(Annotation.HASH, "")
-    known = m.pod.note(_Hashes).known
-    last = known.get(name)
+    known, of_image = m.pod.note(_Hashes).known, m.node.note(_HashesOfNode).of_image
+    last, alike = known.get(name), of_image.get((name, image))
     known[name] = image, told
-    if last is None or not image:
+    of_image[name, image] = told
+    if not image:
         return None
+    if alike is not None and alike != told:
+        return broken(f"{name} has hash {told} with image {image}, another one had {alike}")
+    if last is None:
+        return None if alike is None else KEPT
     if (last[0] == image) != (last[1] == told):
         same = "the same" if last[1] == told else "another"
         return broken(f"{name} has {same} hash with image {image}, before it was {last[0]}")
     return KEPT
+
+
+@hash_is_of_name_and_image.clause("definition", on=call("CreateContainer"))
+def hash_is_of_the_definition(m: Moment) -> Findings:
+    """Up to 1.30 containers of one name that run other commands have other hashes, whatever their image."""
+    config = asked(m)
+    name = config.metadata.name
+    spec = m.pod.container_spec(name) if m.pod is not None else None
+    if spec is None or _SCOPE.get(m.kubernetes) != "definition":
+        return None
+    told, runs = config.annotations.get(Annotation.HASH, ""), spec.command or []
+    of_name = m.node.note(_HashesOfNode).of_name
+    last = of_name.get(name)
+    of_name[name] = told, runs
+    if last is None or last[1] == runs:
+        return None
+    return broken(f"{name} has hash {told} as before, and runs another command") if last[0] == told else KEPT

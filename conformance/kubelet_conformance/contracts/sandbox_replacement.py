@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, exited, failed, pod_unset, sandbox_died
+from kubelet_conformance.contract.versions import ByVersion
+from kubelet_conformance.contract.words import call, done, exited, failed, pod_unset, sandbox_died
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import asked, put_off, recorded
 from kubelet_conformance.contracts.replacement_table import Stopped, successor_row
-from kubelet_conformance.contracts.sandboxes import BLIND, GONE, asked_sandbox, runs_containers, standing
-from kubelet_conformance.contracts.situations import NOBODY, at_its_end, of, to_run
+from kubelet_conformance.contracts.sandboxes import (
+    BLIND,
+    FINISHED,
+    GONE,
+    asked_sandbox,
+    runs_containers,
+    standing,
+)
+from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
 
 if TYPE_CHECKING:
@@ -181,6 +189,42 @@ def finished_pod_gets_no_replacement(m: Moment) -> Findings:
     if _successor(pod, more=more) == "none":
         return broken("all its containers have succeeded, and another sandbox is run")
     return KEPT
+
+
+_NEVER_RAN_HAS_SUCCEEDED = ByVersion({"<=1.26": True, ">=1.27": False})
+"""Whether a container that was made and never ran counts as one that succeeded (table 27.2)."""
+
+
+def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:
+    """The container has certainly not succeeded."""
+    newest = pod.newest(name)
+    if newest is None or newest.state == "created":
+        return newest is None or _NEVER_RAN_HAS_SUCCEEDED.get(m.kubernetes) is False
+    ended = newest.exit if newest.state == "exited" else None
+    return ended is not None and not ended.commanded and ended.code not in {0, None}
+
+
+@succeeded_container_is_not_run_again_in_a_replacement.clause("left", on=done("StopPodSandbox"))
+def unfinished_pod_gets_a_replacement(m: Moment) -> Findings:
+    """Where something is left to run there is one; from 1.27 on what was made and never ran is left, too."""
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or pod.spec is None or sandbox is None or not to_run(m) or sandbox is not pod.sandbox:
+        return None
+    if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "OnFailure":
+        return None
+    if pod.spec.runtime_class_name or pod.spec.resource_claims:
+        return None  # What they ask for may not be there.
+    if any(stop.failed for one in pod.every_container() for stop in one.stops):
+        return None
+    left = [spec.name for spec in pod.spec.containers if _is_left_to_run(m, pod, spec.name)]
+    if not left:
+        return None
+    return answered(
+        by=call("RunPodSandbox"),
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(FINISHED, failed("StopPodSandbox")),
+        text=f"the dead sandbox is replaced, as {left[0]} is left to run",
+    )
 
 
 def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:

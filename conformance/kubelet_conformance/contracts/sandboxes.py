@@ -5,13 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import call, deleted, done, failed, pod_set, pod_unset, status
+from kubelet_conformance.contract.words import (
+    Pattern,
+    call,
+    deleted,
+    done,
+    failed,
+    pod_set,
+    pod_unset,
+    status,
+)
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest, StatusReply
+from kubelet_conformance.trace.streaming import sandbox_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.bodies import SandboxRecord
     from kubelet_conformance.trace.manifests import Metadata
     from kubelet_conformance.trace.moment import Moment
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "BLIND",
+    "EVENT_TOLD",
     "FINISHED",
     "GONE",
     "NOT_READY",
@@ -32,6 +42,7 @@ __all__ = (
     "runs_containers",
     "standing",
     "told_ips",
+    "told_of",
     "wants_to_run",
     "why_replaced",
 )
@@ -47,6 +58,8 @@ def _not_ready(m: Moment) -> bool:
 
 NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready, "runtime or network not ready"))
 """The runtime says that it, or the pod network, is not ready."""
+EVENT_TOLD = Pattern(frozenset({"message"}), words="a container event")
+"""Whoever hears it knows the sandbox that it tells of, and need not read that (pleg/evented.go)."""
 FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal, "it is terminal")
 """A terminal phase is written: the pod is rejected, evicted or done."""
 
@@ -92,6 +105,16 @@ def told_ips(record: SandboxRecord | None) -> list[str]:
     if network is None:
         return []
     return [ip for ip in (network.ip, *(one.ip for one in network.additional_ips)) if ip]
+
+
+def told_of(sandbox: Sandbox) -> Pattern:
+    """An event that has the status of this sandbox."""
+
+    def tells(m: Moment) -> bool:
+        told = sandbox_told(m)
+        return told is not None and told.id == sandbox.id
+
+    return EVENT_TOLD.where(tells, "it tells of this sandbox")
 
 
 def network_mode(pod: Pod) -> str:

@@ -253,13 +253,49 @@ def ends_are_told_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
 shut_down_pod_is_failed.remember(on=ANNOUNCED)(_how_pods_are)
 
 
+_AWAITS_VOLUMES = since("1.32")
+"""The next group waits until the volumes of the one before are gone as well."""
+_DISK_FAILS = "the disk fails at "
+_DISK_WORKS = "healed: the disk works at "
+
+
+class _Volumes:
+    """What becomes of a pod's volumes."""
+
+    def __init__(self) -> None:
+        self.stuck_seq = 0
+        """The fault that keeps them from being removed; 0 if there is none."""
+
+
+def _volumes_are_stuck(m: Moment) -> None:
+    """Take in whose volumes cannot be removed."""
+    what = m.record.what if isinstance(m.record, Fault) else ""
+    if not what.startswith((_DISK_FAILS, _DISK_WORKS)):
+        return
+    uid, _, rest = what.partition("/pods/")[2].partition("/")
+    pod = m.world.pods.get(uid)
+    if pod is not None and rest == "volumes":
+        pod.note(_Volumes).stuck_seq = m.seq if what.startswith(_DISK_FAILS) else 0
+
+
+def _stuck_seq(m: Moment, pod: Pod) -> int:
+    """The fault that keeps volumes of the pod on the disk, where that counts."""
+    has_some = pod.spec is not None and any("emptyDir" in one for one in pod.spec.volumes or ())
+    return pod.note(_Volumes).stuck_seq if has_some and _AWAITS_VOLUMES.get(m.kubernetes) else 0
+
+
 @contract("SHUT-03", on=done("StopPodSandbox"), needs=(CRI, PODS), versions=since("1.23"))
 def next_group_does_not_wait(m: Moment) -> Findings:
-    """As soon as all pods of a group are gone the next one begins."""
+    """As soon as all pods of a group are gone the next one begins; from 1.32 on their volumes have to be gone,
+    too, or the time of the group has to be over.
+    """
     every, since_then = groups(m), _going_down(m)
     if not every or since_then is None or m.pod is None or not m.pod.note(_Then).ran:
         return None
-    left = [pod for pod in m.world.pods.values() if pod is not m.pod and pod.note(_Then).ran and _runs(pod)]
+    every_other = [pod for pod in m.world.pods.values() if pod is not m.pod and pod.note(_Then).ran]
+    if any(_stuck_seq(m, pod) for pod in (m.pod, *every_other)):
+        return None
+    left = [pod for pod in every_other if _runs(pod)]
     turns = [group for pod in left if (group := _group_of(pod, every)) is not None]
     own = _group_of(m.pod, every)
     turn = min(turns, key=lambda group: group.priority, default=None)
@@ -286,7 +322,25 @@ def _runs(pod: Pod) -> bool:
     return any(c.state == "running" for c in pod.every_container())
 
 
+@next_group_does_not_wait.clause("volumes", on=STOP)
+def next_group_waits_for_volumes(m: Moment) -> Findings:
+    """As long as a volume of an earlier group is left, and that has time, no pod of a later one is stopped."""
+    ended, since_then = _ended_by_it(m), _going_down(m)
+    if ended is None or since_then is None:
+        return None
+    pod, group = ended
+    every = groups(m) or []
+    for one in m.world.pods.values():
+        its, seq = _group_of(one, every), _stuck_seq(m, one)
+        if seq and its is not None and its.priority < group.priority and one.note(_Then).ran:
+            early = since_then < group.begins - ROUNDING
+            text = f"pod {pod.name} is stopped, and volumes of {one.name}, which matters less, are left"
+            return broken(text, seq) if early else KEPT
+    return None
+
+
 next_group_does_not_wait.remember(on=ANNOUNCED)(_how_pods_are)
+next_group_does_not_wait.remember(on=FAULT)(_volumes_are_stuck)
 
 
 @contract("SHUT-04", on=ANNOUNCED, needs=(CRI, PODS, STATUS), clause="lives-on")

@@ -25,8 +25,10 @@ from kubelet_conformance.contracts.situations import (
     hook_command,
     known_to_kubelet,
     runs_pre_stop,
+    stop_asked,
 )
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
+from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
 from kubelet_conformance.contracts.written import is_lost
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.records import Event
@@ -282,7 +284,7 @@ def not_restarted_in_termination(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "sidecar" or pod.termination is None:
         return None
-    if not any(one.stops for one in pod.every_container()):
+    if not any(stop_asked(one, pod.termination.t) for one in pod.every_container()):
         return None
     return answered(
         by=done("StopPodSandbox"),
@@ -346,10 +348,13 @@ def counts_for_readiness(m: Moment) -> Findings:
     if unready and ready and ready.status == "True":
         return broken(f"ContainersReady is True though {unready[0]} is not ready")
     before = {one.name for one in _told(pod, pod.status) if one.started} if pod and pod.status else set[str]()
-    late = [one.name for one in told if not one.started and one.name not in before]
-    if late and initialized and initialized.status == "True" and not _app_has_run(now):
-        return broken(f"Initialized is True though {late[0]} has not started")
-    return KEPT
+    late = {one.name for one in told if not one.started and one.name not in before}
+    if not late or initialized is None or initialized.status != "True" or _app_has_run(now):
+        return KEPT
+    unseen = may_have_started(pod, now) if pod else {}
+    if late <= unseen.keys():
+        return starts_are_told(unseen)
+    return broken(f"Initialized is True though {min(late)} has not started")
 
 
 @contract("SIDECAR-18", on=status(), needs=(PODS, STATUS), versions=_ON)

@@ -40,6 +40,7 @@ __all__ = (
     "told_anew",
     "told_exited",
     "will_not_run_again",
+    "worker_busy_since",
     "worker_is_busy",
 )
 
@@ -206,9 +207,14 @@ def end_is_forgotten(pod: Pod, node: Node) -> bool:
 
 def worker_is_busy(pod: Pod) -> bool:
     """The pod's worker waits for an answer: a step of a sync, a kill, or a hook."""
-    if any(c.rpc in _WORKING for c in pod.calls_open.values()):
-        return True
-    return any(h.end_t is None and h.call.id in c.hooks_open for c in pod.every_container() for h in c.hooks)
+    return worker_busy_since(pod) is not None
+
+
+def worker_busy_since(pod: Pod) -> float | None:
+    """When the first of what the pod's worker waits for began (s); None if it waits for nothing."""
+    begun = [c.t for c in pod.calls_open.values() if c.rpc in _WORKING]
+    begun += [h.call.t for c in pod.every_container() for h in c.hooks if h.call.id in c.hooks_open]
+    return min(begun, default=None)
 
 
 def starts_or_creates() -> Pattern:

@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
     can_start,
@@ -52,6 +53,8 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
     def is_disturbed(n: Moment) -> bool:
         pod, sandbox = n.pod, n.sandbox
         if pod is None or not pod.static or not pod.wanted or pod.termination is not None or pod.finished:
+            return False
+        if time_may_be_over(n, pod):
             return False
         return pod in others and bool(sandbox and sandbox.state == "ready") and not pod.note(_Trouble).seen
 

@@ -76,6 +76,10 @@ def uid_follows_the_content(m: Moment) -> Findings:
     version = m.node.note(_Versions).now.get((meta.namespace, meta.name))
     if version is None or not is_static(config):
         return None
+    set_t = m.pod.set_t if m.pod is not None and not m.pod.wanted else None
+    if not version.before and set_t is not None and set_t < version.t:
+        version.before = meta.uid  # The kubelet was held up, and runs what was wanted before the edit.
+        return None
     if version.uid and version.uid != meta.uid:
         text = f"static pod {meta.name} has UID {meta.uid} now, and was {version.uid} with the same manifest"
         return broken(text, version.seq)

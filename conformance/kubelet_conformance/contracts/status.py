@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +11,22 @@ import msgspec
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, failed, status
+from kubelet_conformance.contract.words import call, done, failed, pod_set, status
+from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life, static_pod_returns
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.sandboxes import told_ips
+from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, told_ips
 from kubelet_conformance.contracts.situations import STATUS_WRITE, pod_of_write, worker_is_busy
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import AGAIN, END_TOLD
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.records import ApiWrite, Status
+from kubelet_conformance.trace.streaming import sandbox_told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
+    from kubelet_conformance.trace.manifests import ContainerStatus, PodAddress, PodStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
@@ -102,9 +105,12 @@ def start_time_never_changes(m: Moment) -> Findings:
     if not now.start_time:
         return broken("startTime is missing")
     before = pod.status.start_time if pod.status is not None else None
-    if before is not None and before != now.start_time:
+    if before is not None and before != now.start_time and not last_told_in_a_former_life(pod):
         return broken(f"startTime goes from {before} to {now.start_time}", pod.status_seq)
     return KEPT
+
+
+start_time_never_changes.remember(on=pod_set())(static_pod_returns)
 
 
 @contract("STATUS-09", on=AGAIN, needs=(STATUS,))
@@ -124,12 +130,15 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             continue
         if new.last_transition_time == old.last_transition_time:
             yield KEPT
-        elif not _may_have_flipped(old.type, pod, before, now):
+        elif not _may_have_flipped(old.type, pod, before, now) and not last_told_in_a_former_life(pod):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
                 f"{new.last_transition_time}",
                 pod.status_seq,
             )
+
+
+transition_time_follows_the_value.remember(on=pod_set())(static_pod_returns)
 
 
 def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
@@ -230,9 +239,18 @@ class _Addresses:
         self.first_t: dict[str, float] = {}
 
 
+_HOST_IPS = since("1.30")
+"""Whether hostIPs is there: always since then, before that by the gate PodHostIPs (KEP-2681)."""
+
+
+def _ips(addresses: list[PodAddress] | None) -> list[str]:
+    return [one.ip for one in addresses or ()]
+
+
 @contract("STATUS-16", on=status(), needs=(STATUS, PODS, CRI))
 def addresses_are_those_of_the_sandbox(m: Moment) -> Findings:
-    """Every status has qosClass and hostIP; podIP is an IP that the runtime gave for a sandbox of the pod.
+    """Every status has qosClass and hostIP, from 1.30 on hostIPs; podIP is an IP that the runtime gave for a
+    sandbox of the pod.
 
     It is there once the sandbox has had one for a while, and podIPs begins with it. A pod on the host's
     network has the host's.
@@ -244,6 +262,8 @@ def addresses_are_those_of_the_sandbox(m: Moment) -> Findings:
     has_host_ip = bool(now.host_ip) or m.header.channels.api == "told"
     if not now.qos_class or not has_host_ip:
         return broken("qosClass is missing" if not now.qos_class else "hostIP is missing")
+    if now.host_ip and _HOST_IPS.get(m.kubernetes) and now.host_ip not in _ips(now.host_ips):
+        return broken(f"hostIP is {now.host_ip}, which hostIPs does not have")
     if pod.spec.host_network:
         return KEPT if now.pod_ip in {"", now.host_ip} else broken(f"podIP is {now.pod_ip}, not the host's")
     return _wrong_address(m, pod, now) or KEPT
@@ -267,7 +287,16 @@ def _addresses_given(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.pod is not None:
         for ip in told_ips(record):
-            m.pod.note(_Addresses).first_t.setdefault(ip, m.t)
+            given = m.pod.note(_Addresses).first_t
+            given[ip] = min(m.t, given.get(ip, math.inf))
+
+
+@addresses_are_those_of_the_sandbox.remember(on=EVENT_TOLD)
+def _addresses_told(m: Moment) -> None:
+    """What an event tells may be shown. When it is taken in nobody knows, so it need not be."""
+    if m.pod is not None:
+        for ip in told_ips(sandbox_told(m)):
+            m.pod.note(_Addresses).first_t.setdefault(ip, math.inf)
 
 
 class _Asked:

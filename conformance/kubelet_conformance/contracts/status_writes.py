@@ -246,10 +246,17 @@ def _static_pod_is_removed(m: Moment) -> None:
 
 @status_of_a_removed_pod_is_forgotten.remember(on=pod_set())
 def _static_pod_is_back(m: Moment) -> None:
-    """Take in which come back so soon that they were never forgotten."""
+    """Take in which come back so soon, or before they were stopped, that they were never forgotten."""
     known, name = m.node.note(_Removals).t, sent_static(m)
-    if name is not None and m.t - known.get(name, m.t) < _FORGOTTEN:
+    if name is not None and (m.t - known.get(name, m.t) < _FORGOTTEN or _was_there_lately(m)):
         known.pop(name, None)
+
+
+def _was_there_lately(m: Moment) -> bool:
+    """The former life of the pod is not over, or only just."""
+    every = m.pod.sandboxes if m.pod is not None else ()
+    ends = [stop.end_t for one in every for stop in one.stops]
+    return any(one.state == "ready" for one in every) or any(t is None or m.t - t < _FORGOTTEN for t in ends)
 
 
 @status_of_a_removed_pod_is_forgotten.remember(on=LIFE_ENDS)

@@ -18,7 +18,7 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     wants_restart,
 )
-from kubelet_conformance.contracts.sandboxes import GONE, standing
+from kubelet_conformance.contracts.sandboxes import GONE, standing, told_of
 from kubelet_conformance.contracts.situations import (
     NOBODY,
     runs_post_start,
@@ -288,21 +288,10 @@ def sandbox_is_read_before_its_containers(m: Moment) -> Findings:
         return None if standing(pod) else broken(f"{name} is made, and the pod has no sandbox", pod.set_seq)
     if not sandbox.born:
         return None
-    if sandbox.told_t is None:
+    if sandbox.record is None:
         run_seq = sandbox.run.seq if sandbox.run else None
         return broken(f"{name} is made in a sandbox whose status was never read", run_seq)
     return KEPT
-
-
-def _tells_of(sandbox: Sandbox) -> Callable[[Moment], bool]:
-    """Whether a container event is about this sandbox, or a container in it."""
-
-    def tells(m: Moment) -> bool:
-        event = event_of(m)
-        told = event.pod_sandbox_status if event is not None else None
-        return told is not None and told.id == sandbox.id
-
-    return tells
 
 
 @contract("SYNC-20", on=failed("PodSandboxStatus"), needs=(CRI, PODS))
@@ -313,7 +302,7 @@ def unread_sandbox_is_read_again(m: Moment) -> Findings:
     is as good as reading it.
     """
     sandbox = m.sandbox
-    if sandbox is None or not to_run(m) or not sandbox.born or sandbox.told_t is not None or sandbox.stops:
+    if sandbox is None or not to_run(m) or not sandbox.born or sandbox.record is not None or sandbox.stops:
         return None
     if m.reply.error is not None and m.reply.error.code == "NOT_FOUND":
         return None
@@ -321,7 +310,7 @@ def unread_sandbox_is_read_again(m: Moment) -> Findings:
         by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox, "it is of this sandbox"),
         not_before=call("CreateContainer", "RunPodSandbox"),
         within=RETRY + RETRY_SLACK,
-        unless=GONE.either(sandbox_died(), failed("PodSandboxStatus"), MESSAGE.where(_tells_of(sandbox))),
+        unless=GONE.either(sandbox_died(), failed("PodSandboxStatus"), told_of(sandbox)),
         text="the new sandbox is read again",
     )
 

@@ -297,9 +297,14 @@ def _wait_for_volumes(m: Moment, pod: Pod) -> float:
 
 @contract("TERM-25", on=failed("StopPodSandbox"), needs=(CRI, PODS, EVENTS))
 def failed_kill_is_told(m: Moment) -> Findings:
-    """A kill that fails gives a FailedKillPod event."""
-    pod, error = m.pod, m.reply.error
+    """A kill that fails gives a FailedKillPod event.
+
+    The stop of a sandbox that no longer ran may be that of garbage collection, which tells nobody.
+    """
+    pod, sandbox, error = m.pod, m.sandbox, m.reply.error
     if pod is None or error is None or error.code == "NOT_FOUND" or pod.termination is None:
+        return None
+    if sandbox is None or sandbox.died_t is not None or len(sandbox.stops) > 1:
         return None
     return answered(by=event("FailedKillPod"), within=RETRY, text="a FailedKillPod event is sent")
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, deleted, exited, kubelet, pod_set, pod_unset
+from kubelet_conformance.contract.words import call, deleted, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.kills import MINIMUM_GRACE
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import API_BACK, DISK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.pod_stages import ALLOWED, Act, seen_of, stage_of
 from kubelet_conformance.contracts.situations import (
@@ -279,6 +280,31 @@ def pods_sent_as_ended_stayed_so(m: Moment) -> Iterator[Finding]:
         sent = pod.manifest.status if pod.manifest else None
         if sent is not None and sent.terminal and pod.set_t is not None and m.t - pod.set_t >= REACTION:
             yield KEPT
+
+
+_FINISHED_BY_A_SYNC = since("1.27")
+"""A pod that is sent as ended is synced once, as terminated (pod_workers.go)."""
+
+
+@pod_sent_as_ended_is_not_started.clause("told", on=kubelet("started"))
+def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
+    """From 1.27 on its status is completed, where it says nothing of the pod's being ready."""
+    if not _FINISHED_BY_A_SYNC.get(m.kubernetes) or m.header.channels.api != "full":
+        return
+    if outside(m).api_away_t is not None:
+        return
+    for pod in m.world.pods.values():
+        sent = pod.manifest.status if pod.manifest else None
+        if not pod.wanted or pod.static or sent is None or not sent.terminal or sent.reason:
+            continue
+        if sent.condition("Ready") is None:
+            yield answered(
+                by=status().where(of(pod)),
+                within=KUBELET_START + REACTION,
+                unless=FAULT.either(LIFE_ENDS, pod_unset().where(of(pod)), deleted().where(of(pod))),
+                whole_node=True,
+                text=f"a status of {pod.name} tells that it is not ready",
+            )
 
 
 @contract("WORK-30", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"))

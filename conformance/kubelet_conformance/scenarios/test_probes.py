@@ -91,6 +91,19 @@ async def test_failures_must_come_in_a_row(node: Node) -> None:
     await web.until_condition("Ready")
 
 
+@witness("PROBE-08", kubernetes=(1, 28), cpu_millicores=1000)
+async def test_startup_is_not_asked_twice(node: Node) -> None:
+    """A startup probe rests as soon as it has succeeded, though the loop has no time to tell so."""
+    much = {"requests": {"cpu": "600m"}}
+    await node.run(container(command="run stopdelay=8", resources=much), name="goes", grace=9)
+    probe = exec_probe("x 0 0", periodSeconds=1, initialDelaySeconds=4)
+    web = await node.run(container(startupProbe=probe, readinessProbe=exec_probe("x 0 1")))
+    await node.wait(2)
+    urgent = node.want(pod(container(resources=much), name="urgent", priority=2_000_000_000))
+    await web.until_started("c1")
+    await urgent.until_running("c1", within=60)
+
+
 @witness("PROBE-07", "PROBE-08", "RESTART-11")
 async def test_failing_liveness_kills_once(node: Node) -> None:
     """A container whose liveness has failed is stopped at once, and is not probed while it stops."""

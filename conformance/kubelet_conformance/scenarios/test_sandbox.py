@@ -150,6 +150,17 @@ async def test_success_is_not_repeated_in_the_new_sandbox(node: Node) -> None:
     await node.wait(15)
 
 
+@witness("SANDBOX-07", "SANDBOX-02", kubernetes=(1, 27))
+async def test_what_never_ran_has_not_succeeded(node: Node) -> None:
+    """A container that could not be started before its sandbox died runs in the next one (up to 1.26 never)."""
+    with node.fault("StartContainer", effect="before"):
+        job = node.want(pod(name="job", restart="OnFailure"))
+        await job.until_called("StartContainer", done=False)
+        node.runtime.kill_sandbox(job.sandbox().id)
+        await node.wait(3)
+    await job.until_running("c1", within=60)
+
+
 @witness("SANDBOX-08", "SYNC-08")
 async def test_completed_pod_loses_its_sandbox(node: Node) -> None:
     """The sandbox of a pod that is done is stopped, and none comes in its place."""

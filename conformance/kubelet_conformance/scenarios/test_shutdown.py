@@ -30,6 +30,17 @@ async def test_next_group_begins_when_one_is_gone(node: Node) -> None:
         await each.until_phase("Failed", within=30)
 
 
+@witness("SHUT-03", kubernetes=(1, 32), shutdown_grace_period_by_pod_priority=((0, 30), (1000, 20)))
+async def test_next_group_waits_for_volumes(node: Node) -> None:
+    """While a volume of a pod cannot be removed its group has its time, and the next one begins after that."""
+    mount = [{"name": "cache", "mountPath": "/cache"}]
+    keeps = await node.run(container(volumeMounts=mount), volumes=[{"name": "cache", "emptyDir": {}}])
+    late = await node.run(name="late", priority=1000)
+    with node.damaged(f"/var/lib/kubelet/pods/{keeps.uid}/volumes"):
+        node.shut_down()
+        await late.until_phase("Failed", within=60)
+
+
 @witness("SHUT-01", "SHUT-02", until=(1, 26), shutdown_grace_period=30)
 async def test_shutdown_in_older_versions(node: Node) -> None:
     """Without time of their own critical pods have none."""

@@ -15,6 +15,7 @@ from kubelet_conformance.trace.bodies import (
     StopContainerRequest,
 )
 from kubelet_conformance.trace.disruption import REFUSALS, disruption_is_told, shutdown_is_announced
+from kubelet_conformance.trace.former_spec import spec_is_sent
 from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed
 from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
 from kubelet_conformance.trace.looking import commanded, full_name
@@ -179,7 +180,7 @@ def _sandbox_status(moment: Moment) -> None:
         return
     sandbox = moment.world.found_sandbox(record)
     sandbox.record = record
-    sandbox.status_t = sandbox.told_t = moment.t
+    sandbox.status_t = moment.t
     if record.network is not None and record.network.ip:
         sandbox.ip = record.network.ip
     if record.state == "SANDBOX_NOTREADY":
@@ -248,8 +249,10 @@ def _vanished(moment: Moment) -> None:
 
 
 def _pod_removed(moment: Moment) -> None:
-    if moment.pod is not None:
-        _remove(moment.pod, moment, "removed")
+    pod = moment.pod
+    if pod is not None:
+        _remove(pod, moment, "removed")
+        moment.world.edited.pop((pod.namespace, pod.name), None)
 
 
 def _pod_set(moment: Moment) -> None:
@@ -258,6 +261,8 @@ def _pod_set(moment: Moment) -> None:
         return
     if moment.replaced is not None:
         _remove(moment.replaced, moment, "removed")
+        if not moment.replaced.uid:
+            moment.world.is_edited(moment.replaced)
     pod = moment.pod or _new_pod(moment, record.source, manifest)
     if pod.static and not pod.wanted:
         pod.termination, pod.born, pod.finished, pod.status = None, False, "", None
@@ -317,6 +322,7 @@ def _kubelet_starts(moment: Moment) -> None:
     node.kubelet_up = True
     node.started_t = moment.t
     node.relisted_t = None
+    moment.world.edited.clear()
     if moment.header.channels.api == "told":
         _forget_statuses(moment)
 
@@ -372,7 +378,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "runtime:sandbox-died": (_sandbox_died,),
     "runtime:removed": (_vanished,),
     "message": (_events_told, sandbox_is_told, removals_are_told),
-    "pod:set": (_pod_set, untold.change_is_untold),
+    "pod:set": (spec_is_sent, _pod_set, untold.change_is_untold),
     "pod:remove": (_pod_removed, untold.change_is_untold),
     "status": (_status,),
     "deleted": (_deleted,),

@@ -36,6 +36,7 @@ from kubelet_conformance.trace.records import (
     Status,
     Unknown,
 )
+from kubelet_conformance.trace.seen import seen_at
 from kubelet_conformance.trace.streaming import event_of
 from kubelet_conformance.trace.views import Exit
 
@@ -150,7 +151,8 @@ def _about_new_container(moment: Moment) -> None:
 
 
 def _about_new_sandbox(moment: Moment) -> None:
-    moment.pod = moment.world.pod_of(moment.request(RunPodSandboxRequest).config.metadata)
+    config, world = moment.request(RunPodSandboxRequest).config, moment.world
+    moment.pod = world.pod_of(config.metadata, seen_at(world.header, config.annotations))
 
 
 def _about_image(moment: Moment) -> None:
@@ -310,7 +312,7 @@ def _look_at_pod(moment: Moment, record: PodChange) -> None:
     former = _of_same_content(world, record.source, namespace, name, manifest)
     if pod is None or not pod.wanted or pod is former:
         moment.pod = former
-    elif former is not None or pod.uid:
+    elif former is not None or pod.uid or pod.static:
         moment.pod, moment.replaced = former, pod
     else:
         moment.pod = pod
@@ -320,8 +322,10 @@ def _of_same_content(
     world: World, source: str, namespace: str, name: str, manifest: Manifest
 ) -> Pod | None:
     """The pod that this manifest stands for again: the same content has the same UID (STATIC-02)."""
-    static = (pod for pod in world.pods.values() if pod.static)
-    alike = (pod for pod in static if (pod.namespace, pod.name) == (namespace, name))
+    key = namespace, name
+    static = (pod for pod in world.pods.values() if pod.static and (pod.namespace, pod.name) == key)
+    named = [pod for pod in (world.names.get(key),) if pod is not None and pod.wanted and pod.static]
+    alike = (*named, *static, *world.edited.get(key, ()))
     return next((pod for pod in alike if pod.source == source and pod.manifest == manifest), None)
 
 

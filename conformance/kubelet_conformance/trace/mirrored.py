@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kubelet_conformance.trace.records import ApiWrite
+from kubelet_conformance.trace.seen import seen_at
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
@@ -21,9 +22,10 @@ _CREATED = 201
 
 def _pod_of(world: World, metadata: dict[str, Any]) -> Pod | None:
     """By its UID, or by its name where no sandbox has told its UID yet."""
-    uid = (metadata.get("annotations") or {}).get(_MIRROR, "")
-    named = world.names.get((metadata.get("namespace") or "default", metadata.get("name", "")))
-    return world.pods.get(uid) or (named if named is not None and uid and not named.uid else None)
+    annotations = metadata.get("annotations") or {}
+    uid, seen_t = annotations.get(_MIRROR, ""), seen_at(world.header, annotations)
+    namespace, name = metadata.get("namespace") or "default", metadata.get("name", "")
+    return world.pods.get(uid) or (world.waiting(namespace, name, seen_t) if uid else None)
 
 
 def mirror_is_made(moment: Moment) -> None:

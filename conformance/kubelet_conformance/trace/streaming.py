@@ -8,11 +8,11 @@ from kubelet_conformance.trace.records import Body, Message
 from kubelet_conformance.trace.runtime_bodies import ContainerEvent
 
 if TYPE_CHECKING:
-    from kubelet_conformance.trace.bodies import ContainerRecord
+    from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container
 
-__all__ = ("event_of", "news_of_containers", "removals_are_told", "sandbox_is_told")
+__all__ = ("event_of", "news_of_containers", "removals_are_told", "sandbox_is_told", "sandbox_told")
 
 _STAGES = ("CONTAINER_CREATED", "CONTAINER_RUNNING", "CONTAINER_EXITED")
 
@@ -37,15 +37,17 @@ def news_of_containers(moment: Moment) -> list[tuple[Container, ContainerRecord]
     return [(container, each) for container, each in told if not _is_older(each, container.record)]
 
 
-def sandbox_is_told(moment: Moment) -> None:
-    """An event has the status of its sandbox: who hears it need not ask for that."""
+def sandbox_told(moment: Moment) -> SandboxRecord | None:
+    """The status of its sandbox that an event has; None where the record is something else."""
     event = event_of(moment)
-    status = event.pod_sandbox_status if event is not None else None
+    return event.pod_sandbox_status if event is not None else None
+
+
+def sandbox_is_told(moment: Moment) -> None:
+    """Who hears of a sandbox need not ask for its status."""
+    status = sandbox_told(moment)
     sandbox = moment.world.sandboxes.get(status.id) if status is not None else None
-    if sandbox is None or status is None:
-        return
-    sandbox.told_t = moment.t
-    if sandbox.record is None:
+    if sandbox is not None and status is not None and sandbox.record is None:
         sandbox.record = status
         sandbox.ip = status.network.ip if status.network is not None else ""
 

@@ -195,7 +195,6 @@ class Sandbox(Entity):
         "state",
         "status_t",
         "stops",
-        "told_t",
         "vanished",
     )
 
@@ -210,12 +209,10 @@ class Sandbox(Entity):
         self.state: Literal["ready", "notready", "removed", "unseen"] = "unseen"
         self.status_t: float | None = None
         """When its status was last read with success."""
-        self.told_t: float | None = None
-        """When the kubelet last was told its status: it read it, or an event had it."""
         self.died_t: float | None = None
         """When it became not ready without a StopPodSandbox."""
         self.ip = ""
-        self.record: SandboxRecord | None = None
+        self.record: SandboxRecord | None = None  # as it was read, or as an event tells it
         self.stops: deque[Stop] = deque(maxlen=_STOPS_KEPT)
         self.removed_t: float | None = None
         self.vanished = False

@@ -17,7 +17,9 @@ from kubelet_conformance.trace.bodies import (
     RunPodSandboxRequest,
 )
 from kubelet_conformance.trace.errors import BodyError
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.readings import Readings
+from kubelet_conformance.trace.seen import seen_at
 from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ RECORDS_OF_POD_MAX = 5_000
 FINISHED_REMEMBERED = 10_000
 """How many of the latest finished and forgotten pods are still known by UID."""
 
+_VERSIONS_REMEMBERED = 5
+"""How many earlier versions of a static pod are kept that may yet be run."""
 REMOVED_REMEMBERED = 10_000
 """How many of the latest sandboxes and containers that went are still known by id."""
 
@@ -51,6 +55,8 @@ class World:
         self.pods: dict[str, Pod] = {}
         self.names: dict[tuple[str, str], Pod] = {}
         """The pod that last had this namespace and name."""
+        self.edited = Latest[tuple[str, str], tuple[Pod, ...]]()
+        """Earlier versions of static pods that no sandbox has told the UID of: the kubelet may yet run them."""
         self.mirrors: dict[str, Pod] = {}
         """Static pods by the UID of their mirror."""
         self.sandboxes: dict[str, Sandbox] = {}
@@ -82,18 +88,41 @@ class World:
         self.names[namespace, name] = pod
         return pod
 
-    def pod_of(self, metadata: PodSandboxMetadata) -> Pod | None:
-        """The pod a sandbox's metadata names; binds a static pod to the UID the kubelet gave it."""
+    def is_edited(self, pod: Pod) -> None:
+        """Another manifest has taken the place of this static pod, of which nothing has run so far."""
+        before = self.edited.get((pod.namespace, pod.name), ())
+        self.edited[pod.namespace, pod.name] = (*before, pod)[-_VERSIONS_REMEMBERED:]
+
+    def waiting(self, namespace: str, name: str, seen_t: float | None) -> Pod | None:
+        """The static pod of that name whose UID nothing has told, as its manifest was at `seen_t`.
+
+        A kubelet that is held up runs a version that has been edited meanwhile.
+        """
+        newest = self.names.get((namespace, name))
+        if newest is None or newest.uid:
+            return None
+        former = [pod for pod in self.edited.get((namespace, name), ()) if not pod.uid]
+        if seen_t is None or newest.set_t is None or newest.set_t <= seen_t:
+            return newest
+        return next((pod for pod in reversed(former) if pod.set_t is None or pod.set_t <= seen_t), newest)
+
+    def pod_of(self, metadata: PodSandboxMetadata, seen_t: float | None = None) -> Pod | None:
+        """The pod a sandbox's metadata names; binds a static pod to the UID the kubelet gave it.
+
+        `seen_t` is when the kubelet saw its manifest, if that is known.
+        """
         if not metadata.uid:
             return None
         pod = self.pods.get(metadata.uid)
         if pod is not None:
             return pod
-        waiting = self.names.get((metadata.namespace, metadata.name))
-        if waiting is not None and not waiting.uid:
+        waiting = self.waiting(metadata.namespace, metadata.name, seen_t)
+        if waiting is not None:
             waiting.uid = metadata.uid
             waiting.finished_before = metadata.uid in self._gone
             self.pods[metadata.uid] = waiting
+            if self.names.get((waiting.namespace, waiting.name)) is waiting:
+                self.edited.pop((waiting.namespace, waiting.name), None)
             return waiting
         return self.new_pod(metadata.uid, metadata.namespace, metadata.name, born=self.past_known)
 
@@ -143,7 +172,7 @@ class World:
         """The sandbox of a runtime's record; one that nobody ran in the trace has an unknown past."""
         sandbox = self.sandboxes.get(record.id)
         if sandbox is None:
-            pod = self.pod_of(record.metadata)
+            pod = self.pod_of(record.metadata, seen_at(self.header, record.annotations))
             running = _running(pod, record)
             if running is None:
                 sandbox = self._stray_sandbox(record.id, pod)
