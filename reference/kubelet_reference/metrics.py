@@ -41,6 +41,7 @@ class Metrics:
         self._add_starts()
         self._add_runtime()
         self._operations: dict[str, Counter] = {}
+        self._working: Mapping[tuple[str, str, str], int] = {}
 
     def exposition(self) -> bytes:
         """All metrics in the text format that /metrics serves."""
@@ -57,6 +58,9 @@ class Metrics:
 
     def set_working_pods(self, counts: Mapping[tuple[str, str, str], int]) -> None:
         """The pods that have a worker, by lifecycle, config and static; other combinations have none."""
+        if counts == self._working:
+            return
+        self._working = counts
         self.working_pods.clear()
         for labels, count in counts.items():
             self.working_pods.labels(*labels).set(count)

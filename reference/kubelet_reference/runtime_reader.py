@@ -34,6 +34,10 @@ _KINDS: dict[int, NewsKind] = {
 }
 
 
+_READY = cri.PodSandboxFilter(state=cri.PodSandboxStateValue(state=cri.SANDBOX_READY))
+_RUNNING = cri.ContainerFilter(state=cri.ContainerStateValue(state=cri.CONTAINER_RUNNING))
+
+
 class RuntimeReader:
     """Reads from the runtime and changes nothing there; every method raises the runtime's error."""
 
@@ -51,10 +55,8 @@ class RuntimeReader:
 
     async def list_running_pods(self) -> tuple[ListedPod, ...]:
         """The pods with a ready sandbox or a running container, and only these of each pod."""
-        ready = cri.PodSandboxFilter(state=cri.PodSandboxStateValue(state=cri.SANDBOX_READY))
-        running = cri.ContainerFilter(state=cri.ContainerStateValue(state=cri.CONTAINER_RUNNING))
-        sandboxes = await self._client.list_sandboxes(ready)
-        containers = await self._client.list_containers(running)
+        sandboxes = await self._client.list_sandboxes(_READY)
+        containers = await self._client.list_containers(_RUNNING)
         return self._running.pods(sandboxes, containers)
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:

@@ -169,6 +169,21 @@ def test_ended_pods_are_not_admitted_again(wrong: str) -> None:
     assert s.judge("ADMIT-05").verdict is (BROKEN if wrong else KEPT)
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_deadline_gives_an_ended_pod_a_reason(phase: str) -> None:
+    """ADMIT-05: a deadline that passed after the end changes the reason, and not the phase."""
+    s = Story()
+    web = s.pod(restartPolicy="Never", activeDeadlineSeconds=60)
+    s.exited(s.run_container(web, s.run_sandbox(web)))
+    s.status(web, "Succeeded")
+    killed(s)
+    started(s.wait(90))
+    s.wait(2).status(web, phase, reason="DeadlineExceeded")
+    s.wait(5).stop_here()
+
+    assert s.judge("ADMIT-05").verdict is (KEPT if phase == "Succeeded" else BROKEN)
+
+
 @pytest.mark.parametrize(("goes", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_pod_deleted_before_its_refusal_was_told_goes(*, goes: bool, verdict: Verdict) -> None:
     """WORK-34: so does one whose deletion came before the API server was told of the refusal."""

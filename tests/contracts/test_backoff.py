@@ -143,6 +143,39 @@ def test_new_image_begins_anew() -> None:
     assert_bites("BACKOFF-05", tell)
 
 
+@pytest.mark.parametrize("contract_id", ["BACKOFF-01", "RESTART-05"])
+@pytest.mark.parametrize(("runs", "verdict"), [(True, Verdict.BROKEN), (False, Verdict.NOT_EXERCISED)])
+def test_sidecars_come_first_where_no_app_runs(contract_id: str, *, runs: bool, verdict: Verdict) -> None:
+    """BACKOFF-01, RESTART-05: the only app container waits for a sidecar that sits out its back-off."""
+    s = Story()
+    sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
+    web, sandbox = pod(s, initContainers=[sidecar])
+    first = s.run_container(web, sandbox, "s1")
+    c1 = s.run_container(web, sandbox)
+    if not runs:
+        s.exited(first, 1)
+    s.wait(5).exited(c1, 1)
+    s.wait(60).stop_here()
+
+    assert s.judge(contract_id).verdict is verdict
+
+
+@pytest.mark.parametrize(("back", "verdict"), [(True, Verdict.KEPT), (False, Verdict.BROKEN)])
+def test_old_image_finds_its_series(*, back: bool, verdict: Verdict) -> None:
+    """BACKOFF-02: the back-off of the first image goes on when it comes back; another image has its own."""
+    s = Story()
+    web, sandbox = pod(s)
+    attempt = crashes(s, web, sandbox, 3)
+    for image in ("img:2", "img:1") if back else ("img:2",):
+        web.manifest["spec"]["containers"][0]["image"] = image
+        s.set(web)
+        s.wait(21).exited(s.run_container(web, sandbox, attempt=attempt), 1)
+        attempt += 1
+    s.wait(55).run_container(web, sandbox, attempt=attempt)
+
+    assert s.judge("BACKOFF-02").verdict is verdict
+
+
 @pytest.mark.parametrize(("policy", "verdict"), [("Never", Verdict.NOT_EXERCISED), (None, Verdict.BROKEN)])
 def test_new_image_that_may_not_be_pulled_is_not_owed(policy: str | None, verdict: Verdict) -> None:
     """BACKOFF-05: with pull policy Never nothing shows whether the new image is there."""

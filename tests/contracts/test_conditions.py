@@ -187,6 +187,21 @@ def test_start_of_a_sidecar_is_told_after_what_follows_from_it(contract_id: str)
     assert_bites(contract_id, tell)
 
 
+@pytest.mark.parametrize(("later", "verdict"), [(1, KEPT), (10, BROKEN)])
+def test_initialized_follows_with_the_next_sync(later: int, verdict: Verdict) -> None:
+    """COND-02: until the next sync, which comes soon, results of several probes may be told one by one."""
+    s = Story()
+    web = s.pod(initContainers=SIDECAR)
+    text = "containers with incomplete status: [i1]"
+    waiting = [condition("Initialized", "False", "ContainersNotInitialized", text)]
+    for started, ready in ((False, False), (True, False), (True, True)):
+        inits = [runs(name="i1", ready=ready, started=started)]
+        tell_status(s, web, "Pending", [waits()], inits=inits, conditions=waiting)
+        s.wait(later)
+
+    assert s.judge("COND-02").verdict is verdict
+
+
 READY = [condition("ContainersReady"), condition("Ready")]
 SHUT = [condition("ContainersReady"), condition("Ready", "False", "ReadinessGatesNotReady", "gate")]
 GATES: dict[str, Any] = {"readinessGates": [{"conditionType": "example.com/up"}]}

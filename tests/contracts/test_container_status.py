@@ -90,6 +90,22 @@ def test_running_state_is_kept_while_the_worker_waits() -> None:
         assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
 
 
+@pytest.mark.parametrize(("way", "verdict"), [("hangs", "kept"), ("is late", "kept"), ("comes", "broken")])
+def test_running_state_is_kept_while_the_kubelet_is_blind(way: str, verdict: str) -> None:
+    """CSTAT-02: without a listing nobody can know that a container has exited."""
+    s, web, _, c1 = running()
+    s.exited(c1, 1, seen=False)
+    listing = s.begin("ListContainers", {})
+    if way == "comes":
+        s.end("ListContainers", listing, {})
+    s.wait(30)
+    if way == "is late":
+        s.end("ListContainers", listing, {})
+    tell_status(s, web, "Running", [runs(c1)])
+
+    assert s.judge("CSTAT-02").verdict.words == verdict
+
+
 def restarted(code: int = 1) -> tuple[Story, Any, Any, Any]:
     """A story in which c1 exited and was started again."""
     s, web, sandbox, first = running()

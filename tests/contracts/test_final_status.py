@@ -110,6 +110,18 @@ def test_final_status_keeps_the_past(changed: dict[str, Any], verdict: Verdict) 
     assert s.judge("TERM-30").verdict is verdict
 
 
+@pytest.mark.parametrize("source", ["file", "api"])
+def test_static_pod_has_no_status_when_its_kubelet_starts(source: str) -> None:
+    """TERM-30: what a kubelet has told of a static pod stands in no manifest, so that the next one begins anew."""
+    s, web, *_ = running(source=source)
+    s.status(web, "Failed", **PAST, **COUNTED)
+    s.record("kubelet", op="killed")
+    s.wait(1).record("kubelet", op="started")
+    s.status(web, "Failed", **(PAST | COUNTED | {"podIP": ""}))
+
+    assert bool(s.judge("TERM-30").breaks) is (source == "api")
+
+
 @pytest.mark.parametrize(
     ("ready", "reason", "verdict"),
     [("False", "PodCompleted", KEPT), ("True", "", BROKEN), ("False", "PodFailed", BROKEN)],

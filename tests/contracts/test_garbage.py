@@ -84,6 +84,22 @@ def test_newest_is_kept(how: str, verdict: Verdict) -> None:
     assert s.judge("GC-10").verdict is verdict
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_removal_may_be_under_way(*, asked: bool) -> None:
+    """GC-10: what is asked to go while the next one dies need not be asked once more."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1)
+    second = s.run_container(web, sandbox, "c1", 1)
+    s.wait(20)
+    call = s.begin("RemoveContainer", {"container_id": c1.id}) if asked else ""
+    s.exited(second, 1)
+    if call:
+        s.wait(1).end("RemoveContainer", call, {})
+    s.wait(60).call("ListContainers", {}, {})
+
+    assert bool(s.judge("GC-10").breaks) is not asked
+
+
 @pytest.mark.parametrize(("removed", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_records_of_a_gone_pod(*, removed: bool, verdict: Verdict) -> None:
     """GC-02: the dead containers of a pod that is gone are removed within a minute."""

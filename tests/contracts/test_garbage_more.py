@@ -91,18 +91,20 @@ def test_log_folder_of_a_gone_pod(how: str, verdict: Verdict) -> None:
 
 
 def test_container_that_never_ran_goes() -> None:
-    """GC-08: an instance that could not be started is removed once there is a newer one."""
+    """GC-08: an instance that could not be started is removed once there are newer ones, and the newest stays."""
 
     def tell(s: Story, *, right: bool) -> None:
         web = s.pod()
         sandbox = s.run_sandbox(web)
         first = s.create(web, sandbox)
         s.start(first, error="UNKNOWN")
+        second = s.create(web, sandbox, attempt=1)
+        s.wait(12).start(second, error="UNKNOWN")
         s.wait(12)
-        s.run_container(web, sandbox, "c1", 1)
+        s.run_container(web, sandbox, "c1", 2)
         if right:
-            s.wait(40).remove(first)
-        s.wait(100).call("ListContainers", {}, {})
+            s.wait(30).remove(first)
+        s.wait(100).call("Version", {}, {})
 
     assert_bites("GC-08", tell)
 

@@ -66,6 +66,25 @@ def test_hook_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
     assert s.judge("TERM-05").verdict is verdict
 
 
+@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (20, BROKEN)])
+def test_nobody_waits_for_what_was_stopped_alone(timeout: int, verdict: Verdict) -> None:
+    """TERM-03, TERM-05: what was stopped while another one went on is no part of the kill of the pod."""
+    s = Story()
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
+    hooked = {"lifecycle": {"postStart": {"httpGet": {"port": 80}}}}
+    apps = [{"name": "c1", "image": "img:1", **hooked}, {"name": "c2", "image": "img:1"}]
+    web = s.pod(initContainers=inits, containers=apps, restartPolicy="Never")
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    s.stop(c1, 30)
+    c2 = s.run_container(web, sandbox, "c2")
+    s.wait(10).exited(c2, 1)
+    s.stop(sc, timeout)
+
+    assert s.judge("TERM-03").verdict is verdict
+    assert not s.judge("TERM-05").breaks
+
+
 @pytest.mark.parametrize(("timeout", "verdict"), [(28, KEPT), (30, BROKEN)])
 def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
     """TERM-05: a sidecar that waited 2 s for its turn has 28 of 30 left."""

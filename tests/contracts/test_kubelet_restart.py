@@ -220,6 +220,19 @@ def test_address_of_an_older_sandbox(told: str, verdict: Verdict) -> None:
     assert s.judge("RESTARTKUBELET-11").verdict is verdict
 
 
+@pytest.mark.parametrize(("source", "verdict"), [("file", KEPT), ("api", BROKEN)])
+def test_address_of_a_stopped_static_pod(source: str, verdict: Verdict) -> None:
+    """RESTARTKUBELET-11: no manifest tells a kubelet that starts which address a static pod had."""
+    s, web, sandbox, _ = running(source=source)
+    s.status(web, podIP="10.88.0.2", startTime="2026-01-01T00:00:00Z")
+    s.stop_sandbox(sandbox)
+    goes_down(s)
+    comes_up(s)
+    s.status(web, podIP="", startTime="2026-01-01T00:00:00Z")
+
+    assert s.judge("RESTARTKUBELET-11").verdict is verdict
+
+
 def test_pod_removed_after_a_reboot_is_not_replaced() -> None:
     """RESTARTKUBELET-13: a pod that is to go before its sandbox is replaced gets none."""
     s, web, sandbox, _ = running()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from outside_world import api_write, file_pod, node_gone, remove_file, start_static, static_config
 from running import BROKEN, KEPT
+from runtime_reads import container_record, list_containers, list_sandboxes, sandbox_record
 from story import Story
 
 if TYPE_CHECKING:
@@ -140,6 +141,25 @@ def test_mirror_outlives_its_containers(wrong: str) -> None:
         s.wait(2).record("deleted", uid="mirror")
 
     assert s.judge("STATIC-15").verdict is (BROKEN if wrong else KEPT)
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+def test_mirror_of_an_unknown_pod_may_go_first(*, deletes: bool) -> None:
+    """STATIC-15: a kubelet that starts without the manifest deletes the mirror, and then stops what is left."""
+    s, web, sandbox, c1 = mirrored()
+    s.wait(5).record("kubelet", op="stopped")
+    s.record("kubelet", op="started")
+    remove_file(s, web)
+    list_sandboxes(s, sandbox_record(sandbox))
+    list_containers(s, container_record(c1))
+    s.wait(2)
+    if deletes:
+        s.record("deleted", uid="mirror")
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    s.wait(60).call("Version", {}, {})
+
+    assert bool(s.judge("STATIC-15").breaks) is not deletes
 
 
 @pytest.mark.parametrize(("own", "verdict"), [(False, KEPT), (True, BROKEN)])

@@ -56,6 +56,17 @@ def test_quiet_pod_is_stopped_at_once(waits: float, verdict: Verdict) -> None:
     assert s.judge("PLEG-06").verdict is verdict
 
 
+@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
+def test_pod_that_has_ended_unseen_is_stopped_with_its_sandbox(waits: float, verdict: Verdict) -> None:
+    """PLEG-06: of a pod whose container has ended just its sandbox is left to stop."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1, 1, seen=False)
+    s.wait(20).delete(web)
+    s.wait(waits).stop_sandbox(sandbox)
+
+    assert s.judge("PLEG-06").verdict is verdict
+
+
 @pytest.mark.parametrize(("attempt", "verdict"), [(0, KEPT), (1, BROKEN)])
 def test_pod_without_records_begins_anew(attempt: int, verdict: Verdict) -> None:
     """PLEG-07: a pod of which nothing is left gets its first sandbox again."""

@@ -130,8 +130,9 @@ def test_sandbox_that_an_event_tells_of_need_not_be_read(contract: str, *, right
     s.call("PodSandboxStatus", {"pod_sandbox_id": sandbox.id}, error="INTERNAL")
     metadata = {"name": other.name, "namespace": other.namespace, "uid": other.uid}
     event = {"container_id": sandbox.id, "created_at": str(int((NOON + s.now) * 1e9))}
-    told = {"id": sandbox.id if right else "another", "metadata": metadata}
-    s.record("message", message=event | {"pod_sandbox_status": told}, **STREAM)
+    if right:
+        told = {"id": sandbox.id, "metadata": metadata}
+        s.record("message", message=event | {"pod_sandbox_status": told}, **STREAM)
     s.wait(10).create(other, sandbox)
 
     is_kept = {"SYNC-07": KEPT, "SYNC-20": Verdict.NOT_EXERCISED}
@@ -153,3 +154,19 @@ def test_address_may_come_from_an_event(contract: str, *, right: bool) -> None:
     tell_status(s, other, "Pending", [], podIP=ip, podIPs=[{"ip": ip}], hostIPs=[{"ip": "192.0.2.2"}])
 
     assert s.judge(contract).verdict is (KEPT if right else BROKEN)
+
+
+def test_sandbox_whose_making_was_not_answered_is_known_from_its_event() -> None:
+    """SANDBOX-20: its address may be shown, though nobody has listed it."""
+    s, *_ = hearing()
+    other = s.pod("other")
+    config = s.sandbox_config(other)
+    call = s.begin("RunPodSandbox", {"config": config})
+    sandbox = {"id": "made", "metadata": config["metadata"], "network": {"ip": "10.88.0.7"}}
+    event = {"container_id": "made", "created_at": str(int((NOON + s.now) * 1e9))}
+    s.record("message", message=event | {"pod_sandbox_status": sandbox}, **STREAM)
+    s.end("RunPodSandbox", call, error="UNAVAILABLE")
+    world = s.world()
+
+    assert world.sandboxes["made"].ip == "10.88.0.7"
+    assert world.sandboxes["made"].pod is world.pods[other.uid]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from outside_world import event, killed, started
-from running import BROKEN, KEPT, running
+from pod_status import ended, runs, tell_status
+from running import BROKEN, KEPT, running, two_running
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -204,6 +205,19 @@ def test_first_status_of_a_kubelet_knows_no_probes(contract: str, *, first: bool
     shows(s, web, c1, ready=True)
 
     assert bool(s.judge(contract).breaks) is not first
+
+
+@pytest.mark.parametrize(("other_ends", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
+def test_first_status_may_be_written_for_another(*, other_ends: bool, verdict: Verdict) -> None:
+    """PROBE-25: what is ready still has no worker when the first status tells of another container's end."""
+    s, web, _, c1, c2 = two_running(readinessProbe=READY)
+    run(s, c1, "ready")
+    tell_status(s, web, "Running", [runs(c1), runs(c2)])
+    killed(s.wait(10))
+    started(s.wait(2))
+    tell_status(s, web, "Running", [runs(c1), ended(1, c2) if other_ends else runs(c2)])
+
+    assert s.judge("PROBE-25").verdict is verdict
 
 
 @pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])

@@ -9,10 +9,10 @@ from outside_world import api_write, file_pod, start_static
 from running import BROKEN, KEPT
 from story import Story
 
+from kubelet_conformance.contract.verdicts import Verdict
+
 if TYPE_CHECKING:
     from story import PodHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
 
 PORT = {"containerPort": 80, "hostPort": 80, "protocol": "TCP"}
 PROBE = {"exec": {"command": ["x"]}, "failureThreshold": 2}
@@ -101,6 +101,24 @@ def test_mirrors_are_kept(verdict: Verdict, *, again: bool) -> None:
     if again:
         api_write(s, "delete", "mirror", grace=0, precondition="mirror")
         _create(s, web, 201)
+    s.wait(20).record("kubelet", op="stopped")
+
+    assert s.judge("RESTARTKUBELET-15").verdict is verdict
+
+
+@pytest.mark.parametrize(("is_to_go", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
+def test_mirror_on_its_way_out_is_replaced(verdict: Verdict, *, is_to_go: bool) -> None:
+    """RESTARTKUBELET-15: somebody has deleted it before the kubelet starts."""
+    s, web = mirrored()
+    annotations = {"kubernetes.io/config.mirror": web.uid}
+    meta = {"name": web.name, "namespace": "default", "uid": "mirror", "annotations": annotations}
+    if is_to_go:
+        meta["deletionTimestamp"] = "2026-01-01T00:01:00Z"
+    s.record("pod", op="set", source="api", pod={"metadata": meta, "spec": web.manifest["spec"]})
+    restarted(s)
+    s.wait(5)
+    api_write(s, "delete", "mirror", grace=0, precondition="mirror")
+    _create(s, web, 201)
     s.wait(20).record("kubelet", op="stopped")
 
     assert s.judge("RESTARTKUBELET-15").verdict is verdict

@@ -179,7 +179,7 @@ def test_sidecar_is_not_restarted_in_termination() -> None:
 
 
 def test_sidecar_may_be_restarted_before_the_kill_begins() -> None:
-    """SIDECAR-24: the worker has not heard of the deletion yet; a stop long before it is none for its sake."""
+    """SIDECAR-24: the worker has not heard of the deletion yet; an old stop was none for its sake."""
     s = Story()
     web, sandbox, c = served(s, policy="Always")
     s.stop(c["c1"], 10)

@@ -102,6 +102,21 @@ def test_static_pod_is_pending_at_first(phase: str, verdict: Verdict) -> None:
     assert s.judge("STATIC-05").verdict is verdict
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_static_pod_may_fail_before_it_is_told_of(*, ends: bool) -> None:
+    """STATIC-05: where the mirror comes late, an init container may have failed before the first status."""
+    s = Story()
+    inits = [{"name": "i1", "image": "img:1"}]
+    web = file_pod(s, restartPolicy="Never", initContainers=inits)
+    sandbox = s.run_sandbox(web, config=static_config(s, web))
+    i1 = s.run_container(web, sandbox, "i1")
+    if ends:
+        s.exited(i1, 1)
+    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Failed"})
+
+    assert bool(s.judge("STATIC-05").breaks) is not ends
+
+
 @pytest.mark.parametrize(("hidden", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_only_manifests_make_static_pods(*, hidden: bool, verdict: Verdict) -> None:
     """STATIC-06: what no manifest wants is not run."""

@@ -153,7 +153,7 @@ def test_flipped_switch_breaks_its_contract(monkeypatch: pytest.MonkeyPatch, swi
 
 @pytest.mark.parametrize("switch", UNJUDGED)
 def test_flipped_switch_gives_another_trace(monkeypatch: pytest.MonkeyPatch, switch: str) -> None:
-    """What no contract speaks of shows in the trace all the same; one that came to speak of it belongs above."""
+    """What no contract speaks of shows in the trace all the same; what one notices belongs above."""
     scenario, version, _ = UNJUDGED[switch]
     right = trace_of(scenario, version)
     monkeypatch.setattr(in_process, "Behaviour", Flipped(switch))

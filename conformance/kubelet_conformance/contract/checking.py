@@ -39,6 +39,7 @@ REPORTED = (
     Verdict.ERROR,
 )
 """The verdicts in the order in which reports tell them."""
+_AT_LEAST_APPLICABLE = frozenset(Verdict) - {Verdict.NOT_APPLICABLE}
 _WAITS_MAX = 1000
 
 
@@ -162,6 +163,8 @@ class Result:
 
     def add(self, outcome: Outcome, version: str) -> None:
         """Take the outcome on one more trace."""
+        if outcome.verdict is Verdict.NOT_EXERCISED and self.versions.get(version) in _AT_LEAST_APPLICABLE:
+            return  # It tells nothing new, as most outcomes of a run do.
         earlier = self.versions.get(version, outcome.verdict)
         self.versions[version] = graver(earlier, outcome.verdict)
         if outcome.verdict is Verdict.NOT_APPLICABLE and outcome.reason not in self.reasons:

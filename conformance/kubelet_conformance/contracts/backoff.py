@@ -24,6 +24,7 @@ from kubelet_conformance.contracts.instances import (
     FREE_CHANGE,
     HELD_UP,
     OWN_END,
+    SIDECAR_ENDS,
     asked,
     awake,
     failed_run,
@@ -31,6 +32,7 @@ from kubelet_conformance.contracts.instances import (
     newly_imaged,
     start_of,
     to_watch,
+    waits_for_sidecars,
     wants_restart,
 )
 from kubelet_conformance.contracts.situations import of, to_run
@@ -53,7 +55,7 @@ def _crashed(m: Moment, *kinds: Kind) -> Container | None:
     container = m.container
     if container is None or m.exit is None or m.exit.commanded or container.kind not in kinds:
         return None
-    if not to_watch(m) or m.pod is None or _is_left(m, container):
+    if not to_watch(m) or m.pod is None or _is_left(m, container) or waits_for_sidecars(container):
         return None
     sandbox = container.sandbox
     return container if sandbox is not None and sandbox.state == "ready" and not sandbox.stops else None
@@ -107,7 +109,7 @@ def _(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=HELD_UP,
+        unless=HELD_UP.either(SIDECAR_ENDS),
         text=f"{container.name} is made again at once after its first crash",
     )
 
@@ -127,7 +129,7 @@ def counts_from_the_end(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP,
+        unless=HELD_UP.either(SIDECAR_ENDS),
         text=f"{container.name} is made again after a back-off of {most_delay(m, container.name):g} s",
     )
 
@@ -150,7 +152,7 @@ def long_run_begins_anew(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=HELD_UP,
+        unless=HELD_UP.either(SIDECAR_ENDS),
         text=f"{container.name} is made again at once after a run of {m.t - container.created_t:.0f} s",
     )
 
@@ -173,7 +175,7 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=start_of(newest.name),
                 within=REACTION,
-                unless=HELD_UP,
+                unless=HELD_UP.either(SIDECAR_ENDS),
                 text=f"{newest.name} is made at once with its new image",
             )
 
@@ -225,7 +227,7 @@ def siblings_are_not_held_up(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=HELD_UP,
+        unless=HELD_UP.either(SIDECAR_ENDS),
         text=f"{container.name} is made at once while another container is held up",
     )
 
@@ -277,6 +279,6 @@ def failed_creation_is_only_retried(m: Moment) -> Findings:
     return answered(
         by=start_of(name),
         within=RETRY + RETRY_SLACK,
-        unless=HELD_UP,
+        unless=HELD_UP.either(SIDECAR_ENDS),
         text=f"{name} is tried again",
     )

@@ -75,10 +75,9 @@ class Restart(msgspec.Struct, frozen=True):
 
 
 class _Entry:
-    """The series of one container: attempts counted for certain, and at most."""
+    """The series of one container by one definition: attempts counted for certain, and at most."""
 
-    def __init__(self, container_hash: str) -> None:
-        self.container_hash = container_hash
+    def __init__(self) -> None:
         self.sure = self.most = 0
         self.sure_t = self.most_t = float("-inf")
 
@@ -104,13 +103,15 @@ class _Series:
     def __init__(self) -> None:
         self.life = 0
         self.entries: dict[str, _Entry] = {}
+        """Those of the present definitions."""
+        self.by_hash: dict[tuple[str, str], _Entry] = {}
+        """Those of all definitions: one that comes back finds its series (helpers.go GetStableKey)."""
         self.seq = 0
         self.now: Restart | None = None
 
     def entry(self, name: str, container_hash: str) -> _Entry:
-        found = self.entries.get(name)
-        if found is None or found.container_hash != container_hash:
-            found = self.entries[name] = _Entry(container_hash)
+        found = self.by_hash.setdefault((name, container_hash), _Entry())
+        self.entries[name] = found
         return found
 
 
@@ -121,7 +122,7 @@ def _delay(attempts: int) -> float:
 def _series_of(pod: Pod, m: Moment) -> _Series:
     series = pod.note(_Series)
     if series.life != m.node.lives:
-        series.life, series.entries = m.node.lives, {}
+        series.life, series.entries, series.by_hash = m.node.lives, {}, {}
     return series
 
 

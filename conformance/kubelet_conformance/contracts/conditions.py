@@ -154,18 +154,30 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
 
 
 class _Synced:
-    """The last status that told more than results of probes."""
+    """The last status that told more than results of probes, and when the first of these came after it."""
 
     def __init__(self) -> None:
         self.status: PodStatus | None = None
+        self.until_t: float | None = None
 
 
 def _views(m: Moment, now: Written) -> tuple[PodStatus | None, ...]:
-    """By which statuses a sidecar may count as started: a kubelet that hears events may sync 5 s later."""
+    """By which statuses a sidecar may count as started.
+
+    Results of several probes may be told before the next sync, which waits for a relist; a kubelet that hears
+    events may wait 5 s.
+    """
     before, synced = now.pod.status, now.pod.note(_Synced)
     if before is None or synced.status is None or _stages(before) != _stages(now.status):
-        synced.status = now.status
-    return (None, before, synced.status) if m.header.feature_gates.get(EVENTS_GATE) else (None, before)
+        synced.status, synced.until_t = now.status, None
+    elif synced.until_t is None:
+        synced.until_t = m.t
+    is_soon = synced.until_t is None or m.t - synced.until_t <= REACTION
+    return (None, before, synced.status) if is_soon or _hears_events(m) else (None, before)
+
+
+def _hears_events(m: Moment) -> bool:
+    return bool(m.header.feature_gates.get(EVENTS_GATE))
 
 
 def _stages(status: PodStatus) -> list[tuple[str, str, ContainerState]]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import read_as, status
+from kubelet_conformance.contract.words import call, done, failed, read_as, status
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import worker_busy_since
 from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
-from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.contracts.written import (
     AGAIN,
     END_TOLD,
@@ -119,15 +121,49 @@ def _running(m: Moment, entry: Entry, container: Container) -> Finding:
 
 
 def _is_unseen(m: Moment, entry: Entry, t: float) -> bool:
-    """No sync can have looked since `t`: the kubelet was down, or the pod's worker has waited ever since.
+    """No sync can have looked since `t`: the kubelet was down, or blind, or the pod's worker waits ever since.
 
     A result of a probe that is told meanwhile changes `ready` or `started` in the status before, no state.
     """
-    if _was_down(m, t):
+    if _was_down(m, t) or _was_blind(m, t):
         return True
     before, since = entry.before, worker_busy_since(m.pod) if m.pod is not None else None
     is_same = before is not None and before.state == entry.status.state
     return is_same and since is not None and since <= t + REACTION
+
+
+class _Lists:
+    """Listings of containers: those without a reply, and when one last failed or took long."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, float] = {}
+        self.bad_t = -math.inf
+
+
+def _was_blind(m: Moment, t: float) -> bool:
+    """The listing that could tell the kubelet what was at `t` is not answered, or only was just now."""
+    lists = m.node.note(_Lists)
+    if any(m.t - began > TOGETHER for began in lists.open.values()):
+        return True
+    return lists.bad_t > t and m.t - lists.bad_t <= REACTION
+
+
+@state_is_that_of_the_record.remember(on=call("ListContainers"))
+def _listing_begins(m: Moment) -> None:
+    """Take listings in."""
+    m.node.note(_Lists).open[m.call.id] = m.t
+
+
+@state_is_that_of_the_record.remember(on=done("ListContainers").either(failed("ListContainers"), LIFE_ENDS))
+def _listing_ends(m: Moment) -> None:
+    """Take their replies in; a kubelet that ends waits for none."""
+    lists = m.node.note(_Lists)
+    if LIFE_ENDS.matches(m):
+        lists.open.clear()
+        return
+    began = lists.open.pop(m.call.id, m.t)
+    if m.reply.error is not None or m.t - began > TOGETHER:
+        lists.bad_t = m.t
 
 
 def _was_down(m: Moment, t: float) -> bool:

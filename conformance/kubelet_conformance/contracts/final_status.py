@@ -130,10 +130,15 @@ def _every(container_statuses: PodStatus) -> dict[str, ContainerStatus]:
 
 @contract("TERM-30", on=AGAIN, needs=(CRI, PODS, STATUS))
 def final_status_keeps_the_past(m: Moment) -> Findings:
-    """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending."""
+    """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending.
+
+    A kubelet that starts knows no status of a static pod: its manifest has none.
+    """
     pod, now = m.pod, m.status
     before = pod.status if pod else None
     if pod is None or now is None or before is None or not (pod.termination or now.terminal):
+        return None
+    if pod.static and pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0):
         return None
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)

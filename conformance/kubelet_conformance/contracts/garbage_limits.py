@@ -71,13 +71,18 @@ def too_many_do_not_stay(m: Moment) -> Findings:
 
 @contract("GC-08", on=done("CreateContainer"), needs=(CRI, PODS))
 def container_that_never_ran_goes(m: Moment) -> Iterator[Finding]:
-    """Of a container's instances one that was made and never started is removed like any dead one."""
+    """Of a container's instances one that was made and never started is removed like any dead one.
+
+    The newest of those that do not run stays.
+    """
     pod = m.pod
     if pod is None or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
         return
     new = m.world.containers.get(m.response(CreateContainerReply).container_id)
-    for older in pod.containers.get(m.request(CreateContainerRequest).config.metadata.name, []):
-        if older is new or older.state != "created" or not older.start_failed:
+    every = pod.containers.get(m.request(CreateContainerRequest).config.metadata.name, [])
+    dead = [one for one in every if one is not new and one.state in {"created", "exited"}]
+    for older in dead[:-1]:
+        if older.state != "created" or not older.start_failed:
             continue
         yield answered(
             by=REMOVE.where(about(older)),

@@ -11,7 +11,7 @@ from kubelet_conformance.contract.words import call, done, failed, sandbox_died,
 from kubelet_conformance.contracts.instances import asked, creation_of
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import GONE
-from kubelet_conformance.contracts.situations import FAULT, to_run
+from kubelet_conformance.contracts.situations import FAULT, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import START_ERRORS
 from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
@@ -91,11 +91,13 @@ def shown_image_is_asked_for(m: Moment) -> Iterator[Finding]:
     pod = m.pod
     if pod is None or not pod.born or not to_run(m):
         return
+    ends = GONE.either(sandbox_died(), failed("PodSandboxStatus")).where(of(pod), "it is of this pod")
     for image in sorted(set(_images_of(pod).values())):
         yield answered(
             by=_asks_for(image),
             within=RETRY + RETRY_SLACK,
-            unless=GONE.either(FAULT, sandbox_died(), failed("PodSandboxStatus"), call("PullImage")),
+            unless=ends.either(FAULT, call("PullImage")),  # One image is pulled after the other.
+            whole_node=True,
             text=f"the image {image} is asked for, which a volume of {pod.name} shows",
         )
 

@@ -39,8 +39,10 @@ __all__ = (
     "CALLED_OFF",
     "FREE_CHANGE",
     "HELD_UP",
+    "INIT_FIRST",
     "OWN_END",
     "REMAKING",
+    "SIDECAR_ENDS",
     "asked",
     "awake",
     "completed",
@@ -68,6 +70,7 @@ __all__ = (
     "to_watch",
     "told_otherwise",
     "unread_end",
+    "waits_for_sidecars",
     "wants_restart",
 )
 
@@ -96,6 +99,24 @@ HELD_UP: Pattern = CALLED_OFF.either(
     call("StopContainer"), call("ExecSync").where(_is_hook, "it is a lifecycle hook")
 )
 """What may keep the pod's worker for longer than a reaction takes, too: it does one thing after the other."""
+
+
+
+def _is_init(m: Moment) -> bool:
+    spec = m.pod.spec if m.pod is not None else None
+    return spec is not None and spec.entries.get(asked(m).metadata.name, ("",))[0] == "init"
+
+
+INIT_FIRST = call("CreateContainer").where(_is_init, "it is an init container")
+"""The pod begins anew with its init containers, which take their time."""
+
+
+def _is_sidecar(m: Moment) -> bool:
+    return m.container is not None and m.container.kind == "sidecar"
+
+
+SIDECAR_ENDS = exited().where(_is_sidecar, "it is a sidecar")
+"""Where no app container runs, the sidecars come first again (`waits_for_sidecars`)."""
 
 _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"})
 
@@ -314,6 +335,21 @@ def in_place(container: Container) -> bool:
     """Its sandbox is ready and nobody stops it."""
     sandbox = container.sandbox
     return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
+
+
+def waits_for_sidecars(container: Container) -> bool:
+    """It is an app container that has ended, and no other one is there: the pod counts as not initialized.
+
+    Its sidecars have to have started before it is made again (computeInitContainerActions).
+    """
+    pod = container.pod
+    if pod is None or container.kind != "app":
+        return False
+    others = (one for one in pod.of_kind("app") if one is not container)
+    if any(one.sandbox is container.sandbox and one.state in {"created", "running"} for one in others):
+        return False
+    newest = ((spec, pod.newest(spec.name)) for spec in sidecars(pod))
+    return any(one is None or one.state != "running" or spec.startup_probe for spec, one in newest)
 
 
 def newly_imaged(m: Moment, state: str) -> Iterator[Container]:

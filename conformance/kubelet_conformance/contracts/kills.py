@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -214,7 +215,16 @@ def _was_killed_alone(pod: Pod, container: Container) -> bool:
     if pod.termination is not None or sandbox is None or sandbox.state != "ready":
         return False
     command = hook_command(container, "post_start")
-    return any(h.cmd == command and h.failed for h in container.hooks) or bool(failing_probe(pod, container))
+    if any(h.cmd == command and h.failed for h in container.hooks) or failing_probe(pod, container):
+        return True
+    return any(_went_on(one, container) for one in pod.of_kind("app") if one is not container)
+
+
+def _went_on(one: Container, stopped: Container) -> bool:
+    """It ran on, and nobody stopped it, after the last stop of the other."""
+    last = stopped.stops[-1].call.seq if stopped.stops else math.inf
+    ended = math.inf if one.exit is None and one.started_seq else one.exit.seq if one.exit is not None else 0
+    return ended > last and not one.stops and _hook_before_stop(one) is None
 
 
 def _hook_before_stop(container: Container) -> float | None:

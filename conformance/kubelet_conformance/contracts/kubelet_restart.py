@@ -247,6 +247,8 @@ def address_and_start_time_live_on(m: Moment) -> Findings:
         return None  # Nobody can tell its address any more, or the pod is refused and has none.
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
+    if pod.static and pod.sandbox.state != "ready":
+        return KEPT  # No manifest tells what the kubelet before has told, and a stopped sandbox has no address.
     address = pod.sandbox.ip or before.pod_ip  # The status before may have told of another sandbox.
     if before.pod_ip and before.pod_ip == address != now.pod_ip:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)

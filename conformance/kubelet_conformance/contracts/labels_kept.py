@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
     from kubelet_conformance.trace.bodies import ContainerConfig
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+    from kubelet_conformance.trace.views import Container, Exit, Pod
 
 _MESSAGE = (Annotation.TERMINATION_MESSAGE_PATH, Annotation.TERMINATION_MESSAGE_POLICY)
 
@@ -74,6 +74,16 @@ _LATE = ByVersion({"<=1.34": (0.0, RETRY + RETRY_SLACK), ">=1.35": (_JITTER, REA
 which counts up to `_LONGEST` seconds, and seconds on top."""
 
 
+def _comes_again(pod: Pod, container: Container, ended: Exit | None) -> bool:
+    """An app container that ended so is made again, be it after a back-off."""
+    if ended is None or ended.commanded or ended.code is None or not in_place(container):
+        return False
+    if container.kind != "app" or will_not_run_again(pod, container.name, ended.code):
+        return False
+    spec = container.spec
+    return spec is not None and spec.restart_policy is None and pod.restart_policy != "Never"
+
+
 @contract("WORK-16", on=OWN_END, needs=(CRI, PODS), versions=_LATE)
 def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     """A pod whose container sits out its restart back-off is looked at again every 10 to 15 s, so that the
@@ -81,15 +91,10 @@ def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     later by no more than half of it.
     """
     container, pod = m.container, m.pod
-    if container is None or pod is None or m.exit is None or m.exit.commanded or m.exit.code is None:
-        return None
-    if not to_watch(m) or not in_place(container) or container.kind != "app":
+    if container is None or pod is None or not to_watch(m) or not _comes_again(pod, container, m.exit):
         return None
     delay = most_delay(m, container.name)
-    if not delay or will_not_run_again(pod, container.name, m.exit.code):
-        return None
-    spec = container.spec
-    if spec is None or spec.restart_policy is not None or pod.restart_policy == "Never":
+    if not delay:
         return None
     part, seconds = _LATE.at(m.kubernetes)
     return answered(
@@ -100,25 +105,28 @@ def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     )
 
 
+_CANNOT_START = event("BackOff", "ErrImageNeverPull", "Failed", "FailedMount", "InspectFailed")
+"""How a sync tells that something could not be started."""
 _IN_BETWEEN = ByVersion({"<=1.34": True, ">=1.35": False})
 """Whether a pod is looked at while a container of it sits out its back-off."""
 
 
 @crash_loop_is_looked_at_again.clause("told", on=event("BackOff"))
 def each_look_is_told(m: Moment) -> Findings:
-    """Up to 1.34 each such look is told by an event, until the container is made."""
+    """Up to 1.34 each such look is told by an event, until the container is made: by this one, or by one about
+    a container whose turn is earlier.
+    """
     record, pod = m.record, m.pod
     if not isinstance(record, Event) or pod is None or not _IN_BETWEEN.get(m.kubernetes):
         return None
     if m.header.channels.events != "full" or record.type != "Warning" or not to_watch(m):
         return None
-    name = record.container.partition("{")[2].rstrip("}")
+    name = (record.container or "").partition("{")[2].rstrip("}")
     newest = pod.newest(name)
-    if newest is None or newest.kind != "app" or not in_place(newest) or newest.state != "exited":
+    if newest is None or newest.state != "exited" or not _comes_again(pod, newest, newest.exit):
         return None
-    told = event("BackOff").where(lambda n: isinstance(n.record, Event) and n.record.container == record.container)
     return answered(
-        by=told.either(start_of(name)),
+        by=_CANNOT_START.either(start_of(name)),
         within=RETRY + RETRY_SLACK,
         unless=HELD_UP,
         text=f"{name} sits out its back-off, and the pod is looked at again",

@@ -30,7 +30,7 @@ from kubelet_conformance.contracts.situations import API_DELETE, FAULT
 from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained
-from kubelet_conformance.trace.records import ApiWrite, PodChange
+from kubelet_conformance.trace.records import ApiWrite, Deleted, PodChange
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
@@ -240,6 +240,8 @@ def orphaned_mirror_goes(m: Moment) -> Findings:
         return None
     if m.sandbox is None or m.sandbox.died_t is not None or any(s.succeeded for s in m.sandbox.stops):
         return None  # It was stopped before, and the mirror may have gone since.
+    if pod.mirror_uid == pod.note(_ToGo).gone:
+        return None  # A kubelet that has never heard of the pod deletes its mirror first.
     if m.world.names.get((pod.namespace, pod.name)) is not pod or not kubelet_works(m):
         return None
     if any(c.state == "running" for c in pod.every_container()) or outside(m).api_away_t is not None:
@@ -254,10 +256,18 @@ def orphaned_mirror_goes(m: Moment) -> Findings:
 
 
 class _ToGo:
-    """The mirrors of a static pod whose deletion somebody asked for, by UID."""
+    """The mirrors of a static pod whose deletion somebody asked for, and the one that has gone, by UID."""
 
     def __init__(self) -> None:
         self.uids: set[str] = set()
+        self.gone = ""
+
+
+@mirror_outlives_its_containers.remember(on=deleted())
+def _mirror_is_gone(m: Moment) -> None:
+    """Take in that it is."""
+    if isinstance(m.record, Deleted) and m.pod is not None and m.pod.static:
+        m.pod.note(_ToGo).gone = m.record.uid
 
 
 @mirror_outlives_its_containers.remember(on=MIRROR_IS_TO_GO)

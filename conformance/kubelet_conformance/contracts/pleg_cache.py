@@ -95,7 +95,7 @@ def worker_of_an_unchanged_pod_goes_on(m: Moment) -> Findings:
     if m.t - _changed_t(pod) < 2 * REACTION or not any(map(believed_running, pod.every_container())):
         return None
     return answered(
-        by=call("StopContainer"),
+        by=call("StopContainer", "StopPodSandbox"),  # Its last container may have ended unseen.
         within=REACTION,
         unless=_READING_FAILED,
         text=f"{pod.name}, of which nothing had changed for long, is stopped",

@@ -23,7 +23,7 @@ from kubelet_conformance.contracts.probe_runs import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, is_first_of_this_life
 from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION, RELIST
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.contracts.written import AGAIN
+from kubelet_conformance.contracts.written import AGAIN, tells_of_others
 from kubelet_conformance.trace.bodies import CreateContainerRequest
 from kubelet_conformance.trace.records import Event
 
@@ -295,7 +295,7 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
             yield (
                 KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
             )
-        elif is_first_of_this_life(m) and one.ready and not was:
+        elif is_first_of_this_life(m) and one.ready and (not was or tells_of_others(m, one.name)):
             continue  # Its probe has no worker yet.
         elif not kept and runs.published is None and not _is_replaced(container):
             yield (

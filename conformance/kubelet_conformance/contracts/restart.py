@@ -14,8 +14,10 @@ from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
     HELD_UP,
+    INIT_FIRST,
     OWN_END,
     REMAKING,
+    SIDECAR_ENDS,
     asked,
     creation_of,
     given_up_with_its_pod,
@@ -28,6 +30,7 @@ from kubelet_conformance.contracts.instances import (
     to_watch,
     told_otherwise,
     unread_end,
+    waits_for_sidecars,
     wants_restart,
 )
 from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
@@ -50,7 +53,8 @@ def _app_exit(m: Moment) -> Container | None:
     container = m.container
     if container is None or m.exit is None or m.exit.commanded or m.exit.code is None:
         return None
-    return container if container.kind == "app" and to_watch(m) and in_place(container) else None
+    is_app = container.kind == "app" and not waits_for_sidecars(container)
+    return container if is_app and to_watch(m) and in_place(container) else None
 
 
 def _changed(container: Container, config: ContainerConfig | None = None) -> bool:
@@ -71,15 +75,6 @@ def _has_kill_probe(container: Container) -> bool:
 
 def _seq(container: Container) -> int | None:
     return container.create.seq if container.create else None
-
-
-def _is_init(m: Moment) -> bool:
-    spec = m.pod.spec if m.pod is not None else None
-    return spec is not None and spec.entries.get(asked(m).metadata.name, ("",))[0] == "init"
-
-
-INIT_FIRST = call("CreateContainer").where(_is_init, "it is an init container")
-"""The pod begins anew with its init containers, which take their time."""
 
 
 @contract("RESTART-01", on=happened("removed"), needs=(CRI, PODS))
@@ -207,7 +202,7 @@ def policy_and_code_decide(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP,
+        unless=HELD_UP.either(SIDECAR_ENDS),
         text=f"{container.name} is made again after code {m.exit.code} under {m.pod.restart_policy}",
     )
 

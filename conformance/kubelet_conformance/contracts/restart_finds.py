@@ -11,6 +11,7 @@ from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.mirror_writes import (
     CREATES_A_MIRROR,
+    MIRROR_IS_TO_GO,
     MIRRORS,
     is_create_of,
     latest_mirror,
@@ -21,6 +22,7 @@ from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, probe_
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import ApiWrite
 
 if TYPE_CHECKING:
@@ -106,6 +108,13 @@ def _runs(m: Moment) -> None:
     probe_at(m)
 
 
+class _Going:
+    """Mirrors that somebody has deleted: what is on its way out is replaced (STATIC-15)."""
+
+    def __init__(self) -> None:
+        self.mirrors = Latest[str, float]()
+
+
 @contract("RESTARTKUBELET-15", on=kubelet("started"), needs=(CRI, PODS, EVERY_STATUS))
 def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts keeps the mirror pods that it finds: it does not replace them."""
@@ -115,6 +124,8 @@ def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
             continue
         if pod.deleted_t is not None or pod.termination is not None or not pod.sandboxes:
             continue
+        if known in m.node.note(_Going).mirrors:
+            continue
         yield answered(
             by=LIFE_ENDS,
             unless=FAULT.either(pod_set().where(_is_of(pod)), pod_unset()),
@@ -122,6 +133,13 @@ def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
             whole_node=True,
             text=f"the mirror of {pod.name} is left alone",
         )
+
+
+@mirrors_are_kept.remember(on=MIRROR_IS_TO_GO)
+def _mirror_is_to_go(m: Moment) -> None:
+    """Take in which are to go."""
+    if m.manifest is not None:
+        m.node.note(_Going).mirrors[m.manifest.metadata.uid] = m.t
 
 
 def _is_of(pod: Pod) -> Predicate:

@@ -286,8 +286,8 @@ def _stuck_seq(m: Moment, pod: Pod) -> int:
 
 @contract("SHUT-03", on=done("StopPodSandbox"), needs=(CRI, PODS), versions=since("1.23"))
 def next_group_does_not_wait(m: Moment) -> Findings:
-    """As soon as all pods of a group are gone the next one begins; from 1.32 on their volumes have to be gone,
-    too, or the time of the group has to be over.
+    """As soon as all pods of a group are gone the next one begins; from 1.32 on it waits for their volumes,
+    too, as long as the group has time.
     """
     every, since_then = groups(m), _going_down(m)
     if not every or since_then is None or m.pod is None or not m.pod.note(_Then).ran:
@@ -324,7 +324,7 @@ def _runs(pod: Pod) -> bool:
 
 @next_group_does_not_wait.clause("volumes", on=STOP)
 def next_group_waits_for_volumes(m: Moment) -> Findings:
-    """As long as a volume of an earlier group is left, and that has time, no pod of a later one is stopped."""
+    """From 1.32 on no pod is stopped while a volume of an earlier group is left, and that has time."""
     ended, since_then = _ended_by_it(m), _going_down(m)
     if ended is None or since_then is None:
         return None

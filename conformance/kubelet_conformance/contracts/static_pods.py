@@ -163,6 +163,8 @@ def static_pod_is_pending_at_first(m: Moment) -> Findings:
     # A start that failed may have taken place.
     if any(c.started_t is not None or c.start is not None for c in pod.of_kind("app")):
         return None
+    if any(c.ended for c in pod.of_kind("init")):
+        return None  # The pod may have failed before there was a mirror to write that to.
     return KEPT if m.status.phase == "Pending" else broken(f"the first phase is {m.status.phase!r}")
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import ContainerStatus, PodAddress, PodStatus
+    from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
@@ -239,18 +239,10 @@ class _Addresses:
         self.first_t: dict[str, float] = {}
 
 
-_HOST_IPS = since("1.30")
-"""Whether hostIPs is there: always since then, before that by the gate PodHostIPs (KEP-2681)."""
-
-
-def _ips(addresses: list[PodAddress] | None) -> list[str]:
-    return [one.ip for one in addresses or ()]
-
-
 @contract("STATUS-16", on=status(), needs=(STATUS, PODS, CRI))
 def addresses_are_those_of_the_sandbox(m: Moment) -> Findings:
-    """Every status has qosClass and hostIP, from 1.30 on hostIPs; podIP is an IP that the runtime gave for a
-    sandbox of the pod.
+    """Every status has qosClass and hostIP, from 1.30 on with hostIPs; podIP is an IP that the runtime gave
+    for a sandbox of the pod.
 
     It is there once the sandbox has had one for a while, and podIPs begins with it. A pod on the host's
     network has the host's.
@@ -262,8 +254,6 @@ def addresses_are_those_of_the_sandbox(m: Moment) -> Findings:
     has_host_ip = bool(now.host_ip) or m.header.channels.api == "told"
     if not now.qos_class or not has_host_ip:
         return broken("qosClass is missing" if not now.qos_class else "hostIP is missing")
-    if now.host_ip and _HOST_IPS.get(m.kubernetes) and now.host_ip not in _ips(now.host_ips):
-        return broken(f"hostIP is {now.host_ip}, which hostIPs does not have")
     if pod.spec.host_network:
         return KEPT if now.pod_ip in {"", now.host_ip} else broken(f"podIP is {now.pod_ip}, not the host's")
     return _wrong_address(m, pod, now) or KEPT
@@ -319,6 +309,23 @@ def _image_is_told(m: Moment) -> None:
 @addresses_are_those_of_the_sandbox.remember(on=LIFE_ENDS)
 def _nobody_asks(m: Moment) -> None:
     m.node.note(_Asked).ids.clear()
+
+
+_HOST_IPS = since("1.30")
+"""Since then hostIPs is always there; before that a gate decides (KEP-2681)."""
+
+
+@addresses_are_those_of_the_sandbox.clause("host's", on=STATUS_WRITE)
+def host_has_its_addresses(m: Moment) -> Findings:
+    """Whatever writes hostIP writes hostIPs, too; an older API server does not keep them."""
+    write = m.record
+    if not isinstance(write, ApiWrite) or not memoryview(write.body) or not _HOST_IPS.get(m.kubernetes):
+        return None
+    told: dict[str, Any] = msgspec.json.decode(write.body).get("status") or {}
+    if not told.get("hostIP"):
+        return None
+    ips = [one.get("ip") for one in told.get("hostIPs") or ()]
+    return KEPT if told["hostIP"] in ips else broken(f"hostIP {told['hostIP']} is written, hostIPs is {ips}")
 
 
 @addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())

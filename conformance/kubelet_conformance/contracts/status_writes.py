@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.situations import (
     of,
 )
 from kubelet_conformance.contracts.static_names import sent_static
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START, REACTION
 from kubelet_conformance.contracts.written import seconds
 from kubelet_conformance.trace.records import ABSENT, ApiWrite, Status
@@ -222,7 +223,7 @@ def status_of_a_removed_pod_is_forgotten(m: Moment) -> Findings:
     begun = seconds(now.start_time)
     if removed_t is None or pod.changed_t is None or begun is None:
         return None
-    if pod.changed_t - removed_t < _FORGOTTEN or m.t < pod.changed_t:
+    if pod.changed_t - heard_by(m, removed_t) < _FORGOTTEN or m.t < pod.changed_t:
         return None
     if begun - origin >= removed_t:
         return KEPT
@@ -257,6 +258,9 @@ def _was_there_lately(m: Moment) -> bool:
     every = m.pod.sandboxes if m.pod is not None else ()
     ends = [stop.end_t for one in every for stop in one.stops]
     return any(one.state == "ready" for one in every) or any(t is None or m.t - t < _FORGOTTEN for t in ends)
+
+
+status_of_a_removed_pod_is_forgotten.remember(on=DELAYS)(take_in_delays)
 
 
 @status_of_a_removed_pod_is_forgotten.remember(on=LIFE_ENDS)

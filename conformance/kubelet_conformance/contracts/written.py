@@ -10,6 +10,7 @@ import msgspec
 
 from kubelet_conformance.contract.words import Pattern, status
 from kubelet_conformance.contracts.tables import PhaseRow, count, phase_of
+from kubelet_conformance.contracts.timing import REACTION
 
 if TYPE_CHECKING:
     from kubelet_conformance.contracts.tables import Counts
@@ -30,6 +31,7 @@ __all__ = (
     "record_with",
     "seconds",
     "take_names",
+    "tells_of_others",
     "written",
 )
 
@@ -176,6 +178,15 @@ def _entries(m: Moment, pod: Pod, status: PodStatus) -> tuple[Entry, ...]:
     return tuple(found)
 
 
+def tells_of_others(m: Moment, name: str) -> bool:
+    """Another container has changed: without that, the first status of a life is like the one before."""
+    pod, now = m.pod, m.status
+    if pod is None or pod.status is None or now is None:
+        return False
+    before = pod.status.by_name
+    return any(one.name != name and one != before.get(one.name) for one in now.every_container)
+
+
 class Written(msgspec.Struct, frozen=True, gc=False):
     """A status of a kubelet's, and what its containers amount to."""
 
@@ -223,8 +234,17 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     allowed = generated
     if "Succeeded" in generated or "Failed" in generated:
         allowed |= _held(pod, m)
+    if pod.status is not None and _tells_of_probes(m, pod, pod.status, status):
+        allowed |= {pod.status.phase}
     phases = tuple(generated) if len(generated) == 1 else tuple(sorted(generated))
     return Written(pod, status, pod.status, counts, row, generated, phases, allowed)
+
+
+def _tells_of_probes(m: Moment, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
+    """The results of probes are told at once, and the phase follows with the next sync, which comes soon."""
+    stages = [(one.name, one.runtime_id, one.state) for one in before.every_container]
+    is_told = stages == [(one.name, one.runtime_id, one.state) for one in now.every_container]
+    return is_told and m.t - (pod.status_t or 0.0) <= REACTION and before.every_container != now.every_container
 
 
 def _may_be_final(m: Moment, pod: Pod) -> bool:

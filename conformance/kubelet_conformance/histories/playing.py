@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
+from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.histories.performing import Deed, Performance
@@ -78,6 +79,7 @@ class PlayedHistory:
         )
 
 
+@seldom_collected()
 def play(
     history: History,
     choice: Choice,

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 __all__ = ("SeenCall", "SeenEvent", "Sights")
 
 Json = dict[str, Any]
+_OF_THE_NODE = frozenset(
+    {"ListPodSandbox", "ListContainers", "ListImages", "ImageStatus", "Status", "Version"}
+)
+"""Calls whose requests name no pod, sandbox or container by a field of that name."""
+_ABOUT_NOBODY = ("", "", "", "")
 
 
 @dataclass(slots=True)
@@ -65,15 +70,16 @@ class Sights:
         recorder.listeners.append(self._take)
 
     def _take(self, seen: Seen) -> None:
-        match seen:
-            case RecordedCall():
-                call = SeenCall(seen.rpc, seen.t, seen.request, *self._about(seen))
-                self.calls.append(call)
-                self._open[seen.id] = call
-            case RecordedReply():
-                self._end(self._open.pop(seen.call.id), seen)
-            case Item():
-                self._item(seen)
+        # isinstance() is slow where it says no: these are msgspec's structs.
+        if type(seen) is RecordedCall:
+            about = _ABOUT_NOBODY if seen.rpc in _OF_THE_NODE else self._about(seen)
+            call = SeenCall(seen.rpc, seen.t, seen.request, *about)
+            self.calls.append(call)
+            self._open[seen.id] = call
+        elif type(seen) is RecordedReply:
+            self._end(self._open.pop(seen.call.id), seen)
+        elif type(seen) is Item:
+            self._item(seen)
 
     def _about(self, seen: RecordedCall) -> tuple[str, str, str, str]:
         """The pod's uid, the container's name, and the ids that a request names."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
+from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.reports.played import Played
 from kubelet_conformance.targets.protocols import StoryError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ("Performed", "how_it_ended", "judge", "packed", "perform", "play", "unpacked")
 
 
+@seldom_collected()
 def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the trace goes
     story: Callable[..., Awaitable[None]],
     name: str,

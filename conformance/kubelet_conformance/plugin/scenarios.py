@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ("Scenarios", "is_scenario")
 
 _STORY = pytest.StashKey[Callable[..., Awaitable[None]]]()
-_PLAYED = pytest.StashKey[str]()
+_PLAYED = pytest.StashKey["Played | str"]()
 _ATTRIBUTE = "kubelet_conformance_played"
 _JUDGED_ENDS = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 
@@ -142,7 +142,7 @@ class Scenarios:
             played = self.session().play(story, this, arguments)
         else:
             played = self._live(live, this.name, arguments)
-        pyfuncitem.stash[_PLAYED] = packed(played)
+        pyfuncitem.stash[_PLAYED] = packed(played) if self._is_worker() else played
         told = self.session().told(played)
         if told:
             pytest.fail(told, pytrace=False)
@@ -174,12 +174,12 @@ class Scenarios:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the verdicts of a scenario out of its report, in whichever process it was played."""
-        played: str | None = getattr(report, _ATTRIBUTE, None)
+        played: Played | str | None = getattr(report, _ATTRIBUTE, None)
         if played is None:
             self._other_failed |= report.failed
             self._tell(report)
         elif not self._is_worker():
-            self.session().add(unpacked(played))
+            self.session().add(unpacked(played) if isinstance(played, str) else played)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say so if nothing is left to play, and begin to tell of progress."""

@@ -152,7 +152,7 @@ async def test_success_is_not_repeated_in_the_new_sandbox(node: Node) -> None:
 
 @witness("SANDBOX-07", "SANDBOX-02", kubernetes=(1, 27))
 async def test_what_never_ran_has_not_succeeded(node: Node) -> None:
-    """A container that could not be started before its sandbox died runs in the next one (up to 1.26 never)."""
+    """A container that could not be started before its sandbox died runs in the next one."""
     with node.fault("StartContainer", effect="before"):
         job = node.want(pod(name="job", restart="OnFailure"))
         await job.until_called("StartContainer", done=False)

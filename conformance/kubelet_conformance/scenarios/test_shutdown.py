@@ -32,7 +32,7 @@ async def test_next_group_begins_when_one_is_gone(node: Node) -> None:
 
 @witness("SHUT-03", kubernetes=(1, 32), shutdown_grace_period_by_pod_priority=((0, 30), (1000, 20)))
 async def test_next_group_waits_for_volumes(node: Node) -> None:
-    """While a volume of a pod cannot be removed its group has its time, and the next one begins after that."""
+    """While a volume of a pod cannot be removed its group has its time, and the next one waits."""
     mount = [{"name": "cache", "mountPath": "/cache"}]
     keeps = await node.run(container(volumeMounts=mount), volumes=[{"name": "cache", "emptyDir": {}}])
     late = await node.run(name="late", priority=1000)

@@ -227,7 +227,6 @@ class PodStatus(ApiObject, frozen=True, dict=True, gc=True):
     message: str = ""
     conditions: list[Condition] | None = None
     host_ip: str = msgspec.field(default="", name="hostIP")
-    host_ips: list[PodAddress] | None = msgspec.field(default=None, name="hostIPs")
     pod_ip: str = msgspec.field(default="", name="podIP")
     pod_ips: list[PodAddress] | None = msgspec.field(default=None, name="podIPs")
     start_time: str | None = None

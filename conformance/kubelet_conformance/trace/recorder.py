@@ -7,6 +7,7 @@ call itself in process, and equal replies, of which there are many, never need i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.header import Header
 
 __all__ = ("Failed", "Item", "RecordedCall", "RecordedReply", "Recorder", "Seen")
+
+
+_TEXTS_REMEMBERED = 4_000
 
 
 class RecordedCall(msgspec.Struct, frozen=True):
@@ -140,19 +144,28 @@ class _Encoded:
         latest = self._latest.get(key)
         if latest is not None and (latest[0] is message or latest[0] == message):
             return latest[1]
-        fields = MessageToDict(message, preserving_proto_field_name=True)
-        raw = msgspec.Raw(msgspec.json.encode(fields, order="deterministic"))
+        # mypy takes the hash of a message for that of its type.
+        raw = _json(type(message), message.SerializeToString(deterministic=True))  # type: ignore[arg-type]
         self._latest[key] = message, raw
         return raw
 
 
+@lru_cache(maxsize=_TEXTS_REMEMBERED)
+def _json(kind: type[Message], content: bytes) -> msgspec.Raw:
+    """The JSON of a message; the lives of a node that one process plays have much in common."""
+    fields = MessageToDict(kind.FromString(content), preserving_proto_field_name=True)
+    return msgspec.Raw(msgspec.json.encode(fields, order="deterministic"))
+
+
 def _write(writer: Writer, seen: Seen, encoded: _Encoded) -> None:
-    match seen:
-        case RecordedCall():
-            writer.call(seen.t, seen.rpc, seen.id, encoded.request(seen))
-        case RecordedReply(outcome=Failed() as failed):
+    # isinstance() is slow where it says no: these are msgspec's structs.
+    if type(seen) is RecordedCall:
+        writer.call(seen.t, seen.rpc, seen.id, encoded.request(seen))
+    elif type(seen) is RecordedReply:
+        failed = seen.outcome
+        if isinstance(failed, Failed):
             writer.failed(seen.t, seen.call.id, failed.code, failed.message, effect=failed.effect)
-        case RecordedReply():
-            writer.reply(seen.t, seen.call.id, encoded.response(seen.call, seen.response))
-        case Item():
-            writer.record(seen.t, seen.kind, **seen.fields)
+        else:
+            writer.reply(seen.t, seen.call.id, encoded.response(seen.call, failed))
+    elif type(seen) is Item:
+        writer.record(seen.t, seen.kind, **seen.fields)

@@ -44,12 +44,16 @@ def sandbox_told(moment: Moment) -> SandboxRecord | None:
 
 
 def sandbox_is_told(moment: Moment) -> None:
-    """Who hears of a sandbox need not ask for its status."""
-    status = sandbox_told(moment)
-    sandbox = moment.world.sandboxes.get(status.id) if status is not None else None
-    if sandbox is not None and status is not None and sandbox.record is None:
+    """Who hears of a sandbox need not ask for its status, nor have been told that it was made."""
+    status, world = sandbox_told(moment), moment.world
+    if status is None or world.went_since(status.id, 0):
+        return
+    sandbox = world.found_sandbox(status)
+    if sandbox.record is None:
         sandbox.record = status
         sandbox.ip = status.network.ip if status.network is not None else ""
+        if sandbox.state == "unseen":
+            sandbox.state = "ready" if status.state == "SANDBOX_READY" else "notready"
 
 
 def removals_are_told(moment: Moment) -> None:

@@ -26,6 +26,7 @@ __all__ = ("Writer",)
 
 _NOT_BY_NAME = frozenset({"call", "reply", "end"})
 """Kinds that have a method of their own."""
+_ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class Writer:
@@ -63,9 +64,9 @@ class Writer:
             raise ValueError(f"call id {call_id!r} is used twice")
         if max(len(rpc), len(call_id)) > NAME_CHARS_MAX:
             raise ValueError(f"an rpc or a call id is longer than {NAME_CHARS_MAX} characters")
-        raw = _encoded({} if request is None else request)
-        seq = self._write(t, "call", rpc=rpc, id=call_id, request=msgspec.Raw(raw))
-        call = self._open[call_id] = Call(seq, t, rpc, call_id, Body(raw))
+        body = _body(request)
+        seq = self._write(t, "call", rpc=rpc, id=call_id, request=body.raw)
+        call = self._open[call_id] = Call(seq, t, rpc, call_id, body)
         if self._told is not None:
             self._told(call)
         self._recent[call_id] = None
@@ -76,14 +77,14 @@ class Writer:
     def reply(self, t: float, call_id: str, response: Any = None) -> int:  # noqa: ANN401 - a JSON value
         """A call ends well; a response like the latest of this rpc and request is written as `same`."""
         call = self._opened(call_id)
-        body = Body(_encoded({} if response is None else response))
+        body = _body(response)
         latest = self._replies.latest(call)
         is_same = latest is not None and latest[1].raw == body.raw
         if latest is not None and is_same:
             body = latest[1]
             seq = self._write(t, "reply", rpc=call.rpc, id=call_id, same=latest[0])
         else:
-            seq = self._write(t, "reply", rpc=call.rpc, id=call_id, response=msgspec.Raw(body.raw))
+            seq = self._write(t, "reply", rpc=call.rpc, id=call_id, response=body.raw)
             self._replies.remember(call, body)
         del self._open[call_id]
         if self._told is not None:
@@ -129,7 +130,8 @@ class Writer:
         if not self._t <= t < math.inf:
             raise ValueError(f"time goes from {self._t:g} to {t:g} s")
         seq = self._seq + 1
-        line = _line({**fields, "kind": kind, "seq": seq, "t": t})
+        fields.update(kind=kind, seq=seq, t=t)
+        line = _line(fields)
         self._file.write(line)
         self._seq, self._t = seq, t
         if self._told is not None:
@@ -155,8 +157,15 @@ def _header_fields(header: Header) -> dict[str, Any]:
     return {name: value for name, value in every.items() if name in always or value != silent[name]}
 
 
+def _body(value: Any) -> Body:  # noqa: ANN401 - a JSON value has any type
+    """What is JSON already is taken as it is."""
+    if type(value) is msgspec.Raw:
+        return Body(value)
+    return Body(msgspec.Raw(_encoded({} if value is None else value)))
+
+
 def _encoded(value: Any) -> bytes:  # noqa: ANN401 - a JSON value has any type
-    return msgspec.json.encode(value, order="deterministic")
+    return _ENCODER.encode(value)
 
 
 def _line(fields: Mapping[str, Any]) -> bytes:

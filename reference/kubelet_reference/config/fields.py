@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args, get_origin
 from msgspec import Struct
 from msgspec.structs import fields
 
-from kubelet_reference.config.values import VALUES, Check
+from kubelet_reference.config.values import VALUES
 from kubelet_reference.quantities import parse_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from kubelet_reference.config.checks import Check
     from kubelet_reference.config.problems import Place
 
 __all__ = ("JsonObject", "read_object")
@@ -71,9 +72,18 @@ def read_object(model: type[Struct], raw: object, place: Place) -> JsonObject:
 def _read_field(field: _Field, value: object, place: Place) -> object:
     before = len(place.problems)
     clean = field.read(value, place)
-    if field.check and len(place.problems) == before and not field.check.accepts(clean):
-        place.expected(field.check.expected, clean)
+    if field.check and len(place.problems) == before:
+        for each, where in _each(clean, place):
+            if not field.check.accepts(each):
+                where.expected(field.check.expected, each)
     return clean
+
+
+def _each(value: object, place: Place) -> Iterable[tuple[object, Place]]:
+    """The items of a list, each with its place; any other value is its own."""
+    if not isinstance(value, list):
+        return ((value, place),)
+    return [(item, place.item(i)) for i, item in enumerate(cast("list[object]", value))]
 
 
 def _unknown(name: str, known: Mapping[str, _Field]) -> str:

@@ -1,0 +1,126 @@
+"""What a single value may be: the words in which the tables of fields are written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = (
+    "ADDRESS",
+    "BELOW",
+    "DNS_LABEL",
+    "DNS_SUBDOMAIN",
+    "FILE_BELOW",
+    "FILE_MODE",
+    "KEY",
+    "NAME_BEGIN",
+    "NOT_EMPTY",
+    "NOT_NEGATIVE",
+    "NOT_UP",
+    "POSITIVE",
+    "PULL_POLICY",
+    "Check",
+    "at_least",
+    "between",
+    "matching",
+    "one_of",
+    "optional",
+    "subdomain",
+)
+
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule for one value: what is expected, in words, and whether a value of the right type keeps it.
+
+    For a field that is a list it is the rule of each item.
+    """
+
+    expected: str
+    accepts: Callable[[object], bool]
+    empty_is_absent: bool = False
+    """Whether "" means that the field was not given, as it does where the API cannot tell the two apart."""
+
+
+def one_of(*choices: str) -> Check:
+    """One of these words."""
+    *most, last = choices
+    return Check(f"{', '.join(most)} or {last}", frozenset(choices).__contains__)
+
+
+def optional(check: Check) -> Check:
+    """The same, where "" stands for a field that was not given."""
+    return replace(check, empty_is_absent=True)
+
+
+def between(least: int, most: int) -> Check:
+    """A whole number in this range, both ends included."""
+    return Check(
+        f"a number from {least} to {most}", lambda value: isinstance(value, int) and least <= value <= most
+    )
+
+
+def at_least(least: int) -> Check:
+    """A whole number, this one or more."""
+    return Check(f"{least} or more", lambda value: isinstance(value, int) and value >= least)
+
+
+def matching(expected: str, pattern: str, *, longest: int) -> Check:
+    """A text of this form, with at most `longest` characters."""
+    form = re.compile(pattern)
+
+    def accepts(value: object) -> bool:
+        return isinstance(value, str) and len(value) <= longest and form.fullmatch(value) is not None
+
+    return Check(f"{expected}, at most {longest} characters", accepts)
+
+
+def subdomain(longest: int = 253) -> Check:
+    """A DNS name in lower case."""
+    return matching("lower-case letters, digits, dashes and dots", _SUBDOMAIN, longest=longest)
+
+
+def _goes_nowhere_up(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and ".." not in value.split("/")
+
+
+def _is_path_below(value: object) -> bool:
+    return _goes_nowhere_up(value) and not str(value).startswith("/")
+
+
+def _is_file_below(value: object) -> bool:
+    """Whether it is such a path that the kubelet may use for a file: "..data" and its like are its own."""
+    return _is_path_below(value) and not str(value).startswith("..")
+
+
+def _is_address(value: object) -> bool:
+    try:
+        ip_address(str(value))
+    except ValueError:
+        return False
+    return True
+
+
+DNS_LABEL = matching("lower-case letters, digits and dashes", _LABEL, longest=63)
+DNS_SUBDOMAIN = subdomain()
+NAME_BEGIN = matching("lower-case letters, digits, dashes and dots", f"{_SUBDOMAIN}-*", longest=253)
+"""What the name of an object may begin with: it may end in dashes."""
+NOT_EMPTY = matching("a text that is not empty", "(?s:.+)", longest=1 << 20)
+BELOW = Check('a relative path without ".."', _is_path_below)
+FILE_BELOW = Check('a relative path without ".." that does not begin with ".."', _is_file_below)
+NOT_UP = Check('a path without ".."', _goes_nowhere_up)
+ADDRESS = Check("an IP address", _is_address)
+KEY = matching("letters, digits, dashes, dots and underscores", r"(?!\.$|\.\.)[-._a-zA-Z0-9]+", longest=253)
+FILE_MODE = between(0, 0o777)
+NOT_NEGATIVE = at_least(0)
+POSITIVE = at_least(1)
+PULL_POLICY = optional(one_of("Always", "IfNotPresent", "Never"))
