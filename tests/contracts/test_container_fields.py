@@ -80,6 +80,18 @@ def test_ended_container_is_not_started() -> None:
     assert_ended("CSTAT-09", started=True)
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_late_result_of_a_startup_probe_is_told(*, told: bool) -> None:
+    """CSTAT-09: the success of an instance whose end has just been told makes it started, and nothing else."""
+    s = Story()
+    probe = {"tcpSocket": {"port": 8080}}
+    web = s.pod(containers=[{"name": "c1", "image": "img:1", "startupProbe": probe}])
+    tell_status(s, web, "Running", [ended(1) if told else runs(started=False)])
+    tell_status(s, web, "Running", [ended(1, started=True)])
+
+    assert bool(s.judge("CSTAT-09").breaks) is not told
+
+
 @pytest.mark.parametrize(("kubernetes", "started"), [("1.26", None), ("1.32", False)])
 def test_init_containers_are_started_since_sidecars(kubernetes: str, *, started: bool | None) -> None:
     """CSTAT-09: init containers carry `started` from 1.28 on."""

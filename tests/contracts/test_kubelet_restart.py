@@ -133,6 +133,20 @@ def test_manifest_removed_meanwhile(waits: float, verdict: Verdict) -> None:
     assert s.judge("RESTARTKUBELET-07").verdict is verdict
 
 
+@pytest.mark.parametrize(("back", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
+def test_manifest_that_is_back(verdict: Verdict, *, back: bool) -> None:
+    """RESTARTKUBELET-07: a static pod whose manifest is back at the kubelet's start goes on."""
+    s, web, *_ = running(source="file")
+    goes_down(s)
+    s.unset(web)
+    comes_up(s)
+    if back:
+        s.set(web)
+    s.wait(60).stop_here()
+
+    assert s.judge("RESTARTKUBELET-07").verdict is verdict
+
+
 @pytest.mark.parametrize(
     ("changed", "verdict"),
     [({}, KEPT), ({"podIP": ""}, BROKEN), ({"startTime": "2026-01-02T00:00:00Z"}, BROKEN)],

@@ -54,6 +54,20 @@ def test_phase_follows_the_containers(case: Case) -> None:
     assert_bites(contract_id, tell)
 
 
+@pytest.mark.parametrize("waited", [1, 10])
+def test_phase_follows_with_the_next_sync(waited: int) -> None:
+    """PHASE-02: a result of a probe is told at once, and the phase follows soon."""
+    s = Story()
+    sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
+    web = s.pod(initContainers=[sidecar])
+    for started in (False, True):
+        inits = [runs(name="s1", started=started)]
+        tell_status(s, web, "Pending", [again(1)], inits=inits)
+        s.wait(waited)
+
+    assert bool(s.judge("PHASE-02").breaks or s.judge("PHASE-03").breaks) is (waited > 1)
+
+
 def test_phase_that_was_sent_stays() -> None:
     """PHASE-02: a pod that was sent as ended stays so, though a container of it still runs (PHASE-11)."""
 

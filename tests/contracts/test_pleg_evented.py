@@ -38,6 +38,7 @@ def tell(
     status = {
         "id": c1.id,
         "metadata": c1.config["metadata"],
+        "labels": c1.config["labels"],
         "state": state.get(event["kind"], "CONTAINER_CREATED"),
     }
     message = {
@@ -48,6 +49,23 @@ def tell(
         "containers_statuses": [status],
     }
     s.record("message", message=message, **STREAM)
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_container_is_known_by_its_event(*, heard: bool) -> None:
+    """RESTART-14: a container that was made, though its making failed for the caller, is an instance."""
+    s, *_ = hearing()
+    web = s.pod("other")
+    sandbox = s.run_sandbox(web)
+    c1 = ContainerHandle("c-9", "c1", sandbox, s.container_config(web, "c1"), 0)
+    request = {"pod_sandbox_id": sandbox.id, "config": c1.config, "sandbox_config": sandbox.config}
+    call = s.begin("CreateContainer", request)
+    if heard:
+        tell(s, web, sandbox, c1, kind="CREATED")
+    s.end("CreateContainer", call, error="UNAVAILABLE")
+    s.wait(5).create(web, sandbox, "c1", 1)
+
+    assert bool(s.judge("RESTART-14").breaks) is not heard
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])

@@ -279,6 +279,37 @@ def test_siblings_are_untouched() -> None:
     assert_bites("RESTART-17", tell)
 
 
+@pytest.mark.parametrize("changed", [True, False])
+def test_sibling_with_a_new_image_is_stopped_for_it(*, changed: bool) -> None:
+    """RESTART-17: a sync may find both the crash of one container and the new image of another."""
+    s = Story()
+    web = s.pod(containers=[{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    c1, c2 = s.run_container(web, sandbox, "c1"), s.run_container(web, sandbox, "c2")
+    if changed:
+        web.manifest["spec"]["containers"][1]["image"] = "img:2"
+        s.set(web)
+    s.wait(5).exited(c1, 1)
+    s.stop(c2)
+
+    assert bool(s.judge("RESTART-17").breaks) is not changed
+
+
+@pytest.mark.parametrize("contract_id", ["RESTART-07", "RESTART-11"])
+@pytest.mark.parametrize("failed", [True, False])
+def test_failed_hook_is_answered_with_a_back_off(contract_id: str, *, failed: bool) -> None:
+    """RESTART-07, RESTART-11: what is stopped for its postStart hook is not made again at once."""
+    s = Story()
+    hook = {"postStart": {"exec": {"command": ["warm"]}}}
+    web, _, c1 = running(s, lifecycle=hook)
+    s.call("ExecSync", {"container_id": c1.id, "cmd": ["warm"]}, {"exit_code": int(failed)})
+    new_image(s, web)
+    s.stop(c1)
+    s.wait(60).stop_here()
+
+    assert bool(s.judge(contract_id).breaks) is not failed
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_pod_without_work_is_killed(*, late: bool) -> None:
     """RESTART-18 breaks when the sandbox of a pod that is through is left, or stopped a minute later."""

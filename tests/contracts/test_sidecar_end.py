@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from outside_world import api_write, file_pod, start_static
 from story import Story
 from twice import assert_bites
 
@@ -129,6 +130,27 @@ def test_ended_containers_hold_up_nobody() -> None:
         s.wait(0.1 if right else 10).stop(c["s2"], 10)
 
     assert_bites("SIDECAR-16", tell)
+
+
+@pytest.mark.parametrize(("what", "verdict"), [("mirror", Verdict.NOT_EXERCISED), ("file", Verdict.BROKEN)])
+def test_end_of_a_mirror_ends_no_sidecar(what: str, verdict: Verdict) -> None:
+    """SIDECAR-16: a static pod goes with its file, and not with its mirror."""
+    s = Story()
+    sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
+    web = file_pod(s, initContainers=[sidecar])
+    meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
+    api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
+    sandbox = start_static(s, web)
+    s.run_container(web, sandbox, "s1")
+    c1 = s.run_container(web, sandbox)
+    s.wait(5).exited(c1, 1)
+    if what == "file":
+        s.unset(web)
+    else:
+        s.record("deleted", uid="mirror")
+    s.wait(60).stop_here()
+
+    assert s.judge("SIDECAR-16").verdict is verdict
 
 
 @pytest.mark.parametrize("condition", ["ContainersReady", "Initialized"])

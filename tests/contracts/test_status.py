@@ -110,6 +110,35 @@ def test_static_pod_that_is_back_begins_anew(contract_id: str) -> None:
     assert_bites(contract_id, tell)
 
 
+@pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09", "RESTARTKUBELET-11"])
+def test_what_a_mirror_told_goes_with_it(contract_id: str) -> None:
+    """STATUS-08, STATUS-09, RESTARTKUBELET-11: a new kubelet finds a new mirror, to which nothing was told."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = file_pod(s)
+        meta = {"name": web.name, "namespace": "default"}
+        meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}
+        api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
+        start_static(s, web)
+        told = {"conditions": [condition("Ready", "False")]}
+        tell_status(s, web, "Running", [ended(0)], **told)
+        if right:
+            s.record("deleted", uid="mirror")
+        s.wait(5).record("kubelet", op="killed")
+        s.record("kubelet", op="started")
+        moved = {"conditions": [condition("Ready", "False") | {"lastTransitionTime": LATER}]}
+        for _ in range(2):
+            tell_status(s, web, "Running", [ended(0)], startTime=LATER, **moved)
+
+    if contract_id == "RESTARTKUBELET-11":
+        stories = [Story(), Story()]
+        for right, s in zip((True, False), stories, strict=True):
+            tell(s, right=right)
+        assert [bool(s.judge(contract_id).breaks) for s in stories] == [False, True]
+    else:
+        assert_bites(contract_id, tell)
+
+
 def test_transition_time_never_goes_back() -> None:
     """STATUS-09: a condition that changed did so later than before."""
     before = [condition("Ready") | {"lastTransitionTime": LATER}]

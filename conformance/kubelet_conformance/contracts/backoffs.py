@@ -202,9 +202,14 @@ def _ended_before(pod: Pod, name: str) -> bool:
 
 
 def most_delay(m: Moment, name: str) -> float:
-    """The longest back-off that a container of the moment's pod may have to sit out if it ends now."""
-    entry = _series_of(m.pod, m).entries.get(name) if m.pod else None
-    return entry.most_delay(m.t) if entry else 0.0
+    """The longest back-off that a container of the moment's pod may have to sit out if it ends now.
+
+    Which of its definitions is wanted next is not known yet.
+    """
+    if m.pod is None:
+        return 0.0
+    every = _series_of(m.pod, m).by_hash.items()
+    return max((entry.most_delay(m.t) for (one, _), entry in every if one == name), default=0.0)
 
 
 def delay_before(m: Moment, pod: Pod, name: str) -> float:

@@ -152,6 +152,12 @@ def _no_probes(entry: Entry) -> bool:
     return spec is not None and spec.startup_probe is None and spec.readiness_probe is None
 
 
+def _is_late_result(entry: Entry) -> bool:
+    """The loop told of a startup probe's success after the sync that told of the container's end."""
+    is_probed = entry.spec is not None and entry.spec.startup_probe is not None
+    return is_probed and entry.before is not None and entry.before.state == entry.status.state
+
+
 @contract("CSTAT-09", on=status(), needs=NEEDS, versions=STARTED_OF_INITS)
 def started_is_running_past_its_startup_probe(m: Moment) -> Iterator[Finding]:
     """A running container without a startup probe is started, one that does not run is not.
@@ -169,6 +175,8 @@ def started_is_running_past_its_startup_probe(m: Moment) -> Iterator[Finding]:
         elif said.started is None:
             yield broken(f"started of {said.name} is missing")
         elif said.state.running is None:
+            if said.started and _is_late_result(entry):
+                continue
             yield broken(f"{said.name} does not run and is started") if said.started else KEPT
         elif entry.spec.startup_probe is None:
             yield KEPT if said.started else broken(f"{said.name} runs and is not started")

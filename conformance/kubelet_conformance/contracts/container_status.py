@@ -121,7 +121,7 @@ def _running(m: Moment, entry: Entry, container: Container) -> Finding:
 
 
 def _is_unseen(m: Moment, entry: Entry, t: float) -> bool:
-    """No sync can have looked since `t`: the kubelet was down, or blind, or the pod's worker waits ever since.
+    """No sync can have looked since `t`: the kubelet was down or blind, or the pod's worker waits ever since.
 
     A result of a probe that is told meanwhile changes `ready` or `started` in the status before, no state.
     """
@@ -143,9 +143,8 @@ class _Lists:
 def _was_blind(m: Moment, t: float) -> bool:
     """The listing that could tell the kubelet what was at `t` is not answered, or only was just now."""
     lists = m.node.note(_Lists)
-    if any(m.t - began > TOGETHER for began in lists.open.values()):
-        return True
-    return lists.bad_t > t and m.t - lists.bad_t <= REACTION
+    is_open = any(m.t - began > TOGETHER for began in lists.open.values())
+    return is_open or (lists.bad_t > t and m.t - lists.bad_t <= REACTION)
 
 
 @state_is_that_of_the_record.remember(on=call("ListContainers"))

@@ -101,7 +101,6 @@ HELD_UP: Pattern = CALLED_OFF.either(
 """What may keep the pod's worker for longer than a reaction takes, too: it does one thing after the other."""
 
 
-
 def _is_init(m: Moment) -> bool:
     spec = m.pod.spec if m.pod is not None else None
     return spec is not None and spec.entries.get(asked(m).metadata.name, ("",))[0] == "init"

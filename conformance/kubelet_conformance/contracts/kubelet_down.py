@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, exited, kubelet
+from kubelet_conformance.contract.words import call, exited, kubelet, pod_set
 from kubelet_conformance.contracts.kills import MINIMUM_GRACE, ORPHAN_GRACE
 from kubelet_conformance.contracts.situations import about, hook_command, known_to_kubelet, runs_pre_stop
 from kubelet_conformance.contracts.timing import KUBELET_START
@@ -38,6 +38,11 @@ def pod_deleted_meanwhile_is_stopped(m: Moment) -> Iterator[Finding]:
         yield from _stops_due(pod, "deleted")
 
 
+def _is_back(m: Moment) -> bool:
+    """A source has the pod again."""
+    return m.manifest is not None and m.manifest.metadata.deletion_timestamp is None
+
+
 def _stops_due(pod: Pod, how: str) -> Iterator[Finding]:
     for container in pod.of_kind("app", "init"):
         if container.state == "running" and container.born:
@@ -46,7 +51,7 @@ def _stops_due(pod: Pod, how: str) -> Iterator[Finding]:
                 .where(about(container))
                 .either(call("ExecSync").where(runs_pre_stop).where(about(container))),
                 within=KUBELET_START,
-                unless=exited().where(about(container)),
+                unless=exited().where(about(container)).either(pod_set().where(_is_back)),
                 text=f"container {container.name} of a pod {how} while the kubelet was down is stopped",
             )
 

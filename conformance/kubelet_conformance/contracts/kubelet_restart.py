@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import Pattern, call, kubelet
+from kubelet_conformance.contract.words import Pattern, call, deleted, kubelet
+from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life, mirror_goes
 from kubelet_conformance.contracts.instances import REMAKING
 from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.outside import OUTSIDE, take_in
@@ -243,16 +244,19 @@ def address_and_start_time_live_on(m: Moment) -> Findings:
     if not _before(m.node, pod.status_t) or pod.sandbox is None or not _before(m.node, pod.sandbox.ready_t):
         return None
     is_lost = pod.sandbox.state == "removed" or pod.sandbox.died_t is not None
-    if is_lost or is_ended_by_the_kubelet(m, pod):
+    if is_lost or last_told_in_a_former_life(m, pod) or is_ended_by_the_kubelet(m, pod):
         return None  # Nobody can tell its address any more, or the pod is refused and has none.
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
-    if pod.static and pod.sandbox.state != "ready":
-        return KEPT  # No manifest tells what the kubelet before has told, and a stopped sandbox has no address.
+    # No manifest tells what the kubelet before has told of a static pod; a stopped sandbox has no address.
+    is_told = not pod.static or pod.sandbox.state == "ready"
     address = pod.sandbox.ip or before.pod_ip  # The status before may have told of another sandbox.
-    if before.pod_ip and before.pod_ip == address != now.pod_ip:
+    if is_told and before.pod_ip and before.pod_ip == address != now.pod_ip:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
     return KEPT
+
+
+address_and_start_time_live_on.remember(on=deleted())(mirror_goes)
 
 
 def _was_initialized(pod: Pod, node: Node) -> bool:

@@ -113,8 +113,8 @@ _IN_BETWEEN = ByVersion({"<=1.34": True, ">=1.35": False})
 
 @crash_loop_is_looked_at_again.clause("told", on=event("BackOff"))
 def each_look_is_told(m: Moment) -> Findings:
-    """Up to 1.34 each such look is told by an event, until the container is made: by this one, or by one about
-    a container whose turn is earlier.
+    """Up to 1.34 each such look is told by an event, of this container or of one whose turn is earlier, until
+    it is made.
     """
     record, pod = m.record, m.pod
     if not isinstance(record, Event) or pod is None or not _IN_BETWEEN.get(m.kubernetes):

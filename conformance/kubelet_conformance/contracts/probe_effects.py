@@ -197,6 +197,8 @@ def liveness_ends_with_the_deletion(m: Moment) -> Iterator[Finding]:
     pod = m.pod
     if pod is None or pod.termination is not None or not m.node.kubelet_up or not pod.born:
         return
+    if pod.static and m.keys[0] != "pod:remove":
+        return  # It is its mirror that goes.
     begun = m.t
     for container in pod.every_container():
         if container.state != "running" or not container.born:

@@ -33,7 +33,11 @@ from kubelet_conformance.contracts.instances import (
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
+from kubelet_conformance.contracts.situations import (
+    at_its_end,
+    post_start_may_have_failed,
+    will_not_run_again,
+)
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC
 from kubelet_conformance.trace.bodies import Annotation, ContainerStatusReply
 
@@ -256,13 +260,9 @@ def _is_restart(m: Moment, container: Container) -> bool:
     """A running app container was stopped in a pod that goes on."""
     if container.kind != "app" or not to_watch(m) or not in_place(container):
         return False
-    return (
-        container.start is not None and not container.start_failed and container is _newest(m.pod, container)
-    )
-
-
-def _newest(pod: Pod | None, container: Container) -> Container | None:
-    return pod.newest(container.name) if pod else None
+    if m.pod is None or post_start_may_have_failed(container) or container.start_failed:
+        return False
+    return container.start is not None and container is m.pod.newest(container.name)
 
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
@@ -370,7 +370,7 @@ def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
     for other in m.pod.of_kind("app"):
         if other.name == container.name or other.state != "running" or other.stops:
             continue
-        if not _has_kill_probe(other):
+        if not _has_kill_probe(other) and not _changed(other):
             yield answered(
                 by=start_of(container.name),
                 unless=CALLED_OFF.either(exited(), pod_set()),

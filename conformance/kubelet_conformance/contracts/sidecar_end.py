@@ -20,7 +20,7 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.kills import MINIMUM_GRACE, failing_probe
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
-    TERMINATION_ASKED,
+    POD_IS_TO_GO,
     at_its_end,
     hook_command,
     known_to_kubelet,
@@ -250,7 +250,7 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
     return KEPT if waited >= ROUNDING else None
 
 
-@waiting_uses_up_the_grace.remember(on=TERMINATION_ASKED)
+@waiting_uses_up_the_grace.remember(on=POD_IS_TO_GO)
 def _(m: Moment) -> None:
     """Take each grace down."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest is not None else None
@@ -258,7 +258,7 @@ def _(m: Moment) -> None:
         m.pod.note(_Asked).graces.add(grace)
 
 
-@contract("SIDECAR-16", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_ON)
+@contract("SIDECAR-16", on=POD_IS_TO_GO, needs=(CRI, PODS), versions=_ON)
 def ended_ones_hold_up_nobody(m: Moment) -> Findings:
     """A container that does not run when its pod goes holds up no sidecar."""
     pod = m.pod
@@ -294,7 +294,7 @@ def not_restarted_in_termination(m: Moment) -> Findings:
     )
 
 
-@contract("SIDECAR-27", on=TERMINATION_ASKED, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
+@contract("SIDECAR-27", on=POD_IS_TO_GO, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
 def every_kill_is_told_at_once(m: Moment) -> Iterator[Finding]:
     """When a pod goes, its running sidecars too get their Killing event at once, before they have a turn."""
     pod = m.pod

@@ -20,6 +20,7 @@ __all__ = (
     "END",
     "FAULT",
     "NOBODY",
+    "POD_IS_TO_GO",
     "STATUS_WRITE",
     "TERMINATION_ASKED",
     "about",
@@ -32,6 +33,7 @@ __all__ = (
     "known_to_kubelet",
     "of",
     "pod_of_write",
+    "post_start_may_have_failed",
     "runs_post_start",
     "runs_pre_stop",
     "starts_or_creates",
@@ -77,6 +79,15 @@ TERMINATION_ASKED: Pattern = (
     pod_set().where(_is_being_deleted, "it is being deleted").either(pod_unset(), deleted())
 )
 """The pod is to go: deletionTimestamp, removal from its source, or a forced deletion."""
+
+
+def _is_of_the_pod(m: Moment) -> bool:
+    static = m.pod is not None and m.pod.static
+    return not static or (m.manifest is None and m.keys[0] != "deleted")
+
+
+POD_IS_TO_GO: Pattern = TERMINATION_ASKED.where(_is_of_the_pod, "it is no mirror")
+"""The same, and not a mirror pod, which is replaced while its static pod runs on."""
 
 
 def to_run(m: Moment) -> bool:
@@ -181,6 +192,14 @@ def runs_post_start(m: Moment) -> bool:
 def runs_pre_stop(m: Moment) -> bool:
     """The ExecSync that begins or ends here is the container's preStop hook."""
     return _runs_hook(m, "pre_stop") and not runs_post_start(m)
+
+
+def post_start_may_have_failed(container: Container) -> bool:
+    """Its postStart hook failed, or does not pass through the runtime: then it may be stopped for that."""
+    handler = container.spec.lifecycle.post_start if container.spec is not None else None
+    if handler is None or handler.exec is None:
+        return handler is not None
+    return any(hook.cmd == handler.exec.command and hook.failed for hook in container.hooks)
 
 
 def stop_asked(container: Container, since: float = 0.0) -> bool:

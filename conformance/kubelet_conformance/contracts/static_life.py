@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
@@ -27,8 +28,10 @@ from kubelet_conformance.contracts.static_names import (
     sandbox_asked,
     sent_static,
 )
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
+from kubelet_conformance.trace.latest import Latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -271,11 +274,10 @@ def mirror_adds_no_ephemeral_container(m: Moment) -> Findings:
 
 
 class _Superseded:
-    """A version of a static pod was replaced by the next before it was run."""
+    """When a version of a static pod was last replaced by the next before it was run, by namespace and name."""
 
     def __init__(self) -> None:
-        self.t: float | None = None
-        self.seq = 0
+        self.of = Latest[FullName, tuple[float, int]]()
 
 
 @contract("STATIC-19", on=call("CreateContainer"), needs=(CRI, PODS), versions=since("1.22"))
@@ -286,24 +288,28 @@ def skipped_version_is_not_run(m: Moment) -> Findings:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or not pod.static or pod.manifest is None or sandbox is None or sandbox.run is None:
         return None
-    edited = pod.note(_Superseded)
-    if edited.t is None or sandbox.run.t - edited.t < REACTION:
+    edited_t, seq = m.node.note(_Superseded).of.get((pod.namespace, pod.name), (math.inf, 0))
+    if sandbox.run.t - edited_t < REACTION:
         return None
+    if not pod.wanted and pod.set_t is not None and pod.set_t < edited_t:
+        # A kubelet that was held up may have begun with it before it heard of the edit.
+        is_held_up = sandbox.run.t <= heard_by(m, edited_t) + REACTION
+        return None if is_held_up else broken(f"a version of {pod.name} that was edited away is run", seq)
     config = m.request(CreateContainerRequest).config
     spec, image = pod.container_spec(config.metadata.name), config.image.user_specified_image
     if spec is None:
-        return broken(f"{config.metadata.name} is created, which the last version does not have", edited.seq)
+        return broken(f"{config.metadata.name} is created, which the last version does not have", seq)
     if image and image != spec.image:
-        return broken(f"{spec.name} is created from {image}, expected {spec.image}", edited.seq)
+        return broken(f"{spec.name} is created from {image}, expected {spec.image}", seq)
     return KEPT
 
 
 @skipped_version_is_not_run.remember(on=pod_set())
 def _waiting_version_is_edited(m: Moment) -> None:
     """Take in that a pod was edited that has not been run."""
-    pod = m.pod
-    if sent_static(m) is None or pod is None or m.manifest is None or pod.manifest is None:
-        return
-    if not pod.uid and not pod.sandboxes and pod.manifest.spec != m.manifest.spec:
-        edited = pod.note(_Superseded)
-        edited.t, edited.seq = m.t, m.seq
+    name, old = sent_static(m), m.replaced
+    if name is not None and old is not None and not old.uid:
+        m.node.note(_Superseded).of[name] = m.t, m.seq
+
+
+skipped_version_is_not_run.remember(on=DELAYS)(take_in_delays)

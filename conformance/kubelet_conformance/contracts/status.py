@@ -11,8 +11,12 @@ import msgspec
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, failed, pod_set, status
-from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life, static_pod_returns
+from kubelet_conformance.contract.words import call, deleted, done, failed, pod_set, status
+from kubelet_conformance.contracts.former_lives import (
+    last_told_in_a_former_life,
+    mirror_goes,
+    static_pod_returns,
+)
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, told_ips
 from kubelet_conformance.contracts.situations import STATUS_WRITE, pod_of_write, worker_is_busy
@@ -105,12 +109,13 @@ def start_time_never_changes(m: Moment) -> Findings:
     if not now.start_time:
         return broken("startTime is missing")
     before = pod.status.start_time if pod.status is not None else None
-    if before is not None and before != now.start_time and not last_told_in_a_former_life(pod):
+    if before is not None and before != now.start_time and not last_told_in_a_former_life(m, pod):
         return broken(f"startTime goes from {before} to {now.start_time}", pod.status_seq)
     return KEPT
 
 
 start_time_never_changes.remember(on=pod_set())(static_pod_returns)
+start_time_never_changes.remember(on=deleted())(mirror_goes)
 
 
 @contract("STATUS-09", on=AGAIN, needs=(STATUS,))
@@ -130,7 +135,7 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             continue
         if new.last_transition_time == old.last_transition_time:
             yield KEPT
-        elif not _may_have_flipped(old.type, pod, before, now) and not last_told_in_a_former_life(pod):
+        elif not _may_have_flipped(old.type, pod, before, now) and not last_told_in_a_former_life(m, pod):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
                 f"{new.last_transition_time}",
@@ -139,6 +144,7 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
 
 
 transition_time_follows_the_value.remember(on=pod_set())(static_pod_returns)
+transition_time_follows_the_value.remember(on=deleted())(mirror_goes)
 
 
 def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import done, failed, kubelet
 from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.trace.bodies import ListContainersRequest, ListPodSandboxRequest
 from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
 """The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these
 may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
 """
+_LONGEST_NAP = 5.0
+"""A loop that cannot begin looks again after 0.1 s, and after twice as long each time, up to this (kubelet.go)."""
 _API_SERVER = "the API server"
 _HEALED = "healed: "
 
@@ -70,6 +73,11 @@ class _Delays:
         self.away = False
         self.away_t = 0.0
         self.last_t = 0.0
+        self.started_t = 0.0
+        self.relisted = True
+        """The kubelet has seen what runs, since it was started."""
+        self.sandboxes_t = -math.inf
+        """When it last saw all sandboxes; a relist goes on with the containers."""
 
 
 def take_in_delays(m: Moment) -> None:
@@ -78,8 +86,23 @@ def take_in_delays(m: Moment) -> None:
     if isinstance(m.record, Fault):
         if m.record.what.removeprefix(_HEALED).startswith(_API_SERVER):
             _goes_or_comes(known, m, away=not m.record.what.startswith(_HEALED))
-    elif m.keys[0] == "kubelet:started" or m.t - m.call.t > _PROMPT or _keeps_the_loop_waiting(m):
+    elif m.keys[0] == "kubelet:started":
+        known.started_t = known.last_t = max(known.last_t, m.t)
+        known.relisted, known.sandboxes_t = False, -math.inf
+    elif m.call.rpc in _HOLDING_UP and (m.t - m.call.t > _PROMPT or _keeps_the_loop_waiting(m)):
         known.last_t = max(known.last_t, m.t)
+    if not known.relisted and m.keys[0] in {"done:ListPodSandbox", "done:ListContainers"}:
+        _lists(known, m)
+
+
+def _lists(known: _Delays, m: Moment) -> None:
+    """With the first relist that succeeds the loop begins, as soon as it looks again (kubelet.go)."""
+    if m.keys[0] == "done:ListPodSandbox":
+        if m.request(ListPodSandboxRequest).everything:
+            known.sandboxes_t = m.t
+    elif m.request(ListContainersRequest).everything and m.call.t - known.sandboxes_t <= _PROMPT:
+        known.relisted = True
+        known.last_t = max(known.last_t, m.t + min(m.t - known.started_t, _LONGEST_NAP))
 
 
 def _goes_or_comes(known: _Delays, m: Moment, *, away: bool) -> None:
@@ -99,8 +122,8 @@ def heard_by(m: Moment, t: float) -> float:
     """By when, but for a reaction, the kubelet has heard of what was wanted at `t`.
 
     The loop takes no news while it waits for a list of what runs, to keep house, nor before the runtime says
-    that it is ready. A kubelet that starts, or whose API server was away, hears it then; infinity while that
-    is away.
+    that it is ready, nor before it has seen what runs. A kubelet that starts, or whose API server was away,
+    hears it then; infinity before.
     """
     known = m.node.note(_Delays)
-    return math.inf if known.away else max(t, known.last_t)
+    return math.inf if known.away or not known.relisted else max(t, known.last_t)

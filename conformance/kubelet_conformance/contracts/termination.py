@@ -23,6 +23,7 @@ from kubelet_conformance.contracts.situations import (
     told_exited,
     worker_is_busy,
 )
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
 from kubelet_conformance.trace.records import ApiWrite
@@ -277,7 +278,7 @@ def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
         return None
-    if pod.termination is not None or not _has_no_work(pod):
+    if pod.termination is not None or not _has_no_work(pod) or heard_by(m, m.t) > m.t:
         return None
     # One by force takes the object away at once: whoever asks for it does, and not the kubelet.
     return answered(
@@ -287,6 +288,9 @@ def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
         not_before=call("StopContainer", "StopPodSandbox"),
         text=f"pod {pod.name}, of which nothing was made, goes",
     )
+
+
+pod_that_never_started_goes_without_stops.remember(on=DELAYS)(take_in_delays)
 
 
 def _wait_for_volumes(m: Moment, pod: Pod) -> float:

@@ -242,9 +242,10 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
 
 def _tells_of_probes(m: Moment, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
     """The results of probes are told at once, and the phase follows with the next sync, which comes soon."""
-    stages = [(one.name, one.runtime_id, one.state) for one in before.every_container]
-    is_told = stages == [(one.name, one.runtime_id, one.state) for one in now.every_container]
-    return is_told and m.t - (pod.status_t or 0.0) <= REACTION and before.every_container != now.every_container
+    old, new = before.every_container, now.every_container
+    stages = [(one.name, one.runtime_id, one.state) for one in old]
+    is_told = old != new and stages == [(one.name, one.runtime_id, one.state) for one in new]
+    return is_told and m.t - (pod.status_t or 0.0) <= REACTION
 
 
 def _may_be_final(m: Moment, pod: Pod) -> bool:

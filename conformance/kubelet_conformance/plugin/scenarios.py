@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ import pytest
 
 from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.node import scenario_of
+from kubelet_conformance.plugin.ahead import Ahead, processors
 from kubelet_conformance.plugin.live import LiveRun, Story
 from kubelet_conformance.plugin.naming import Named, named
 from kubelet_conformance.plugin.options import Options, OptionsError
@@ -26,7 +28,7 @@ from kubelet_conformance.reports.run import Exit, gravest
 from kubelet_conformance.targets.stage import TargetError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
     from typing import NoReturn, TypeGuard
 
 __all__ = ("Scenarios", "is_scenario")
@@ -34,6 +36,8 @@ __all__ = ("Scenarios", "is_scenario")
 _STORY = pytest.StashKey[Callable[..., Awaitable[None]]]()
 _PLAYED = pytest.StashKey["Played | str"]()
 _ATTRIBUTE = "kubelet_conformance_played"
+_WORTH_PROCESSES = 50
+"""So many scenarios take longer than it takes to make processes for them."""
 _JUDGED_ENDS = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 
 
@@ -57,6 +61,7 @@ class Scenarios:
         self._session: Session | None = None
         self._named: dict[str, Named] = {}
         self._progress: Steps | None = None
+        self._ahead: Ahead | None = None
         self._other_failed = False
         self.ended: Exit | None = None
 
@@ -139,7 +144,10 @@ class Scenarios:
         live = self.session().live
         if live is None:
             self._began(this.name)
-            played = self.session().play(story, this, arguments)
+            if self._ahead is not None:
+                played = self._ahead.take(pyfuncitem.nodeid)
+            else:
+                played = self.session().play(story, this, arguments)
         else:
             played = self._live(live, this.name, arguments)
         pyfuncitem.stash[_PLAYED] = packed(played) if self._is_worker() else played
@@ -194,6 +202,18 @@ class Scenarios:
             version = options.choice.kubernetes or USUAL_VERSION
             complain(f"no scenario puts {asked} to the test as Kubernetes {version}")
         self._progress = Steps(count, "scenarios played")
+        if self._session.live is None and count >= _WORTH_PROCESSES and processors() > 1:
+            self._play_ahead(self._session, filter(is_scenario, session.items))
+
+    def _play_ahead(self, ours: Session, items: Iterable[pytest.Function]) -> None:
+        """Play all in several processes, unless one takes what is not known before its turn."""
+        stories: dict[str, Callable[[], Played]] = {}
+        for item in items:
+            arguments = _arguments(item)
+            if arguments is None:
+                return
+            stories[item.nodeid] = partial(ours.play, item.stash[_STORY], self._named[item.nodeid], arguments)
+        self._ahead = Ahead(stories, processors())
 
     def _prepare(self, live: LiveRun, items: list[pytest.Item]) -> None:
         """Plan all scenarios and connect to the runtime."""
@@ -269,6 +289,8 @@ class Scenarios:
 
     def pytest_unconfigure(self) -> None:
         """Clean up."""
+        if self._ahead is not None:
+            self._ahead.close()
         if self._session is not None:
             self._session.close()
 

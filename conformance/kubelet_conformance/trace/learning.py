@@ -22,7 +22,7 @@ from kubelet_conformance.trace.looking import commanded, full_name
 from kubelet_conformance.trace.mirrored import mirror_is_made
 from kubelet_conformance.trace.pod_cgroups import cgroup_changes
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
-from kubelet_conformance.trace.streaming import news_of_containers, removals_are_told, sandbox_is_told
+from kubelet_conformance.trace.streaming import containers_are_told, news_of_containers, records_are_told
 from kubelet_conformance.trace.under_way import (
     LISTS,
     WORK,
@@ -377,7 +377,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "runtime:unknown": (_lost_track,),
     "runtime:sandbox-died": (_sandbox_died,),
     "runtime:removed": (_vanished,),
-    "message": (_events_told, sandbox_is_told, removals_are_told),
+    "message": (containers_are_told, _events_told, records_are_told),
     "pod:set": (spec_is_sent, _pod_set, untold.change_is_untold),
     "pod:remove": (_pod_removed, untold.change_is_untold),
     "status": (_status,),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from kubelet_conformance.trace.records import Body, Message
 from kubelet_conformance.trace.runtime_bodies import ContainerEvent
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container
 
-__all__ = ("event_of", "news_of_containers", "removals_are_told", "sandbox_is_told", "sandbox_told")
+__all__ = ("containers_are_told", "event_of", "news_of_containers", "records_are_told", "sandbox_told")
 
 _STAGES = ("CONTAINER_CREATED", "CONTAINER_RUNNING", "CONTAINER_EXITED")
 
@@ -43,7 +45,13 @@ def sandbox_told(moment: Moment) -> SandboxRecord | None:
     return event.pod_sandbox_status if event is not None else None
 
 
-def sandbox_is_told(moment: Moment) -> None:
+def records_are_told(moment: Moment) -> None:
+    """What an event tells of a sandbox, and of records that are gone."""
+    _sandbox_is_told(moment)
+    _removals_are_told(moment)
+
+
+def _sandbox_is_told(moment: Moment) -> None:
     """Who hears of a sandbox need not ask for its status, nor have been told that it was made."""
     status, world = sandbox_told(moment), moment.world
     if status is None or world.went_since(status.id, 0):
@@ -56,7 +64,18 @@ def sandbox_is_told(moment: Moment) -> None:
             sandbox.state = "ready" if status.state == "SANDBOX_READY" else "notready"
 
 
-def removals_are_told(moment: Moment) -> None:
+def containers_are_told(moment: Moment) -> None:
+    """Who hears of a container that is being made knows it, even if its making is said to have failed."""
+    event, world = event_of(moment), moment.world
+    if event is None or event.pod_sandbox_status is None:
+        return
+    for each in event.containers_statuses:
+        record = replace(each, pod_sandbox_id=event.pod_sandbox_status.id)
+        if each.id not in world.containers and world.is_in_the_making(record):
+            world.found_container(record).state = "created"
+
+
+def _removals_are_told(moment: Moment) -> None:
     """A record that is gone is known to be, though nothing was answered to who removed it."""
     event = event_of(moment)
     if event is None or event.container_event_type != "CONTAINER_DELETED_EVENT":

@@ -211,6 +211,10 @@ class World:
                 pod.containers[container.name].sort(key=lambda c: (c.born, c.attempt))
         return container
 
+    def is_in_the_making(self, record: ContainerRecord) -> bool:
+        """A CreateContainer that has not been answered yet makes this container."""
+        return _making(self.pod_of(_pod_in_labels(record.labels)), record) is not None
+
     def _stray_sandbox(self, sandbox_id: str, pod: Pod | None) -> Sandbox:
         if pod is not None:
             pod.born = False

@@ -74,7 +74,7 @@ def seccomp(pod: Pod, place: Place) -> None:
 
 
 def app_armor(pod: Pod, place: Place) -> None:
-    """An AppArmor profile in an annotation is one, of a container of the pod, and the same as in the field."""
+    """An AppArmor profile in an annotation is that of a container, and the same as in the field."""
     security, os = pods.spec(pod).securityContext, pods.spec(pod).os
     fields: dict[str, AppArmorProfile | None] = {}
     for one, _ in containers(pod, place):
@@ -106,7 +106,9 @@ def _meant(text: str) -> tuple[str, str | None]:
     """The type and the profile of the field that says the same."""
     if text.startswith(_LOCALHOST):
         return "Localhost", text.removeprefix(_LOCALHOST)
-    return {_UNCONFINED: "Unconfined", _DEFAULT: "RuntimeDefault", _DOCKER: "RuntimeDefault"}.get(text, ""), None
+    return {_UNCONFINED: "Unconfined", _DEFAULT: "RuntimeDefault", _DOCKER: "RuntimeDefault"}.get(
+        text, ""
+    ), None
 
 
 def _at(place: Place, name: str) -> Place:

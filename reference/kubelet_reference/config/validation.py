@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_reference import pods
+from kubelet_reference.config.annotation_rules import ANNOTATION_RULES
+from kubelet_reference.config.claim_rules import CLAIM_RULES
 from kubelet_reference.config.container_rules import CONTAINER_RULES
-from kubelet_reference.config.pod_rules import POD_RULES, metadata
+from kubelet_reference.config.environment_rules import environment
+from kubelet_reference.config.metadata_rules import METADATA_RULES
+from kubelet_reference.config.mount_rules import MOUNT_RULES
+from kubelet_reference.config.os_rules import OS_RULES
+from kubelet_reference.config.pod_rules import POD_RULES
 from kubelet_reference.config.problems import Place, Problem
+from kubelet_reference.config.remote_volume_rules import REMOTE_VOLUME_RULES
+from kubelet_reference.config.resource_rules import RESOURCE_RULES
 from kubelet_reference.config.restart_rules import restart_rules
+from kubelet_reference.config.scheduling_rules import SCHEDULING_RULES
+from kubelet_reference.config.security_rules import SECURITY_RULES
+from kubelet_reference.config.version_rules import version_rules
 from kubelet_reference.config.volume_rules import VOLUME_RULES
 
 if TYPE_CHECKING:
@@ -19,16 +29,28 @@ if TYPE_CHECKING:
 
 __all__ = ("RULES", "validate")
 
-RULES: tuple[Rule, ...] = (*POD_RULES, *CONTAINER_RULES, *VOLUME_RULES)
+RULES: tuple[Rule, ...] = (
+    *POD_RULES,
+    *SCHEDULING_RULES,
+    *SECURITY_RULES,
+    *OS_RULES,
+    *CONTAINER_RULES,
+    environment,
+    *MOUNT_RULES,
+    *RESOURCE_RULES,
+    *VOLUME_RULES,
+    *CLAIM_RULES,
+    *REMOTE_VOLUME_RULES,
+)
+"""The rules for which the place is the spec's."""
 
 
 def validate(pod: Pod, behaviour: Behaviour) -> tuple[Problem, ...]:
     """Everything that is wrong with a pod from a manifest that has its defaults."""
     problems: list[Problem] = []
     place = Place(problems)
-    if not pods.name(pod):
-        place.field("metadata").field("name").wrong("missing")
-    metadata(pod, place.field("metadata"))
-    for rule in (*RULES, restart_rules(behaviour)):
+    for rule in (*METADATA_RULES, *ANNOTATION_RULES):
+        rule(pod, place.field("metadata"))
+    for rule in (*RULES, restart_rules(behaviour), *version_rules(behaviour)):
         rule(pod, place.field("spec"))
     return tuple(problems)

@@ -1,9 +1,10 @@
-"""What the fields of a pod may hold beyond their type: one row for each field; volumes are a table of their own."""
+"""What the fields of a pod may hold beyond their type: one row for each field."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cri_api.v1 import api_pb2 as cri
 from lightkube.models import core_v1 as v1
 from lightkube.models import meta_v1
 
@@ -64,6 +65,7 @@ _WINDOWS_USER = matching(
     longest=360,
 )
 _IMAGE = matching("the name of an image, without spaces around it", r"\S(?s:.*\S)?", longest=1 << 12)
+_SIGNAL = Check("a signal such as SIGTERM", (frozenset(cri.Signal.keys()) - {"RUNTIME_DEFAULT"}).__contains__)
 _ID = between(0, 2**31 - 1)
 _WEIGHT = between(1, 100)
 _RESTART_POLICY = one_of("Always", "OnFailure", "Never")
@@ -75,13 +77,17 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (meta_v1.ObjectMeta, "generateName"): optional(NAME_BEGIN),
     (meta_v1.ObjectMeta, "namespace"): DNS_LABEL,
     (meta_v1.ObjectMeta, "generation"): NOT_NEGATIVE,
-    (meta_v1.OwnerReference, "apiVersion"): matching("VERSION or GROUP/VERSION", "([^/]+/)?[^/]+", longest=317),
+    (meta_v1.OwnerReference, "apiVersion"): matching(
+        "VERSION or GROUP/VERSION", "([^/]+/)?[^/]+", longest=317
+    ),
     (meta_v1.OwnerReference, "kind"): NOT_EMPTY,
     (meta_v1.OwnerReference, "name"): NOT_EMPTY,
     (meta_v1.OwnerReference, "uid"): NOT_EMPTY,
     (meta_v1.ManagedFieldsEntry, "operation"): one_of("Apply", "Update"),
     (meta_v1.ManagedFieldsEntry, "fieldsType"): optional(Check("FieldsV1", "FieldsV1".__eq__)),
-    (meta_v1.ManagedFieldsEntry, "manager"): matching("printable characters", "[^\\x00-\\x1f\\x7f]*", longest=128),
+    (meta_v1.ManagedFieldsEntry, "manager"): matching(
+        "printable characters", "[^\\x00-\\x1f\\x7f]*", longest=128
+    ),
     (meta_v1.ManagedFieldsEntry, "subresource"): matching("a name", "(?s:.*)", longest=256),
     (meta_v1.LabelSelectorRequirement, "operator"): one_of("In", "NotIn", "Exists", "DoesNotExist"),
     (v1.PodSpec, "restartPolicy"): optional(_RESTART_POLICY),
@@ -173,6 +179,7 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.Probe, "successThreshold"): NOT_NEGATIVE,
     (v1.Probe, "failureThreshold"): NOT_NEGATIVE,
     (v1.Probe, "terminationGracePeriodSeconds"): POSITIVE,
+    (v1.Lifecycle, "stopSignal"): _SIGNAL,
     (v1.HTTPGetAction, "port"): _PORT_REFERENCE,
     (v1.HTTPGetAction, "scheme"): optional(one_of("HTTP", "HTTPS")),
     (v1.HTTPHeader, "name"): _HEADER,

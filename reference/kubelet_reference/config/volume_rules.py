@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict
 
 from kubelet_reference import pods
+from kubelet_reference.config.environment_rules import downward_files
 from kubelet_reference.config.rule_words import exactly_one, unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lightkube.models.core_v1 import DownwardAPIVolumeFile, Pod, Volume
+    from lightkube.models.core_v1 import Pod, Volume, VolumeProjection
 
     from kubelet_reference.config.problems import Place
     from kubelet_reference.config.rule_words import Rule
@@ -31,8 +32,13 @@ _NAMED = {
     "configMap": "name",
     "secret": "secretName",
     "persistentVolumeClaim": "claimName",
+    "image": "reference",
+    "cephfs": "monitors",
+    "rbd": "monitors",
+    "scaleIO": "volumeName",
+    "storageos": "volumeName",
 }
-"""The volumes that show another object, and the field that names it."""
+"""The volumes that show something else, and the field that says what, which the models do without."""
 
 
 def one_source(pod: Pod, place: Place) -> None:
@@ -46,8 +52,8 @@ def one_source(pod: Pod, place: Place) -> None:
             at.item(i).wrong(f"expected one source, got {' and '.join(sources)}")
 
 
-def named_objects(pod: Pod, place: Place) -> None:
-    """A volume that shows an object says which."""
+def named_sources(pod: Pod, place: Place) -> None:
+    """A volume that shows something says what."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         for source, field in _NAMED.items():
             shown = getattr(volume, source)
@@ -55,30 +61,35 @@ def named_objects(pod: Pod, place: Place) -> None:
                 place.field("volumes").item(i).field(source).field(field).wrong("missing")
 
 
-def downward_files(pod: Pod, place: Place) -> None:
+def downward(pod: Pod, place: Place) -> None:
     """A file of the downward API shows one field."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         at = place.field("volumes").item(i)
         if volume.downwardAPI is not None:
-            _downward(volume.downwardAPI.items or (), at.field("downwardAPI").field("items"))
+            downward_files(volume.downwardAPI.items or (), at.field("downwardAPI").field("items"))
         for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
             if source.downwardAPI is not None:
                 where = at.field("projected").field("sources").item(j).field("downwardAPI").field("items")
-                _downward(source.downwardAPI.items or (), where)
-
-
-def _downward(files: Iterable[DownwardAPIVolumeFile], place: Place) -> None:
-    for i, file in enumerate(files):
-        exactly_one(file, ("fieldRef", "resourceFieldRef"), place.item(i))
+                downward_files(source.downwardAPI.items or (), where)
 
 
 def projected_sources(pod: Pod, place: Place) -> None:
-    """A projected volume has sources, and each is of one kind."""
+    """Each source of a projected volume is of one kind, and says what it shows; tokens are of an account."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         if volume.projected is not None:
             at = place.field("volumes").item(i).field("projected").field("sources")
             for j, source in enumerate(volume.projected.sources or ()):
                 exactly_one(source, _PROJECTED, at.item(j))
+                _named_projection(source, at.item(j))
+                if source.serviceAccountToken is not None and not pods.spec(pod).serviceAccountName:
+                    at.item(j).field("serviceAccountToken").wrong("only allowed with serviceAccountName")
+
+
+def _named_projection(source: VolumeProjection, place: Place) -> None:
+    for kind in ("configMap", "secret"):
+        shown = getattr(source, kind)
+        if shown is not None and not shown.name:
+            place.field(kind).field("name").wrong("missing")
 
 
 def unique_paths(pod: Pod, place: Place) -> None:
@@ -101,8 +112,8 @@ def _paths(volume: Volume, place: Place) -> Iterable[tuple[Place, str]]:
 
 VOLUME_RULES: tuple[Rule, ...] = (
     one_source,
-    named_objects,
-    downward_files,
+    named_sources,
+    downward,
     projected_sources,
     unique_paths,
 )

@@ -38,7 +38,9 @@ _BYTE = between(0, 255)
 _PART = "[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?"
 _DRIVER = matching("letters, digits, dashes and dots", rf"{_PART}(\.{_PART})*", longest=63)
 _ADDRESS = r"([^,:]*|\[[^\],]*\]):[^,:]*"
-_ADDRESSES = matching("HOST:PORT, or several of them with commas", f"{_ADDRESS}(,{_ADDRESS})*", longest=1 << 12)
+_ADDRESSES = matching(
+    "HOST:PORT, or several of them with commas", f"{_ADDRESS}(,{_ADDRESS})*", longest=1 << 12
+)
 _INITIATOR = matching(
     "an initiator such as iqn.2001-04.com.example:disk, eui.X or naa.X",
     r"iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+:[^,;*&$|\s]+|eui.[A-Za-z0-9]{16}|naa.[A-Za-z0-9]{32}",
@@ -49,7 +51,9 @@ VOLUME_VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.Volume, "name"): DNS_LABEL,
     (v1.HostPathVolumeSource, "path"): NOT_UP,
     (v1.HostPathVolumeSource, "type"): optional(
-        one_of("DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
+        one_of(
+            "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"
+        )
     ),
     (v1.EmptyDirVolumeSource, "medium"): optional(Check('"", Memory or HugePages', _is_medium)),
     (v1.ImageVolumeSource, "pullPolicy"): PULL_POLICY,
