@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 REPEATS = 3
-SECONDS_TARGET = 10
-"""Of wall time, start-up included, for the 120 to 150 scenarios that a release is to have."""
+SECONDS_TARGET = 20
+"""Of wall time on two processors, start-up included: no more."""
+SECONDS_AIM = 12
+"""What is wanted."""
 MEGABYTES_TARGET = 300
 _BYTES_A_UNIT = 1 if sys.platform == "darwin" else 1024
 """In what `ru_maxrss` counts."""
@@ -53,7 +55,8 @@ def print_report(best: dict[str, Any]) -> None:
     in_room = "met" if best["megabytes"] <= MEGABYTES_TARGET else "missed"
     print(f"{best['scenarios']} scenarios, {best['records']} records; exit code {best['exit_code']}")
     print(
-        f"  {best['seconds']} s (target {SECONDS_TARGET}: {in_time}), {best['processor_seconds']} s of CPU,"
+        f"  {best['seconds']} s (target {SECONDS_TARGET}: {in_time}; aim {SECONDS_AIM}),"
+        f" {best['processor_seconds']} s of CPU,"
     )
     print(f"  {best['megabytes']} MB at most (target {MEGABYTES_TARGET}: {in_room})")
 

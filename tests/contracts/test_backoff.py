@@ -225,6 +225,27 @@ def test_refusal_is_told(wrong: str) -> None:
     assert_bites("BACKOFF-06", tell)
 
 
+@pytest.mark.parametrize("newer", [True, False])
+def test_count_is_that_of_the_newest_record(*, newer: bool) -> None:
+    """BACKOFF-06: a record that was made and never started counts, and lastState is of the one before it."""
+    s = Story()
+    web, sandbox = pod(s)
+    ended = s.run_container(web, sandbox)
+    s.exited(ended, 1)
+    second = s.create(web, sandbox, attempt=1)
+    message = f"back-off 10s restarting failed container=c1 pod={web.name}_{web.namespace}({web.uid})"
+    one = {
+        "name": "c1",
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": message}},
+        "lastState": {"terminated": {"exitCode": 1, "containerID": f"fake://{ended.id}"}},
+        "restartCount": 1,
+        "containerID": f"fake://{second.id if newer else ended.id}",
+    }
+    s.status(web, containerStatuses=[one])
+
+    assert bool(s.judge("BACKOFF-06").breaks) is not newer
+
+
 def test_siblings_are_not_held_up() -> None:
     """BACKOFF-07 breaks when the back-off of one container delays the other."""
 

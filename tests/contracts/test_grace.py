@@ -85,6 +85,22 @@ def test_nobody_waits_for_what_was_stopped_alone(timeout: int, verdict: Verdict)
     assert not s.judge("TERM-05").breaks
 
 
+@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (20, BROKEN)])
+def test_nobody_waits_for_an_earlier_instance(timeout: int, verdict: Verdict) -> None:
+    """TERM-03: a sidecar that was stopped and made again at one moment waits for no other."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
+    sandbox = s.run_sandbox(web)
+    first = s.run_container(web, sandbox, "sc")
+    s.stop(first, 30)
+    second = s.run_container(web, sandbox, "sc", 1)
+    s.wait(3).sandbox_died(sandbox)
+    s.stop(second, timeout)
+
+    assert s.judge("TERM-03").verdict is verdict
+    assert not s.judge("TERM-05").breaks
+
+
 @pytest.mark.parametrize(("timeout", "verdict"), [(28, KEPT), (30, BROKEN)])
 def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
     """TERM-05: a sidecar that waited 2 s for its turn has 28 of 30 left."""

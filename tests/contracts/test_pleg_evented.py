@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pod_status import tell_status
 from running import BROKEN, KEPT
-from story import NOON, Story
+from story import NOON, ContainerHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
+    from story import PodHandle, SandboxHandle
 
 
 STREAM: dict[str, Any] = {"rpc": "GetContainerEvents", "id": "stream"}

@@ -22,6 +22,22 @@ def test_instances_are_numbered_without_gaps(attempt: int) -> None:
     assert_bites("RESTART-13", tell)
 
 
+def test_number_follows_one_that_is_listed_only() -> None:
+    """RESTART-13: an instance whose making failed for the kubelet has its number, and the next one the next."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        s.exited(s.run_container(web, sandbox), 1)
+        lost = s.create(web, sandbox, attempt=1, error="UNAVAILABLE")
+        known = {key: lost.config[key] for key in ("metadata", "labels", "annotations")}
+        record = known | {"id": lost.id, "pod_sandbox_id": sandbox.id, "state": "CONTAINER_CREATED"}
+        s.call("ListContainers", {"filter": {}}, {"containers": [record]})
+        s.create(web, sandbox, attempt=2 if right else 1)
+
+    assert_bites("RESTART-13", tell)
+
+
 @pytest.mark.parametrize("wrong", ["annotations", "log_path"])
 def test_number_is_told_alike(wrong: str) -> None:
     """RESTART-13 breaks when annotation or log path tell another number than the metadata."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from outside_world import api_write, file_pod, start_static
+from outside_world import api_write, file_pod, remove_file, static_config
 from story import Story
 from twice import assert_bites
 
@@ -140,12 +140,12 @@ def test_end_of_a_mirror_ends_no_sidecar(what: str, verdict: Verdict) -> None:
     web = file_pod(s, initContainers=[sidecar])
     meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
     api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
-    sandbox = start_static(s, web)
+    sandbox = s.run_sandbox(web, config=static_config(s, web))
     s.run_container(web, sandbox, "s1")
     c1 = s.run_container(web, sandbox)
     s.wait(5).exited(c1, 1)
     if what == "file":
-        s.unset(web)
+        remove_file(s, web)
     else:
         s.record("deleted", uid="mirror")
     s.wait(60).stop_here()

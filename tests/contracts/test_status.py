@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from outside_world import api_write, file_pod, start_static
 from pod_status import condition, end_of, ended, runs, tell_status, waits
 from running import running
+from story import Story
 from twice import assert_bites
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from story import Story
 
 IP: dict[str, Any] = {"podIP": "10.88.0.2", "podIPs": [{"ip": "10.88.0.2"}]}
 OTHER_IP: dict[str, Any] = {"podIP": "10.88.0.9", "podIPs": [{"ip": "10.88.0.9"}]}
@@ -112,7 +113,7 @@ def test_static_pod_that_is_back_begins_anew(contract_id: str) -> None:
 
 @pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09", "RESTARTKUBELET-11"])
 def test_what_a_mirror_told_goes_with_it(contract_id: str) -> None:
-    """STATUS-08, STATUS-09, RESTARTKUBELET-11: a new kubelet finds a new mirror, to which nothing was told."""
+    """STATUS-08, STATUS-09, RESTARTKUBELET-11: a new kubelet finds a new mirror, which was told nothing."""
 
     def tell(s: Story, *, right: bool) -> None:
         web = file_pod(s)

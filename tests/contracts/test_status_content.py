@@ -109,3 +109,18 @@ def test_generation_is_observed(wrong: int | None) -> None:
         s.wait(60).call("ListContainers", {}, {})
 
     assert_bites("STATUS-18", tell, kubernetes="1.34")
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_generation_follows_with_the_next_sync(*, busy: bool) -> None:
+    """STATUS-18: a change during a long pull is followed when that is over."""
+    s, web, *_ = running("1.34")
+    web.manifest["metadata"]["generation"] = 1
+    s.set(web)
+    if busy:
+        s.begin("PullImage", {"image": {"image": "img:2"}, "sandbox_config": s.sandbox_config(web)})
+    web.manifest["metadata"]["generation"] = 2
+    s.wait(5).set(web)
+    s.wait(60).stop_here()
+
+    assert bool(s.judge("STATUS-18").breaks) is not busy

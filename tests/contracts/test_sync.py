@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from outside_world import heal, outage
 from story import Story
 from twice import assert_bites
 
@@ -62,6 +63,22 @@ def test_first_status_shows_nothing_done(wrong: str) -> None:
         s.status(web, "Running" if not right and wrong == "phase" else "Pending", **fields)
 
     assert_bites("SYNC-01", tell)
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+def test_first_status_may_be_told_late(*, is_away: bool) -> None:
+    """SYNC-01: what the API server could not be told is seen by nobody."""
+    s = Story()
+    if is_away:
+        outage(s)
+    web = s.pod()
+    c1 = s.run_container(web, s.run_sandbox(web))
+    s.container_status(c1, state="CONTAINER_RUNNING")
+    if is_away:
+        heal(s.wait(10))
+    s.status(web, "Running", startTime=START_TIME, containerStatuses=[shown(c1, running={})])
+
+    assert bool(s.judge("SYNC-01").breaks) is not is_away
 
 
 def test_one_step_at_a_time() -> None:

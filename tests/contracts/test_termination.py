@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from running import BROKEN, KEPT, PRE_STOP, hook, running, two_running
+from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running, two_running
 from story import Story
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -175,6 +175,19 @@ def test_pod_that_never_started_goes(*, goes: bool, verdict: Verdict) -> None:
         s.wait(1).deleted(web)
 
     assert s.judge("TERM-24").verdict is verdict
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_container_whose_hook_failed_is_stopped_alone(*, fails: bool) -> None:
+    """TERM-01: its sandbox stays, though with its end the pod has come to its own."""
+    s, _, _, c1 = running(policy="OnFailure", lifecycle=POST_START)
+    call = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
+    s.exited(c1, seen=False)
+    s.end("ExecSync", call, {"exit_code": int(fails)})
+    s.stop(c1)
+    s.wait(60).call("Version", {}, {})
+
+    assert bool(s.judge("TERM-01").breaks) is not fails
 
 
 @pytest.mark.parametrize(("told", "verdict"), [(True, KEPT), (False, BROKEN)])

@@ -191,7 +191,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     (
         "periodSeconds: 0",
         "periodSeconds: -1",
-        "spec.containers[0].livenessProbe.periodSeconds: expected 0 or more, got -1",
+        "spec.containers[0].livenessProbe.periodSeconds: expected a number from 0 to 2147483647, got -1",
     ),
     (
         "periodSeconds: 0",

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias, cast
 __all__ = (
     "CONTAINER",
     "HOST_PROCESS",
+    "NOTHING",
     "POD",
     "Json",
-    "Saying",
     "Row",
+    "Saying",
     "in_apps",
     "in_inits",
     "in_pods",
@@ -35,6 +36,7 @@ POD: Json = {
         "volumes": [{"name": "v"}, {"name": "claimed", "persistentVolumeClaim": {"claimName": "c"}}],
     },
 }
+NOTHING: Json = {}
 HOST_PROCESS: Json = {"windowsOptions": {"hostProcess": True}}
 
 
@@ -53,9 +55,9 @@ class Saying:
         """The pod with this in it."""
         if not self.place:
             return {**pod, **cast("Json", self.value)}
-        changed: Any = copy.deepcopy(pod)
+        changed = copy.deepcopy(pod)
         *above, last = self.place
-        inner = changed
+        inner: Any = changed
         for name in above:
             inner = inner[name]
         if self.value is None:

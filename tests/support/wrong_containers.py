@@ -58,6 +58,8 @@ OF_CONTAINERS: list[Row] = [
     _from({"configMapKeyRef": {"name": "a_b", "key": "k"}}, "configMapKeyRef.name"),
     ("envFrom", [{}], "[0]"),
     ("envFrom", [{"configMapRef": {"name": "m"}, "secretRef": {"name": "s"}}], "[0]"),
+    _from({"configMapKeyRef": {"name": "m", "key": "."}}, "configMapKeyRef.key"),
+    ("envFrom", [{"configMapRef": {"name": "M"}}], "[0].configMapRef.name"),
     ("envFrom", [{"configMapRef": {}}], "[0].configMapRef.name"),
     ("envFrom", [{"secretRef": {"name": "S"}}], "[0].secretRef.name"),
     ("envFrom", [{"prefix": "A=", "secretRef": {"name": "s"}}], "[0].prefix"),
@@ -105,6 +107,7 @@ OF_CONTAINERS: list[Row] = [
     ),
     ("securityContext", {"seccompProfile": {"type": "Mine"}}, ".seccompProfile.type"),
     ("securityContext", {"seccompProfile": {"type": ""}}, ".seccompProfile.type"),
+    ("securityContext", {"appArmorProfile": {"type": "Mine"}}, ".appArmorProfile.type"),
     ("securityContext", {"appArmorProfile": {"type": "Localhost"}}, ".appArmorProfile.localhostProfile"),
     ("securityContext", HOST_PROCESS, ">spec.hostNetwork"),
     ("securityContext", HOST_PROCESS, ">spec.containers"),
@@ -139,7 +142,17 @@ OF_APPS: list[Row] = [
     ("livenessProbe", {}, ""),
     ("livenessProbe", {**EXEC, "tcpSocket": {"port": 80}}, ""),
     ("livenessProbe", {"exec": {}}, ".exec.command"),
-    ("livenessProbe", {**EXEC, "periodSeconds": -1}, ".periodSeconds"),
+    *(
+        ("startupProbe", {**EXEC, field: number}, f".{field}")
+        for number in (-1, 2**31)
+        for field in (
+            "failureThreshold",
+            "initialDelaySeconds",
+            "periodSeconds",
+            "successThreshold",
+            "timeoutSeconds",
+        )
+    ),
     ("livenessProbe", {**EXEC, "successThreshold": 2}, ".successThreshold"),
     ("livenessProbe", {**EXEC, "terminationGracePeriodSeconds": 0}, ".terminationGracePeriodSeconds"),
     ("readinessProbe", {**EXEC, "terminationGracePeriodSeconds": 5}, ".terminationGracePeriodSeconds"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sayings import CONTAINER, HOST_PROCESS, Json, Row, Saying, in_specs
+from sayings import CONTAINER, HOST_PROCESS, NOTHING, Json, Row, Saying, in_specs
 from wrong_volumes import claim
 
 __all__ = ("OF_METADATA", "OF_PODS", "OF_SCHEDULING", "OF_WHOLES")
@@ -98,6 +98,7 @@ OF_PODS: list[Row] = [
     ("spec.terminationGracePeriodSeconds", -1, ""),
     ("spec.activeDeadlineSeconds", 0, ""),
     ("spec.activeDeadlineSeconds", 2**31, ""),
+    ("spec.priority", 2**31, ""),
     ("spec.hostname", "no.dots", ""),
     ("spec.hostnameOverride", "a" * 65, ""),
     ("spec.subdomain", "UPPER", ""),
@@ -108,6 +109,7 @@ OF_PODS: list[Row] = [
     ("spec.hostNetwork", "maybe", ""),
     ("spec.hostAliases", [{"ip": "1.2.3", "hostnames": ["a"]}], "[0].ip"),
     ("spec.hostAliases", [{"ip": "::1", "hostnames": ["a", "A"]}], "[0].hostnames[1]"),
+    ("spec.readinessGates", [{"conditionType": ""}], "[0].conditionType"),
     ("spec.readinessGates", [{"conditionType": "a b"}], "[0].conditionType"),
     ("spec.overhead", {"cpu": "-1"}, ".cpu"),
     ("spec.overhead", {"gpu": "1"}, ".gpu"),
@@ -143,14 +145,22 @@ OF_PODS: list[Row] = [
         {"appArmorProfile": {"type": "Localhost", "localhostProfile": " p"}},
         ".appArmorProfile.localhostProfile",
     ),
-    ("spec.securityContext", {"windowsOptions": {"runAsUserName": "a\\b\\c"}}, ".windowsOptions.runAsUserName"),
+    (
+        "spec.securityContext",
+        {"windowsOptions": {"runAsUserName": "a\\b\\c"}},
+        ".windowsOptions.runAsUserName",
+    ),
     ("spec.securityContext", {"windowsOptions": {"runAsUserName": "..."}}, ".windowsOptions.runAsUserName"),
     (
         "spec.securityContext",
         {"windowsOptions": {"gmsaCredentialSpecName": "A_"}},
         ".windowsOptions.gmsaCredentialSpecName",
     ),
-    ("spec.securityContext", {"windowsOptions": {"gmsaCredentialSpec": ""}}, ".windowsOptions.gmsaCredentialSpec"),
+    (
+        "spec.securityContext",
+        {"windowsOptions": {"gmsaCredentialSpec": ""}},
+        ".windowsOptions.gmsaCredentialSpec",
+    ),
     ("spec.securityContext", HOST_PROCESS, ">spec.hostNetwork"),
     ("spec.os", {"name": "beos"}, ".name"),
 ]
@@ -194,13 +204,16 @@ OF_SCHEDULING: list[Row] = [
     _required_node({"matchExpressions": [{"key": "a b", "operator": "Exists"}]}, "matchExpressions[0].key"),
     _required_node({"matchExpressions": [{"key": "a", "operator": "In"}]}, "matchExpressions[0].values"),
     _required_node(
-        {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}, "matchExpressions[0].values"
+        {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]},
+        "matchExpressions[0].values",
     ),
     _required_node(
-        {"matchExpressions": [{"key": "a", "operator": "Lt", "values": ["1", "2"]}]}, "matchExpressions[0].values"
+        {"matchExpressions": [{"key": "a", "operator": "Lt", "values": ["1", "2"]}]},
+        "matchExpressions[0].values",
     ),
     _required_node(
-        {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x y"]}]}, "matchExpressions[0].values[0]"
+        {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x y"]}]},
+        "matchExpressions[0].values[0]",
     ),
     _required_node({"matchFields": [{"key": "a", "operator": "In", "values": ["x"]}]}, "matchFields[0].key"),
     _required_node({"matchFields": [{"key": "metadata.name", "operator": "In"}]}, "matchFields[0].values"),
@@ -208,10 +221,11 @@ OF_SCHEDULING: list[Row] = [
         {"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}, "matchFields[0].operator"
     ),
     _required_node(
-        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["A_"]}]}, "matchFields[0].values[0]"
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["A_"]}]},
+        "matchFields[0].values[0]",
     ),
     *(
-        _affinity("nodeAffinity", "preferred", [{"weight": weight, "preference": {}}], "[0].weight")
+        _affinity("nodeAffinity", "preferred", [{"weight": weight, "preference": NOTHING}], "[0].weight")
         for weight in (0, 101)
     ),
     _affinity(
@@ -222,12 +236,16 @@ OF_SCHEDULING: list[Row] = [
     ),
     _affinity("podAffinity", "required", [{"topologyKey": ""}], "[0].topologyKey"),
     _affinity("podAffinity", "required", [{"topologyKey": "a b"}], "[0].topologyKey"),
-    _affinity("podAffinity", "required", [{"topologyKey": "a", "namespaces": ["a", "A"]}], "[0].namespaces[1]"),
-    _affinity("podAffinity", "required", [{"topologyKey": "a", "matchLabelKeys": ["a"]}], "[0].matchLabelKeys"),
+    _affinity(
+        "podAffinity", "required", [{"topologyKey": "a", "namespaces": ["a", "A"]}], "[0].namespaces[1]"
+    ),
+    _affinity(
+        "podAffinity", "required", [{"topologyKey": "a", "matchLabelKeys": ["a"]}], "[0].matchLabelKeys"
+    ),
     _affinity(
         "podAntiAffinity",
         "required",
-        [{"topologyKey": "a", "labelSelector": {}, "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]}],
+        [{"topologyKey": "a", "labelSelector": NOTHING, "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]}],
         "[0].matchLabelKeys[0]",
     ),
     _affinity(
@@ -239,7 +257,12 @@ OF_SCHEDULING: list[Row] = [
     _affinity(
         "podAntiAffinity",
         "preferred",
-        [{"weight": 9, "podAffinityTerm": {"topologyKey": "a", "namespaceSelector": {"matchLabels": {"-": ""}}}}],
+        [
+            {
+                "weight": 9,
+                "podAffinityTerm": {"topologyKey": "a", "namespaceSelector": {"matchLabels": {"-": ""}}},
+            }
+        ],
         "[0].podAffinityTerm.namespaceSelector.matchLabels.-",
     ),
 ]
@@ -248,7 +271,10 @@ OF_WHOLES: list[Saying] = [
         in_specs({"os": {"name": "windows"}, **said}, field)
         for said, field in (
             ({"securityContext": {"runAsUser": 1}}, "spec.securityContext.runAsUser"),
-            ({"securityContext": {"sysctls": [{"name": "a.b", "value": "1"}]}}, "spec.securityContext.sysctls"),
+            (
+                {"securityContext": {"sysctls": [{"name": "a.b", "value": "1"}]}},
+                "spec.securityContext.sysctls",
+            ),
             ({"hostPID": True}, "spec.hostPID"),
             ({"hostUsers": True}, "spec.hostUsers"),
             ({"shareProcessNamespace": False}, "spec.shareProcessNamespace"),
@@ -263,7 +289,8 @@ OF_WHOLES: list[Saying] = [
         )
     ),
     in_specs(
-        {"os": {"name": "linux"}, "securityContext": {"windowsOptions": {}}}, "spec.securityContext.windowsOptions"
+        {"os": {"name": "linux"}, "securityContext": {"windowsOptions": {}}},
+        "spec.securityContext.windowsOptions",
     ),
     in_specs(
         {
@@ -274,6 +301,10 @@ OF_WHOLES: list[Saying] = [
     ),
     in_specs({"hostPID": True, "shareProcessNamespace": True}, "spec.shareProcessNamespace"),
     in_specs({"hostUsers": False, "hostNetwork": True}, "spec.hostNetwork"),
+    in_specs(
+        {"hostIPC": True, "securityContext": {"sysctls": [{"name": "kernel/shm_a", "value": "1"}]}},
+        "spec.securityContext.sysctls[0].name",
+    ),
     in_specs({"hostnameOverride": "web", "hostNetwork": True}, "spec.hostnameOverride"),
     in_specs(
         {"hostNetwork": True, "securityContext": {"sysctls": [{"name": "net.a", "value": "1"}]}},

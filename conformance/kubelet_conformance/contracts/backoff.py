@@ -200,7 +200,8 @@ def refusal_is_told(m: Moment) -> Iterator[Finding]:
             continue
         wrong = _message_wrong(m, pod, told.name, waiting.message)
         gone = next((c for c in pod.containers.get(told.name, ()) if ended.container_id.endswith(c.id)), None)
-        if not wrong and gone is not None and ended.container_id and told.restart_count != gone.attempt:
+        is_newest = gone is not None and told.runtime_id in {"", gone.id}
+        if not wrong and is_newest and gone is not None and told.restart_count != gone.attempt:
             wrong = f"{told.name} has restartCount {told.restart_count}, expected {gone.attempt}"
         yield broken(wrong) if wrong else KEPT
 

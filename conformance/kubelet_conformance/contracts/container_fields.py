@@ -153,9 +153,15 @@ def _no_probes(entry: Entry) -> bool:
 
 
 def _is_late_result(entry: Entry) -> bool:
-    """The loop told of a startup probe's success after the sync that told of the container's end."""
+    """The loop told of a startup probe's success after the sync that told of the container's end.
+
+    The status of that sync may have been left out.
+    """
     is_probed = entry.spec is not None and entry.spec.startup_probe is not None
-    return is_probed and entry.before is not None and entry.before.state == entry.status.state
+    before, now = entry.before, entry.status
+    if before is None or not is_probed or before.runtime_id != now.runtime_id:
+        return False
+    return before.state == now.state or not before.started
 
 
 @contract("CSTAT-09", on=status(), needs=NEEDS, versions=STARTED_OF_INITS)

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import deleted, status
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
+from kubelet_conformance.contracts.former_lives import LIVES, is_told_nowhere, take_lives
 from kubelet_conformance.contracts.written import AGAIN, is_lost
 from kubelet_conformance.trace.records import ApiWrite
 
@@ -132,13 +133,16 @@ def _every(container_statuses: PodStatus) -> dict[str, ContainerStatus]:
 def final_status_keeps_the_past(m: Moment) -> Findings:
     """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending.
 
-    A kubelet that starts knows no status of a static pod: its manifest has none.
+    A kubelet that starts knows no status of a static pod: its manifest has none. Nor does one that has
+    forgotten a pod whose file is gone, where the mirror is gone too.
     """
     pod, now = m.pod, m.status
     before = pod.status if pod else None
     if pod is None or now is None or before is None or not (pod.termination or now.terminal):
         return None
     if pod.static and pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0):
+        return None
+    if is_told_nowhere(pod):
         return None
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
@@ -156,6 +160,9 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
         if old.last_state.terminated and not (kept.last_state.terminated or kept.state.terminated):
             return broken(f"the last state of {name} is lost", pod.status_seq)
     return KEPT
+
+
+final_status_keeps_the_past.remember(on=LIVES)(take_lives)
 
 
 def _is_left_over(m: Moment, kept: ContainerStatus, old: ContainerStatus) -> bool:

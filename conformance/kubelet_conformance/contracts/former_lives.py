@@ -10,44 +10,75 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from kubelet_conformance.contract.words import deleted, pod_set
+from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.trace.records import Fault
+
 if TYPE_CHECKING:
+    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-__all__ = ("last_told_in_a_former_life", "mirror_goes", "static_pod_returns")
+__all__ = ("LIVES", "is_told_nowhere", "last_told_in_a_former_life", "take_lives")
+
+LIVES: Pattern = pod_set().either(deleted(), FAULT)
+"""What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""
+_AWAY, _HEALED = "the API server is", "healed"
 
 
-class _Return:
+class _Life:
     """When the pod last came back, and when its last mirror went."""
 
     def __init__(self) -> None:
-        self.t: float | None = None
+        self.back_t: float | None = None
         self.mirror_gone_t = -math.inf
 
 
-def static_pod_returns(m: Moment) -> None:
-    """Take in, at each `pod_set`, that the file of a pod is back."""
-    pod = m.pod
-    if pod is not None and pod.static and not pod.wanted:
-        pod.note(_Return).t = m.t
+class _Away:
+    """Since when the API server is out of reach, and until when it last was."""
+
+    def __init__(self) -> None:
+        self.since_t: float | None = None
+        self.until_t = -math.inf
 
 
-def mirror_goes(m: Moment) -> None:
-    """Take in, at each `deleted`, that what a mirror told is gone with it."""
-    if m.pod is not None and m.pod.static:
-        m.pod.note(_Return).mirror_gone_t = m.t
+def take_lives(m: Moment) -> None:
+    """Take in which pods come back, which mirrors go, and when the API server is away."""
+    pod, record = m.pod, m.record
+    if isinstance(record, Fault):
+        away = m.node.note(_Away)
+        if record.what.startswith(_HEALED) and _AWAY in record.what:
+            away.since_t, away.until_t = None, m.t
+        elif record.what.startswith(_AWAY):
+            away.since_t = m.t
+    elif pod is not None and pod.static and m.keys[0] == "deleted":
+        pod.note(_Life).mirror_gone_t = m.t
+    elif pod is not None and pod.static and not pod.wanted:
+        pod.note(_Life).back_t = m.t
+
+
+def _is_cut_off(m: Moment, t: float) -> bool:
+    away = m.node.note(_Away)
+    return away.since_t is not None or away.until_t >= t
+
+
+def is_told_nowhere(pod: Pod) -> bool:
+    """The pod's file is gone, and so is the mirror that its latest status was written to."""
+    told_t = pod.status_t
+    return pod.static and not pod.wanted and told_t is not None and pod.note(_Life).mirror_gone_t >= told_t
 
 
 def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:
     """The pod is a static one, and its latest status may have been forgotten: its file went after that.
 
-    So it is where both the mirror that told it and the kubelet that wrote it are gone.
+    So it is where the kubelet that wrote it is gone, and the mirror that told it too or out of reach.
     """
     if not pod.static or pod.status_t is None:
         return False
-    if pod.note(_Return).mirror_gone_t >= pod.status_t and (m.node.started_t or 0.0) > pod.status_t:
+    began_t = m.node.started_t or 0.0
+    if began_t > pod.status_t and (pod.note(_Life).mirror_gone_t >= pod.status_t or _is_cut_off(m, began_t)):
         return True
-    back_t = pod.note(_Return).t
+    back_t = pod.note(_Life).back_t
     if not pod.wanted or back_t is None:
         return not pod.wanted
     run = pod.sandbox.run if pod.sandbox is not None else None

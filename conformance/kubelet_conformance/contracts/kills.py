@@ -32,6 +32,7 @@ __all__ = (
     "reasons",
     "stopped_for_itself",
     "wait_before_stop",
+    "was_killed_alone",
 )
 
 ORPHAN_GRACE = ByVersion({"1.22..1.26": 1, ">=1.28": 2})
@@ -209,12 +210,14 @@ def _goes_whole(pod: Pod, container: Container) -> bool:
     return pod.termination is not None or at_its_end(pod) or sandbox is None or sandbox.state != "ready"
 
 
-def _was_killed_alone(pod: Pod, container: Container) -> bool:
+def was_killed_alone(pod: Pod, container: Container) -> bool:
     """Its own hook or probe was why it was stopped, and the pod came to its end by that: nobody waited."""
     sandbox = container.sandbox
     if pod.termination is not None or sandbox is None or sandbox.state != "ready":
         return False
-    command = hook_command(container, "post_start")
+    spec, command = container.spec, hook_command(container, "post_start")
+    if spec is not None and spec.lifecycle.post_start is not None and command is None:
+        return True  # Nobody sees what became of it.
     if any(h.cmd == command and h.failed for h in container.hooks) or failing_probe(pod, container):
         return True
     return any(_went_on(one, container) for one in pod.of_kind("app") if one is not container)
@@ -237,7 +240,9 @@ def _hook_before_stop(container: Container) -> float | None:
 
 def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:
     since = max(life, pod.termination.t if pod.termination else container.started_t or 0.0)
-    others = [c for c in pod.every_container() if c is not container and not _was_killed_alone(pod, c)]
+    others = [
+        c for c in pod.every_container() if c.name != container.name and not was_killed_alone(pod, c)
+    ]
     stops = [stop.call.t for c in others for stop in c.stops if stop.call.t >= since]
     hooks = [t for c in others if (t := _hook_before_stop(c)) is not None and t >= since]
     return stops + hooks

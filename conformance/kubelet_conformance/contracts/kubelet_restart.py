@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import Pattern, call, deleted, kubelet
-from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life, mirror_goes
+from kubelet_conformance.contract.words import Pattern, call, kubelet
+from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
 from kubelet_conformance.contracts.instances import REMAKING
 from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.outside import OUTSIDE, take_in
@@ -256,7 +256,7 @@ def address_and_start_time_live_on(m: Moment) -> Findings:
     return KEPT
 
 
-address_and_start_time_live_on.remember(on=deleted())(mirror_goes)
+address_and_start_time_live_on.remember(on=LIVES)(take_lives)
 
 
 def _was_initialized(pod: Pod, node: Node) -> bool:

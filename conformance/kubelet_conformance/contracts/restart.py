@@ -200,6 +200,7 @@ def policy_and_code_decide(m: Moment) -> Findings:
     if will_not_run_again(m.pod, container.name, m.exit.code):
         return answered(
             by=done("StopPodSandbox"),
+            unless=pod_set(),
             not_before=_replaced(container),
             text=f"{container.name} is left after code {m.exit.code} under {m.pod.restart_policy}",
         )
@@ -228,6 +229,8 @@ def _(m: Moment) -> Findings:
         return None
     if newest.exit.commanded or newest.sandbox is not m.sandbox or wants_restart(pod, newest) is not False:
         return None
+    if unread_end(m, newest) and _changed(newest, asked(m)):
+        return None  # For all the kubelet knows it ran until it was stopped for its new definition.
     code = newest.exit.code
     return broken(
         f"{newest.name} is made again after code {code} under {pod.restart_policy}", newest.exit.seq
@@ -262,6 +265,8 @@ def _is_restart(m: Moment, container: Container) -> bool:
         return False
     if m.pod is None or post_start_may_have_failed(container) or container.start_failed:
         return False
+    if _changed(container) and never_pulled(m.pod, container.name):
+        return False  # Its new image may not be there, and nothing asks for it.
     return container.start is not None and container is m.pod.newest(container.name)
 
 
@@ -390,6 +395,6 @@ def pod_without_work_is_killed(m: Moment) -> Findings:
     return answered(
         by=call("StopPodSandbox"),
         within=REACTION + grace,
-        unless=happened("removed"),
+        unless=happened("removed").either(pod_set()),
         text="the sandbox is stopped after the last app container has ended",
     )

@@ -31,9 +31,12 @@ def _attempt_is(m: Moment, expected: int, because: str, earlier: Container | Non
 @contract("RESTART-13", on=REMAKING)
 def next_number(m: Moment) -> Findings:
     """A new instance has the number of the newest one plus 1."""
-    newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
-    if newest is None or newest.sandbox is not m.sandbox:
+    every = m.pod.containers.get(asked(m).metadata.name, ()) if m.pod else ()
+    present = [one for one in every if one.state != "removed" and one.sandbox is m.sandbox]
+    if not present:
         return None
+    # One whose making failed for the kubelet is known from a listing only, which tells nothing of its order.
+    newest = max(present, key=lambda one: one.attempt)
     return _attempt_is(m, newest.attempt + 1, f"the newest instance is {newest.attempt}", newest)
 
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
-from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, done, event, exited, pod_set, status
+from kubelet_conformance.contract.versions import since
+from kubelet_conformance.contract.words import call, done, event, exited, status
 from kubelet_conformance.contracts.instances import (
-    creation_of,
     exit_of,
     of_container,
     recorded,
@@ -25,7 +24,6 @@ from kubelet_conformance.contracts.situations import (
     hook_command,
     known_to_kubelet,
     runs_pre_stop,
-    stop_asked,
 )
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
@@ -213,10 +211,12 @@ def _hook_ran(container: Container, command: list[str], since_t: float) -> bool:
 
 def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
     """The pod is to go since a moment ago, and there was another reason to stop the container before."""
-    if pod.termination is None or m.t - pod.termination.t > REACTION:
+    end = pod.termination.t if pod.termination is not None else 0.0
+    if pod.termination is None or m.t - end > REACTION:
         return False
     dead = container.sandbox is not None and container.sandbox.state != "ready"
-    return dead or bool(failing_probe(pod, container))
+    was_through = at_its_end(pod) and all(one.exit and one.exit.t <= end for one in pod.of_kind("app"))
+    return dead or was_through or bool(failing_probe(pod, container))
 
 
 class _Asked:
@@ -275,22 +275,6 @@ def ended_ones_hold_up_nobody(m: Moment) -> Findings:
         within=REACTION,
         unless=exit_of(last),
         text=f"sidecar {last.name} is stopped at once",
-    )
-
-
-@contract("SIDECAR-24", on=exited(), needs=(CRI, PODS), versions=ByVersion({"1.29..1.36": True}))
-def not_restarted_in_termination(m: Moment) -> Findings:
-    """A sidecar that ends while its pod is being terminated is not run again."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or pod.termination is None:
-        return None
-    if not any(stop_asked(one, pod.termination.t) for one in pod.every_container()):
-        return None
-    return answered(
-        by=done("StopPodSandbox"),
-        unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted, "it is wanted again"),
-        not_before=creation_of(container.name),
-        text=f"sidecar {container.name} is not made again in a pod that goes",
     )
 
 

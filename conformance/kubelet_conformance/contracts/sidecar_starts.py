@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, exited, failed, pod_set, status
+from kubelet_conformance.contract.versions import ByVersion, since
+from kubelet_conformance.contract.words import call, done, exited, failed, pod_set, status
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
 from kubelet_conformance.contracts.fresh import fresh_pod
 from kubelet_conformance.contracts.instances import (
@@ -15,6 +15,7 @@ from kubelet_conformance.contracts.instances import (
     asked,
     awake,
     completed,
+    creation_of,
     failing_start,
     following,
     in_place,
@@ -24,7 +25,7 @@ from kubelet_conformance.contracts.instances import (
     start_of,
     to_watch,
 )
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, stop_asked
 from kubelet_conformance.contracts.timing import REACTION
 
 if TYPE_CHECKING:
@@ -134,3 +135,19 @@ def _is_through(pod: Pod, spec: ContainerSpec, sandbox: Sandbox) -> bool:
     if own is None:
         return False
     return own.started_t is not None if spec.is_sidecar else completed(own)
+
+
+@contract("SIDECAR-24", on=exited(), needs=(CRI, PODS), versions=ByVersion({"1.29..1.36": True}))
+def not_restarted_in_termination(m: Moment) -> Findings:
+    """A sidecar that ends while its pod is being terminated is not run again."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "sidecar" or pod.termination is None:
+        return None
+    if not any(stop_asked(one, pod.termination.t) for one in pod.every_container()):
+        return None
+    return answered(
+        by=done("StopPodSandbox"),
+        unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted, "it is wanted again"),
+        not_before=creation_of(container.name),
+        text=f"sidecar {container.name} is not made again in a pod that goes",
+    )

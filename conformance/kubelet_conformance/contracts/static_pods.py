@@ -114,6 +114,8 @@ def edited_pod_is_another_pod(m: Moment) -> Findings:
         return None
     if not any(c.state == "running" for c in old.every_container()) or not kubelet_works(m):
         return None
+    if m.pod is not None and m.pod.restart_policy != "Always" and m.pod.sandboxes:
+        return None  # An earlier version comes again, and may have ended for good.
     uid = old.uid
 
     def is_new(n: Moment) -> bool:

@@ -11,12 +11,8 @@ import msgspec
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, deleted, done, failed, pod_set, status
-from kubelet_conformance.contracts.former_lives import (
-    last_told_in_a_former_life,
-    mirror_goes,
-    static_pod_returns,
-)
+from kubelet_conformance.contract.words import call, done, failed, status
+from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, told_ips
 from kubelet_conformance.contracts.situations import STATUS_WRITE, pod_of_write, worker_is_busy
@@ -114,8 +110,7 @@ def start_time_never_changes(m: Moment) -> Findings:
     return KEPT
 
 
-start_time_never_changes.remember(on=pod_set())(static_pod_returns)
-start_time_never_changes.remember(on=deleted())(mirror_goes)
+start_time_never_changes.remember(on=LIVES)(take_lives)
 
 
 @contract("STATUS-09", on=AGAIN, needs=(STATUS,))
@@ -143,8 +138,7 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             )
 
 
-transition_time_follows_the_value.remember(on=pod_set())(static_pod_returns)
-transition_time_follows_the_value.remember(on=deleted())(mirror_goes)
+transition_time_follows_the_value.remember(on=LIVES)(take_lives)
 
 
 def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:

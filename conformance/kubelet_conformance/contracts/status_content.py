@@ -9,7 +9,7 @@ from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_S
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import pod_set, status
 from kubelet_conformance.contracts.probe_runs import PROBES, no_more_probed, probe_at
-from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run
+from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run, worker_is_busy
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import AGAIN, UNKNOWN_END
 
@@ -140,6 +140,8 @@ def generation_is_followed(m: Moment) -> Findings:
     generation = meta.generation if meta is not None else None
     if pod is None or not before or not generation or generation == before or not to_run(m):
         return None
+    if worker_is_busy(pod):
+        return None  # It follows with the next sync, and a hook or a pull takes its time.
     return answered(
         by=status()
         .where(of(pod))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
@@ -18,6 +19,7 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     wants_restart,
 )
+from kubelet_conformance.contracts.outside import API_BACK
 from kubelet_conformance.contracts.sandboxes import GONE, standing, told_of
 from kubelet_conformance.contracts.situations import (
     NOBODY,
@@ -81,6 +83,21 @@ class _First:
         self.seen = False
 
 
+class _Unheard:
+    """Until when the API server could not be told anything."""
+
+    def __init__(self) -> None:
+        self.until_t = -math.inf
+
+
+def _may_be_late(m: Moment, pod: Pod) -> bool:
+    """Earlier statuses of the pod were told to nobody: there was none, or their kubelet was killed."""
+    if pod.set_t is None or pod.set_t <= m.node.note(_Unheard).until_t:
+        return True
+    begun = m.node.started_t or 0.0
+    return any(sandbox.run is None or sandbox.run.t < begun for sandbox in pod.sandboxes)
+
+
 @status_is_older_than_what_the_sync_does.clause("first", on=status())
 def first_status_shows_nothing_done(m: Moment) -> Findings:
     """The first status is Pending, with a start time and every container waiting."""
@@ -91,12 +108,18 @@ def first_status_shows_nothing_done(m: Moment) -> Findings:
     if memory.seen or (new.start_time is None and not new.conditions):
         return None
     memory.seen = True
-    if new.terminal or pod.static:
+    if new.terminal or pod.static or _may_be_late(m, pod):
         return None
     acting = next((one.name for one in new.every_container if one.state.waiting is None), None)
     if new.phase != "Pending" or acting is not None:
         return broken(f"the first status is {new.phase}, {acting or 'nothing'} being more than waiting")
     return broken("the first status has no startTime") if new.start_time is None else KEPT
+
+
+@status_is_older_than_what_the_sync_does.remember(on=API_BACK)
+def _somebody_hears(m: Moment) -> None:
+    """Take in that the API server was away."""
+    m.node.note(_Unheard).until_t = m.t
 
 
 _STEPS = frozenset(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed, pod_unset
-from kubelet_conformance.contracts.kills import failing_probe
+from kubelet_conformance.contracts.kills import failing_probe, was_killed_alone
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     END,
@@ -132,7 +132,7 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
     if pod is None or container is None or pod.sandbox is None:
         return None
     whole_pod = bool(pod.note(_Kill).of)
-    if pod.termination is None and not whole_pod:
+    if pod.termination is None and (not whole_pod or was_killed_alone(pod, container)):
         return None
     if pod.sandbox.state == "removed" or container.sandbox is not pod.sandbox or not pod.sandbox.born:
         return None

@@ -97,7 +97,7 @@ def play(
     told = _Told()
 
     async def story(target: Target) -> None:
-        await _live(Node(target), history, told, evented=is_heard)
+        await _live(Node(target), history, told, parse_version(choice.kubernetes), evented=is_heard)
 
     failed = ""
     try:
@@ -125,7 +125,9 @@ class _Told:
     watched: float = 0
 
 
-async def _live(node: Node, history: History, told: _Told, *, evented: bool) -> None:
+async def _live(
+    node: Node, history: History, told: _Told, kubernetes: tuple[int, int], *, evented: bool
+) -> None:
     """The whole history, and what must come of it."""
     node.kubelet.choose_orders(*history.orders)
     performance = told.performance = Performance(node, evented=evented)
@@ -134,18 +136,20 @@ async def _live(node: Node, history: History, told: _Told, *, evented: bool) -> 
     performance.heal_all()
     healed = node.now
     within = SETTLE_SECONDS + (RELIST_SECONDS if evented else 0)
-    told.restless = await _settle(node, performance, within)
+    told.restless = await _settle(node, performance, within, kubernetes)
     if not told.restless:
         watched = within if performance.missed else SETTLE_SECONDS
         await node.wait(max(0.0, healed + watched - node.now))
-        told.restless = await _settle(node, performance, _STAY_SECONDS)
+        told.restless = await _settle(node, performance, _STAY_SECONDS, kubernetes)
     told.watched = round(node.now - healed, 6)
 
 
-async def _settle(node: Node, performance: Performance, within: float) -> Sequence[str]:
+async def _settle(
+    node: Node, performance: Performance, within: float, kubernetes: tuple[int, int]
+) -> Sequence[str]:
     """Wait until all has come to rest; what has not."""
 
     def found() -> Sequence[str]:
-        return unsettled(node, performance.wanted, missed=performance.missed)
+        return unsettled(node, performance.wanted, missed=performance.missed, kubernetes=kubernetes)
 
     return () if await node.reaches(lambda: not found(), within) else found()

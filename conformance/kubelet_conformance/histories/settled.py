@@ -22,17 +22,37 @@ _BACKING_OFF = frozenset(
     {"CrashLoopBackOff", "ImagePullBackOff", "ErrImageNeverPull", "PostStartHookError", "RunContainerError"}
 )
 _MIRROR = "kubernetes.io/config.mirror"
+_SIDECARS_SINCE = 1, 29
+_WAITS_OUT_SINCE = 1, 35
+"""From here on a pod is looked at again when a back-off is over, and not before to tell that it waits."""
 
 
-def unsettled(node: Node, wanted: Iterable[Wanted], *, missed: bool = False) -> list[str]:
-    """What has not come to rest, in words; nothing, if all has. `missed`: container events may be lost."""
-    return list(_unsettled(node, list(wanted), missed=missed))
+def unsettled(
+    node: Node,
+    wanted: Iterable[Wanted],
+    *,
+    missed: bool = False,
+    kubernetes: tuple[int, int],
+) -> list[str]:
+    """What has not come to rest, in words; nothing, if all has.
+
+    Args:
+        node: Where it is looked for.
+        wanted: The pods.
+        missed: Container events may be lost.
+        kubernetes: The version of the kubelet.
+    """
+    return list(_unsettled(node, list(wanted), missed=missed, kubernetes=kubernetes))
 
 
-def _unsettled(node: Node, wanted: list[Wanted], *, missed: bool) -> Iterator[str]:
+def _unsettled(
+    node: Node, wanted: list[Wanted], *, missed: bool, kubernetes: tuple[int, int]
+) -> Iterator[str]:
     for one in wanted:
+        if one.static and kubernetes < _SIDECARS_SINCE and _has_sidecars(one):
+            continue  # It is refused, and no mirror tells that.
         if one.there:
-            yield from _of_wanted(one, missed=missed)
+            yield from _of_wanted(one, missed=missed, ended_waits=kubernetes >= _WAITS_OUT_SINCE)
             yield from _of_mirror(node, one)
         elif node.api.get(one.handle.namespace, one.handle.name) is not None:
             yield f"{one.name} was deleted and is still at the API server"
@@ -45,7 +65,11 @@ def _unsettled(node: Node, wanted: list[Wanted], *, missed: bool) -> Iterator[st
             yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and nobody wants that pod"
 
 
-def _of_wanted(one: Wanted, *, missed: bool) -> Iterator[str]:
+def _has_sidecars(one: Wanted) -> bool:
+    return any(each.get("restartPolicy") for each in one.manifest["spec"].get("initContainers") or ())
+
+
+def _of_wanted(one: Wanted, *, missed: bool, ended_waits: bool) -> Iterator[str]:
     status, phase = one.handle.status, one.handle.phase
     if phase in _FINAL:
         if any(each.state == "RUNNING" for each in one.handle.containers()):
@@ -72,7 +96,7 @@ def _of_wanted(one: Wanted, *, missed: bool) -> Iterator[str]:
         each.is_sidecar and each.is_down for each in inits
     )
     for each in (*inits, *apps):
-        if not each.is_at_rest(policy, initializing=initializing):
+        if not each.is_at_rest(policy, initializing=initializing, ended_waits=ended_waits):
             yield f"{each.name} of {one.name} is {each.told}"
 
 
@@ -150,8 +174,8 @@ class _Container:
         """It does not run, or has not started up."""
         return self._kind != "running" or not self._started
 
-    def is_at_rest(self, policy: str, *, initializing: bool) -> bool:
-        """Whether it may stay as it is."""
+    def is_at_rest(self, policy: str, *, initializing: bool, ended_waits: bool) -> bool:
+        """Whether it may stay as it is; with `ended_waits` so may what ended and sits out its back-off."""
         if self._runs != (self._kind == "running"):
             return False
         if self._kind == "running":
@@ -165,4 +189,4 @@ class _Container:
         if self._code == 0 and (self._is_init or policy != "Always"):
             return True
         # What ended beside a sidecar that is down waits until that was started again.
-        return policy == "Never" or initializing
+        return policy == "Never" or initializing or ended_waits

@@ -35,12 +35,13 @@ def processors() -> int:
 
 
 class Ahead:
-    """Plays these stories, by key, in so many processes, and hands out what came of each in the same order."""
+    """Plays these stories, by key, in so many processes; hands out what came of each in the same order."""
 
     def __init__(self, stories: Mapping[str, Story], processes: int) -> None:
-        context = get_context("fork")
+        context, others = get_context("fork"), set(active_children())
         self._pool = ProcessPoolExecutor(processes, context, initializer=_begin, initargs=(stories,))
         self._coming = self._pool.map(_played, stories, chunksize=_AT_A_TIME)
+        self._processes = set(active_children()) - others
 
     def take(self, key: str) -> Played:
         """What came of this story; those before it are passed over.
@@ -57,7 +58,7 @@ class Ahead:
     def close(self) -> None:
         """End the processes, whatever they are doing."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in active_children():
+        for process in self._processes:
             process.terminate()
 
 

@@ -346,4 +346,15 @@ def full_name(world: World, source: str, name: str) -> str:
 
 def _look_at_status(moment: Moment, record: Status) -> None:
     moment.status = Body(record.status).view(PodStatus)
-    moment.pod = moment.world.pod_of_object(record.uid, record.namespace, record.name)
+    pod = moment.world.pod_of_object(record.uid, record.namespace, record.name)
+    moment.pod = _version_told_of(moment, pod) if pod is not None and pod.static else pod
+
+
+def _version_told_of(moment: Moment, pod: Pod) -> Pod:
+    """A version of a static pod that comes again is told of in the mirror that is there, be it another one's."""
+    every = moment.status.every_container if moment.status is not None else []
+    known = (moment.world.containers.get(one.runtime_id) for one in every)
+    for other in (container.pod for container in known if container is not None):
+        if other is not None and other.static and (other.namespace, other.name) == (pod.namespace, pod.name):
+            return other
+    return pod

@@ -69,11 +69,9 @@ def hooks(pod: Pod, place: Place) -> None:
 
 
 def _handler(handler: Probe | LifecycleHandler, place: Place) -> None:
-    """A command has words, a path begins with the root."""
+    """A command has words."""
     if handler.exec is not None and not handler.exec.command:
         place.field("exec").field("command").wrong("missing")
-    if handler.httpGet is not None and not handler.httpGet.path:
-        place.field("httpGet").field("path").wrong("missing")
 
 
 def ports(pod: Pod, place: Place) -> None:

@@ -54,9 +54,9 @@ def default_pull_policy(image: str) -> str:
 def _container(one: JsonObject, *, host_network: bool) -> JsonObject:
     full = {
         "imagePullPolicy": default_pull_policy(one.get("image", "")),
-        "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         **one,
+        "terminationMessagePath": one.get("terminationMessagePath") or "/dev/termination-log",
     }
     if "ports" in one:
         full["ports"] = [_port(port, host_network=host_network) for port in one["ports"]]
@@ -95,7 +95,8 @@ def _variable(variable: JsonObject) -> JsonObject:
 def _handler(handler: JsonObject) -> JsonObject:
     if "httpGet" not in handler:
         return handler
-    return {**handler, "httpGet": {"path": "/", "scheme": "HTTP", **handler["httpGet"]}}
+    get: JsonObject = handler["httpGet"]
+    return {**handler, "httpGet": {"scheme": "HTTP", **get, "path": get.get("path") or "/"}}
 
 
 def _probe(probe: JsonObject) -> JsonObject:

@@ -115,7 +115,7 @@ def _reader(kind: object, name: str, annotation: str) -> Reader:
         return _reader(members[0], name, annotation)
     if isinstance(kind, type) and issubclass(kind, Struct):
         return lambda raw, place: read_object(kind, raw, place)
-    if kind is dict:
+    if dict in {kind, get_origin(kind)}:
         return _map_reader(name)
     return _quantity if "Quantity" in annotation else _SCALARS[kind]
 

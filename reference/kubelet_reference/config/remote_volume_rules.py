@@ -5,11 +5,13 @@ This kubelet mounts none of them, so the table is the API server's word and noth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kubelet_reference import pods
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lightkube.models.core_v1 import (
         AzureDiskVolumeSource,
         FCVolumeSource,
@@ -30,7 +32,7 @@ _PORTAL_CHARS_MAX = 64
 _RESERVED = (".kubernetes.io", ".k8s.io")
 
 
-def secrets(pod: Pod, place: Place) -> None:
+def named_secrets(pod: Pod, place: Place) -> None:
     """A secret that is referred to is named."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         for kind, field in _SECRETS.items():
@@ -76,9 +78,10 @@ def _azure_disk(found: AzureDiskVolumeSource, place: Place) -> None:
 
 
 def _flex(found: FlexVolumeSource, place: Place) -> None:
-    for name in found.options or {}:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if f".{str(name).partition('/')[0].lower()}".endswith(_RESERVED):
-            place.field("options").field(str(name)).wrong("kubernetes.io and k8s.io are reserved")
+    options = cast("Mapping[str, str]", found.options or {})  # pyright: ignore[reportUnknownMemberType]
+    for name in options:
+        if f".{name.partition('/')[0].lower()}".endswith(_RESERVED):
+            place.field("options").field(name).wrong("kubernetes.io and k8s.io are reserved")
 
 
 def _iscsi(found: ISCSIVolumeSource, name: str, place: Place) -> None:
@@ -89,4 +92,4 @@ def _iscsi(found: ISCSIVolumeSource, name: str, place: Place) -> None:
         place.field("targetPortal").wrong(text)
 
 
-REMOTE_VOLUME_RULES: tuple[Rule, ...] = (secrets, sources)
+REMOTE_VOLUME_RULES: tuple[Rule, ...] = (named_secrets, sources)

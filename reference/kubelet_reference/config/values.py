@@ -46,7 +46,7 @@ _PORT_NAME = matching(
 )
 _PORT = between(1, 65_535)
 _PORT_REFERENCE = Check("a port number or the name of a port", _is_port_reference)
-_VARIABLE = matching('printable ASCII characters without "="', "[ -<>-~]+", longest=1 << 20)
+_VARIABLE = matching('the name of a variable, printable and without "="', "[ -<>-~]+", longest=1 << 20)
 _HEADER = matching("the name of a header", "[-A-Za-z0-9]+", longest=1 << 10)
 _SYSCTL_PART = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL = matching("the name of a sysctl", rf"({_SYSCTL_PART}[./])*{_SYSCTL_PART}", longest=253)
@@ -67,6 +67,8 @@ _WINDOWS_USER = matching(
 _IMAGE = matching("the name of an image, without spaces around it", r"\S(?s:.*\S)?", longest=1 << 12)
 _SIGNAL = Check("a signal such as SIGTERM", (frozenset(cri.Signal.keys()) - {"RUNTIME_DEFAULT"}).__contains__)
 _ID = between(0, 2**31 - 1)
+_COUNT = between(0, 2**31 - 1)
+_SOME = between(1, 2**31 - 1)
 _WEIGHT = between(1, 100)
 _RESTART_POLICY = one_of("Always", "OnFailure", "Never")
 _PROFILE = optional(one_of("Unconfined", "RuntimeDefault", "Localhost"))
@@ -94,7 +96,8 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.PodSpec, "dnsPolicy"): optional(one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
     (v1.PodSpec, "preemptionPolicy"): one_of("PreemptLowerPriority", "Never"),
     (v1.PodSpec, "terminationGracePeriodSeconds"): NOT_NEGATIVE,
-    (v1.PodSpec, "activeDeadlineSeconds"): between(1, 2**31 - 1),
+    (v1.PodSpec, "activeDeadlineSeconds"): _SOME,
+    (v1.PodSpec, "priority"): between(-(2**31), 2**31 - 1),
     (v1.PodSpec, "hostname"): optional(DNS_LABEL),
     (v1.PodSpec, "hostnameOverride"): subdomain(64),
     (v1.PodSpec, "subdomain"): optional(DNS_LABEL),
@@ -108,8 +111,8 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.HostAlias, "hostnames"): DNS_SUBDOMAIN,
     (v1.PodOS, "name"): one_of("linux", "windows"),
     (v1.Sysctl, "name"): _SYSCTL,
-    (v1.TopologySpreadConstraint, "maxSkew"): POSITIVE,
-    (v1.TopologySpreadConstraint, "minDomains"): POSITIVE,
+    (v1.TopologySpreadConstraint, "maxSkew"): _SOME,
+    (v1.TopologySpreadConstraint, "minDomains"): _SOME,
     (v1.TopologySpreadConstraint, "topologyKey"): NOT_EMPTY,
     (v1.TopologySpreadConstraint, "whenUnsatisfiable"): one_of("DoNotSchedule", "ScheduleAnyway"),
     (v1.TopologySpreadConstraint, "nodeAffinityPolicy"): _NODES,
@@ -173,11 +176,11 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.ConfigMapKeySelector, "key"): KEY,
     (v1.SecretKeySelector, "name"): optional(DNS_SUBDOMAIN),
     (v1.SecretKeySelector, "key"): KEY,
-    (v1.Probe, "initialDelaySeconds"): NOT_NEGATIVE,
-    (v1.Probe, "timeoutSeconds"): NOT_NEGATIVE,
-    (v1.Probe, "periodSeconds"): NOT_NEGATIVE,
-    (v1.Probe, "successThreshold"): NOT_NEGATIVE,
-    (v1.Probe, "failureThreshold"): NOT_NEGATIVE,
+    (v1.Probe, "initialDelaySeconds"): _COUNT,
+    (v1.Probe, "timeoutSeconds"): _COUNT,
+    (v1.Probe, "periodSeconds"): _COUNT,
+    (v1.Probe, "successThreshold"): _COUNT,
+    (v1.Probe, "failureThreshold"): _COUNT,
     (v1.Probe, "terminationGracePeriodSeconds"): POSITIVE,
     (v1.Lifecycle, "stopSignal"): _SIGNAL,
     (v1.HTTPGetAction, "port"): _PORT_REFERENCE,
@@ -186,7 +189,6 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.TCPSocketAction, "port"): _PORT_REFERENCE,
     (v1.GRPCAction, "port"): _PORT,
     (v1.SleepAction, "seconds"): NOT_NEGATIVE,
-    (v1.VolumeMount, "name"): DNS_LABEL,
     (v1.VolumeMount, "mountPath"): _MOUNT_PATH,
     (v1.VolumeMount, "subPath"): optional(BELOW),
     (v1.VolumeMount, "subPathExpr"): optional(BELOW),

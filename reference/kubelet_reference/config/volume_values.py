@@ -81,9 +81,9 @@ VOLUME_VALUES: Mapping[tuple[type[Struct], str], Check] = {
             "name": NOT_EMPTY,
             "kind": NOT_EMPTY,
             "apiGroup": optional(DNS_SUBDOMAIN),
-            "namespace": optional(DNS_LABEL),
         }.items()
     },
+    (v1.TypedObjectReference, "namespace"): optional(DNS_LABEL),
     (v1.CSIVolumeSource, "driver"): _DRIVER,
     (v1.NFSVolumeSource, "server"): NOT_EMPTY,
     (v1.NFSVolumeSource, "path"): matching("an absolute path", "/.*", longest=1 << 12),
