@@ -176,6 +176,23 @@ def test_old_image_finds_its_series(*, back: bool, verdict: Verdict) -> None:
     assert s.judge("BACKOFF-02").verdict is verdict
 
 
+@pytest.mark.parametrize(("wanted", "verdict"), [("img:1", Verdict.KEPT), ("img:3", Verdict.BROKEN)])
+def test_image_that_is_back_may_be_held_up(wanted: str, verdict: Verdict) -> None:
+    """BACKOFF-05: what ran before has a back-off of its own."""
+    s = Story()
+    web, sandbox = pod(s)
+    for attempt, image in enumerate(("img:1", "img:2")):
+        web.manifest["spec"]["containers"][0]["image"] = image
+        s.set(web)
+        s.exited(s.run_container(web, sandbox, attempt=attempt), 1)
+        s.wait(1)
+    web.manifest["spec"]["containers"][0]["image"] = wanted
+    s.set(web)
+    s.wait(40).stop_here()
+
+    assert s.judge("BACKOFF-05").verdict is verdict
+
+
 @pytest.mark.parametrize(("policy", "verdict"), [("Never", Verdict.NOT_EXERCISED), (None, Verdict.BROKEN)])
 def test_new_image_that_may_not_be_pulled_is_not_owed(policy: str | None, verdict: Verdict) -> None:
     """BACKOFF-05: with pull policy Never nothing shows whether the new image is there."""

@@ -110,6 +110,22 @@ def test_final_status_keeps_the_past(changed: dict[str, Any], verdict: Verdict) 
     assert s.judge("TERM-30").verdict is verdict
 
 
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_restarts_of_a_static_pod_go_with_its_records(*, is_removed: bool) -> None:
+    """TERM-30: the status of a pod whose file is gone is forgotten, and without records nothing counts."""
+    s, web, _, c1 = running(source="file")
+    named = {"name": "c1", "restartCount": 1, "containerID": f"fake://{c1.id}", "state": {"running": {}}}
+    s.status(web, "Running", **PAST, containerStatuses=[named])
+    s.unset(web)
+    s.stop(c1)
+    if is_removed:
+        s.remove(c1)
+    gone = {"name": "c1", "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}
+    s.status(web, "Running", **PAST, containerStatuses=[gone])
+
+    assert bool(s.judge("TERM-30").breaks) is not is_removed
+
+
 @pytest.mark.parametrize("source", ["file", "api"])
 def test_static_pod_has_no_status_when_its_kubelet_starts(source: str) -> None:
     """TERM-30: what a kubelet has told of a static pod stands in no manifest, so that the next one begins anew."""

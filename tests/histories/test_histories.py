@@ -188,3 +188,11 @@ def test_what_was_found_once_is_kept_now(kept: Kept) -> None:
 
     assert not played.failed, played.failed
     assert played.broken() == ()
+
+
+@pytest.mark.parametrize("kubernetes", ["1.32", "1.36"])
+def test_crash_loop_is_at_rest(kubernetes: str) -> None:
+    """From 1.35 on no sync tells that what ended waits, before its back-off is over."""
+    crash_loop = History((Want(pod(container("c1", "exit 1 0"))),))
+
+    assert play(crash_loop, Choice(kubernetes=kubernetes), ()).restless == ()

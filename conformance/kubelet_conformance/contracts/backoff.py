@@ -35,7 +35,7 @@ from kubelet_conformance.contracts.instances import (
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import of, to_run
+from kubelet_conformance.contracts.situations import of, ran_before, to_run
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 
@@ -171,7 +171,10 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
     """The back-off belongs to one pod, container and definition: a changed image is started at once."""
     for newest in newly_imaged(m, "exited"):
         pod = newest.pod
-        if pod is not None and wants_restart(pod, newest) and not never_pulled(pod, newest.name):
+        sent = m.manifest.spec.entries.get(newest.name) if m.manifest is not None else None
+        if pod is None or sent is None or never_pulled(pod, newest.name) or ran_before(newest, sent[1].image):
+            continue
+        if wants_restart(pod, newest):
             yield answered(
                 by=start_of(newest.name),
                 within=REACTION,

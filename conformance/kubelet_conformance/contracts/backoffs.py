@@ -2,8 +2,8 @@
 
 The kubelet counts an attempt of a container that has an exited instance, once it is past the back-off.
 Most attempts show as CreateContainer. Some may have been counted or not: after a stop the decision may
-rest on an older instance, and an attempt whose image cannot be pulled makes no container. So the delay
-is known between a least and a most.
+rest on an older instance, and an attempt whose image cannot be looked up or pulled makes no container. So
+the delay is known between a least and a most.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kubelet_conformance.contract.words import failed
+from kubelet_conformance.contracts.distress import every_pod
 from kubelet_conformance.contracts.instances import REMAKING, asked, finished_t
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.trace.bodies import Annotation, PullImageRequest
+from kubelet_conformance.trace.bodies import Annotation, ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.records import Call
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
@@ -49,7 +52,7 @@ EXPIRY = 600.0
 OTHER_CURVES = ("ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMax")
 """Feature gates under which the series has other figures."""
 
-ATTEMPTS: Pattern = REMAKING.either(failed("PullImage"))
+ATTEMPTS: Pattern = REMAKING.either(failed("PullImage", "ImageStatus"))
 """What a contract about back-off has to see besides what it judges: `remember(on=ATTEMPTS)(take_attempt)`."""
 
 
@@ -128,7 +131,11 @@ def _series_of(pod: Pod, m: Moment) -> _Series:
 
 def restart_at(m: Moment) -> Restart | None:
     """Take an attempt in, once; what it is, if it is a restart."""
-    if m.pod is None or ATTEMPTS.keys.isdisjoint(m.keys):
+    if ATTEMPTS.keys.isdisjoint(m.keys):
+        return None
+    if m.keys[0] == "failed:ImageStatus":
+        _look_failed(m)
+    if m.pod is None:
         return None
     series = _series_of(m.pod, m)
     if series.seq != m.seq:
@@ -136,8 +143,9 @@ def restart_at(m: Moment) -> Restart | None:
         series.now = None
         if type(m.record) is Call:
             series.now = _created(series, m.pod, m)
-        else:
-            _pull_failed(series, m.pod, m)
+        elif m.call.rpc == "PullImage":
+            image = m.request(PullImageRequest).image
+            _image_failed(series, m.pod, m, {image.image, image.user_specified_image})
     return series.now
 
 
@@ -172,13 +180,21 @@ def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
     return restart
 
 
-def _pull_failed(series: _Series, pod: Pod, m: Moment) -> None:
-    image = m.request(PullImageRequest).image
-    wanted = {image.image, image.user_specified_image}
+def _look_failed(m: Moment) -> None:
+    """For whom an image is looked up nobody can tell: it may be any pod with a container of that image."""
+    image = m.request(ImageStatusRequest).image.image
+    for pod in every_pod(m):
+        series = _series_of(pod, m)
+        if series.seq != m.seq:
+            series.seq, series.now = m.seq, None
+            _image_failed(series, pod, m, {image})
+
+
+def _image_failed(series: _Series, pod: Pod, m: Moment, images: Set[str]) -> None:
     for name in pod.containers:
         spec, ended = pod.container_spec(name), _newest_exited(pod, name)
         finished = finished_t(ended) if ended else None
-        if spec is not None and spec.image in wanted and ended and ended.config and finished is not None:
+        if spec is not None and spec.image in images and ended and ended.config and finished is not None:
             entry = series.entry(name, ended.config.annotations.get(Annotation.HASH, ""))
             entry.attempted(m.t, finished, certain=False)
 

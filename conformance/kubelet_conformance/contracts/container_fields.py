@@ -9,6 +9,7 @@ from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import done, status
 from kubelet_conformance.contracts.container_status import NEEDS
+from kubelet_conformance.contracts.former_lives import is_without_a_past
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.written import END_TOLD, kubelets_entries, record_with, take_names
 from kubelet_conformance.trace.bodies import Annotation, CreateContainerReply
@@ -52,7 +53,8 @@ def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
         config = container.config or record if container else None
         noted = config.annotations.get(Annotation.RESTART_COUNT) if config else None
         if container is None or noted is None or not noted.isdecimal():
-            if said.restart_count < before and not _is_forgotten(m, pod):
+            is_forgotten = _is_forgotten(m, pod) or is_without_a_past(pod, said.name)
+            if said.restart_count < before and not is_forgotten:
                 yield broken(f"restartCount of {said.name} falls from {before} to {said.restart_count}", seq)
             continue
         # A container that is lost while it runs counts as restarted before there is a new record.

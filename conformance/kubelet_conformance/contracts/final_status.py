@@ -8,9 +8,9 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import deleted, status
+from kubelet_conformance.contracts.former_lives import LIVES, is_told_nowhere, is_without_a_past, take_lives
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
-from kubelet_conformance.contracts.former_lives import LIVES, is_told_nowhere, take_lives
 from kubelet_conformance.contracts.written import AGAIN, is_lost
 from kubelet_conformance.trace.records import ApiWrite
 
@@ -153,7 +153,7 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     new = _every(now)
     for name, old in _every(before).items():
         kept = new.get(name)
-        if kept is not None and _is_left_over(m, kept, old):
+        if kept is not None and (_is_left_over(m, kept, old) or is_without_a_past(pod, name)):
             continue
         if kept is None or kept.restart_count < old.restart_count - is_lost(old):
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-__all__ = ("LIVES", "is_told_nowhere", "last_told_in_a_former_life", "take_lives")
+__all__ = ("LIVES", "is_told_nowhere", "is_without_a_past", "last_told_in_a_former_life", "take_lives")
 
 LIVES: Pattern = pod_set().either(deleted(), FAULT)
 """What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""
@@ -60,6 +60,11 @@ def take_lives(m: Moment) -> None:
 def _is_cut_off(m: Moment, t: float) -> bool:
     away = m.node.note(_Away)
     return away.since_t is not None or away.until_t >= t
+
+
+def is_without_a_past(pod: Pod, name: str) -> bool:
+    """The pod's file is gone, and the container has no record any more: its restarts were told by nothing else."""
+    return pod.static and not pod.wanted and all(c.state == "removed" for c in pod.containers.get(name, ()))
 
 
 def is_told_nowhere(pod: Pod) -> bool:

@@ -230,12 +230,16 @@ def _went_on(one: Container, stopped: Container) -> bool:
     return ended > last and not one.stops and _hook_before_stop(one) is None
 
 
+def _pre_stop_hooks(container: Container) -> list[float]:
+    """When its preStop hook was begun, each time."""
+    command = hook_command(container, "pre_stop")
+    return [h.call.t for h in container.hooks if command is not None and h.cmd == command]
+
+
 def _hook_before_stop(container: Container) -> float | None:
     """When the preStop hook before this StopContainer began."""
-    command = hook_command(container, "pre_stop")
     last_stop = container.stops[-1].call.t if container.stops else -1.0
-    hooks = [h.call.t for h in container.hooks if h.cmd == command and h.call.t > last_stop]
-    return hooks[-1] if command is not None and hooks else None
+    return next((t for t in reversed(_pre_stop_hooks(container)) if t > last_stop), None)
 
 
 def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:
@@ -244,5 +248,4 @@ def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[floa
         c for c in pod.every_container() if c.name != container.name and not was_killed_alone(pod, c)
     ]
     stops = [stop.call.t for c in others for stop in c.stops if stop.call.t >= since]
-    hooks = [t for c in others if (t := _hook_before_stop(c)) is not None and t >= since]
-    return stops + hooks
+    return stops + [t for c in others for t in _pre_stop_hooks(c) if t >= since]

@@ -33,11 +33,7 @@ from kubelet_conformance.contracts.instances import (
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import (
-    at_its_end,
-    post_start_may_have_failed,
-    will_not_run_again,
-)
+from kubelet_conformance.contracts.situations import at_its_end, may_stay_stopped, will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC
 from kubelet_conformance.trace.bodies import Annotation, ContainerStatusReply
 
@@ -263,10 +259,8 @@ def _is_restart(m: Moment, container: Container) -> bool:
     """A running app container was stopped in a pod that goes on."""
     if container.kind != "app" or not to_watch(m) or not in_place(container):
         return False
-    if m.pod is None or post_start_may_have_failed(container) or container.start_failed:
+    if m.pod is None or may_stay_stopped(container) or container.start_failed:
         return False
-    if _changed(container) and never_pulled(m.pod, container.name):
-        return False  # Its new image may not be there, and nothing asks for it.
     return container.start is not None and container is m.pod.newest(container.name)
 
 

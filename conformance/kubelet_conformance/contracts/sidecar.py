@@ -31,6 +31,7 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     unread_end,
 )
+from kubelet_conformance.contracts.kills import failing_probe
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, stop_asked
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
@@ -189,6 +190,11 @@ def _apps_go(pod: Pod) -> bool:
     return deadline or any(one.state == "running" and stop_asked(one) for one in pod.of_kind("app"))
 
 
+def _fails_itself(m: Moment) -> bool:
+    """A probe of its own is reason enough to stop the container."""
+    return m.pod is not None and m.container is not None and bool(failing_probe(m.pod, m.container))
+
+
 @contract("SIDECAR-06", on=done("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def killed_one_comes_back_alone(m: Moment) -> Findings:
     """A sidecar that is killed for its probe is made again, and nothing else is stopped."""
@@ -198,13 +204,17 @@ def killed_one_comes_back_alone(m: Moment) -> Findings:
     if not to_watch(m) or not in_place(container) or not _app_runs(pod, container.sandbox) or _apps_go(pod):
         return None
     since_t = m.t
+
+    def is_for_this(now: Moment) -> bool:
+        return now.t - since_t <= TOGETHER and not _fails_itself(now)
+
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
         unless=CALLED_OFF.either(
-            exited(), _STOP_OF_AN_APP.where(lambda now: now.t - since_t > TOGETHER, "long after")
+            exited(), _STOP_OF_AN_APP.where(lambda now: not is_for_this(now), "for another reason")
         ),
-        not_before=_STOP_OF_AN_APP.where(lambda now: now.t - since_t <= TOGETHER, "at once"),
+        not_before=_STOP_OF_AN_APP.where(is_for_this, "at once"),
         text=f"sidecar {container.name} is made again",
     )
 

@@ -31,9 +31,11 @@ __all__ = (
     "hook_command",
     "is_first_of_this_life",
     "known_to_kubelet",
+    "may_stay_stopped",
     "of",
     "pod_of_write",
     "post_start_may_have_failed",
+    "ran_before",
     "runs_post_start",
     "runs_pre_stop",
     "starts_or_creates",
@@ -200,6 +202,26 @@ def post_start_may_have_failed(container: Container) -> bool:
     if handler is None or handler.exec is None:
         return handler is not None
     return any(hook.cmd == handler.exec.command and hook.failed for hook in container.hooks)
+
+
+def ran_before(container: Container, image: str) -> bool:
+    """Another instance of the container had this image: then it may have a back-off of its own."""
+    every = container.pod.containers.get(container.name, ()) if container.pod is not None else ()
+    others = (one.config for one in every if one is not container and one.config is not None)
+    return any(config.image.user_specified_image == image for config in others)
+
+
+def may_stay_stopped(container: Container) -> bool:
+    """The sync that stops it may not make it again.
+
+    Its postStart hook has failed, or the image that it is to have is not there, or has a back-off of its own.
+    """
+    spec, config = container.spec, container.config
+    if spec is None or config is None or post_start_may_have_failed(container):
+        return spec is not None and config is not None
+    had = config.image.user_specified_image
+    is_changed = bool(had) and had != spec.image
+    return is_changed and (spec.pull_policy == "Never" or ran_before(container, spec.image))
 
 
 def stop_asked(container: Container, since: float = 0.0) -> bool:

@@ -77,7 +77,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
     if version is None or not is_static(config):
         return None
     set_t = m.pod.set_t if m.pod is not None and not m.pod.wanted else None
-    if not version.before and set_t is not None and set_t < version.t:
+    if meta.uid != version.before and set_t is not None and set_t < version.t:
         version.before = meta.uid  # The kubelet was held up, and runs what was wanted before the edit.
         return None
     if version.uid and version.uid != meta.uid:

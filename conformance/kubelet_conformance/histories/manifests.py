@@ -6,7 +6,7 @@ from typing import Any
 
 from kubelet_conformance.node.pods import IMAGE
 
-__all__ = ("in_words", "pod_code", "with_image")
+__all__ = ("in_words", "pod_code", "with_image", "without_sidecars")
 
 Json = dict[str, Any]
 _OF_POD = ("containers", "initContainers", "restartPolicy", "terminationGracePeriodSeconds")
@@ -70,3 +70,10 @@ def with_image(manifest: Json, container: str, image: str) -> Json:
         {**each, "image": image} if each["name"] == container else each for each in spec["containers"]
     ]
     return {**manifest, "spec": {**spec, "containers": containers}}
+
+
+def without_sidecars(manifest: Json) -> Json:
+    """The manifest without the init containers that only a kubelet from 1.29 on takes (SIDECAR-01)."""
+    spec = manifest["spec"]
+    inits = [each for each in spec.get("initContainers") or () if not each.get("restartPolicy")]
+    return {**manifest, "spec": {**spec, "initContainers": inits}}

@@ -10,6 +10,8 @@ from kubelet_conformance.contract.checking import Judged, Trace, judge_file
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import parse_version
+from kubelet_conformance.histories.history import Want
+from kubelet_conformance.histories.manifests import without_sidecars
 from kubelet_conformance.histories.performing import Deed, Performance
 from kubelet_conformance.histories.settled import unsettled
 from kubelet_conformance.node import Node
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.histories.history import History
+    from kubelet_conformance.histories.history import History, Step
     from kubelet_conformance.targets.protocols import Target
     from kubelet_conformance.targets.stage import Choice
 
@@ -33,6 +35,7 @@ RELIST_SECONDS = 300.0
 EVENTED = "EventedPLEG"
 """The feature gate of a kubelet that hears container events."""
 _EVENTED_SINCE = 1, 25
+_SIDECARS_SINCE = 1, 29
 _STAY_SECONDS = 20.0
 """For how long at most something that ends and begins again may be between two states."""
 UNSETTLED = "the node settles"
@@ -132,7 +135,7 @@ async def _live(
     node.kubelet.choose_orders(*history.orders)
     performance = told.performance = Performance(node, evented=evented)
     for step in history.steps:
-        await performance.perform(step)
+        await performance.perform(step if kubernetes >= _SIDECARS_SINCE else _without_sidecars(step))
     performance.heal_all()
     healed = node.now
     within = SETTLE_SECONDS + (RELIST_SECONDS if evented else 0)
@@ -142,6 +145,10 @@ async def _live(
         await node.wait(max(0.0, healed + watched - node.now))
         told.restless = await _settle(node, performance, _STAY_SECONDS, kubernetes)
     told.watched = round(node.now - healed, 6)
+
+
+def _without_sidecars(step: Step) -> Step:
+    return Want(without_sidecars(step.manifest), step.static) if isinstance(step, Want) else step
 
 
 async def _settle(

@@ -22,7 +22,6 @@ _BACKING_OFF = frozenset(
     {"CrashLoopBackOff", "ImagePullBackOff", "ErrImageNeverPull", "PostStartHookError", "RunContainerError"}
 )
 _MIRROR = "kubernetes.io/config.mirror"
-_SIDECARS_SINCE = 1, 29
 _WAITS_OUT_SINCE = 1, 35
 """From here on a pod is looked at again when a back-off is over, and not before to tell that it waits."""
 
@@ -49,8 +48,6 @@ def _unsettled(
     node: Node, wanted: list[Wanted], *, missed: bool, kubernetes: tuple[int, int]
 ) -> Iterator[str]:
     for one in wanted:
-        if one.static and kubernetes < _SIDECARS_SINCE and _has_sidecars(one):
-            continue  # It is refused, and no mirror tells that.
         if one.there:
             yield from _of_wanted(one, missed=missed, ended_waits=kubernetes >= _WAITS_OUT_SINCE)
             yield from _of_mirror(node, one)
@@ -63,10 +60,6 @@ def _unsettled(
     for sandbox in node.runtime.sandboxes():
         if sandbox.ready and sandbox.pod_uid not in there:
             yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and nobody wants that pod"
-
-
-def _has_sidecars(one: Wanted) -> bool:
-    return any(each.get("restartPolicy") for each in one.manifest["spec"].get("initContainers") or ())
 
 
 def _of_wanted(one: Wanted, *, missed: bool, ended_waits: bool) -> Iterator[str]:

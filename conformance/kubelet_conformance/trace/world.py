@@ -213,7 +213,7 @@ class World:
 
     def is_in_the_making(self, record: ContainerRecord) -> bool:
         """A CreateContainer that has not been answered yet makes this container."""
-        return _making(self.pod_of(_pod_in_labels(record.labels)), record) is not None
+        return _making(self.pods.get(record.labels.get(Label.POD_UID, "")), record) is not None
 
     def _stray_sandbox(self, sandbox_id: str, pod: Pod | None) -> Sandbox:
         if pod is not None:

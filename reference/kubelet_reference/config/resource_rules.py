@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from kubelet_reference import pods
@@ -19,13 +20,41 @@ if TYPE_CHECKING:
 
 __all__ = ("RESOURCE_RULES",)
 
-_OF_PODS = frozenset({"cpu", "memory"})
-_PLAIN_RESOURCES = _OF_PODS | {"ephemeral-storage"}
+_COMPUTE = frozenset({"cpu", "memory"})
+_PLAIN_RESOURCES = _COMPUTE | {"ephemeral-storage"}
 _HUGE_PAGES = "hugepages-"
-_NO_RESOURCE = "expected cpu, memory, ephemeral-storage, hugepages-SIZE or a name with a domain"
 _NO_OVERCOMMIT = "it cannot be overcommitted"
 _REQUESTED = "requests."
 """With this before it, what a container asks for is a resource of a quota; a name cannot begin so."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """Which resources there are, in words and by name."""
+
+    words: str
+    have: Callable[[str], bool]
+
+
+def _is_pod_resource(name: str) -> bool:
+    return name in _COMPUTE or name.startswith(_HUGE_PAGES)
+
+
+def _is_container_resource(name: str) -> bool:
+    if name in _PLAIN_RESOURCES or name.startswith(_HUGE_PAGES):
+        return True
+    return "/" in name and is_qualified_name(name) and (_is_native(name) or not name.startswith(_REQUESTED))
+
+
+def _is_native(name: str) -> bool:
+    """Whether Kubernetes itself gives it out: then it can be overcommitted, unless it is huge pages."""
+    return not name.startswith(_HUGE_PAGES) and ("/" not in name or "kubernetes.io/" in name)
+
+
+_OF_PODS = _Kinds("cpu, memory or hugepages-SIZE", _is_pod_resource)
+_OF_CONTAINERS = _Kinds(
+    "cpu, memory, ephemeral-storage, hugepages-SIZE or a name with a domain", _is_container_resource
+)
 
 
 def of_containers(pod: Pod, place: Place) -> None:
@@ -33,7 +62,7 @@ def of_containers(pod: Pod, place: Place) -> None:
     for one, where in containers(pod, place):
         if one.resources is not None:
             at = where.field("resources")
-            _requirements(one.resources, at, _is_container_resource)
+            _requirements(one.resources, at, _OF_CONTAINERS)
             _claims(pod, one.resources.claims or (), at.field("claims"))
 
 
@@ -45,7 +74,7 @@ def of_pods(pod: Pod, place: Place) -> None:
     at = place.field("resources")
     if found.claims:
         at.field("claims").wrong("only allowed in containers")
-    _requirements(found, at, _is_pod_resource)
+    _requirements(found, at, _OF_PODS)
     limits = _limits(found)
     for name, amount in _requests(found).items():
         total = _total(pod, name)
@@ -61,7 +90,7 @@ def of_pods(pod: Pod, place: Place) -> None:
 def overhead(pod: Pod, place: Place) -> None:
     """What a pod costs beside its containers is told in the same words."""
     found = cast("Mapping[str, str]", pods.spec(pod).overhead or {})  # pyright: ignore[reportUnknownMemberType]
-    _amounts(found, place.field("overhead"), _is_container_resource)
+    _amounts(found, place.field("overhead"), _OF_CONTAINERS)
     _huge_pages_have_company(found, place.field("overhead"))
 
 
@@ -78,10 +107,10 @@ def resize_policies(pod: Pod, place: Place) -> None:
                 )
 
 
-def _requirements(found: ResourceRequirements, place: Place, is_known: Callable[[str], bool]) -> None:
+def _requirements(found: ResourceRequirements, place: Place, kinds: _Kinds) -> None:
     limits, requests = _limits(found), _requests(found)
-    _amounts(limits, place.field("limits"), is_known)
-    _amounts(requests, place.field("requests"), is_known)
+    _amounts(limits, place.field("limits"), kinds)
+    _amounts(requests, place.field("requests"), kinds)
     _huge_pages_have_company({**limits, **requests}, place)
     for name, amount in requests.items():
         at = place.field("requests").field(name)
@@ -94,11 +123,11 @@ def _requirements(found: ResourceRequirements, place: Place, is_known: Callable[
             at.expected(f"the limit {limits[name]}: {_NO_OVERCOMMIT}", amount)
 
 
-def _amounts(found: Mapping[str, str], place: Place, is_known: Callable[[str], bool]) -> None:
+def _amounts(found: Mapping[str, str], place: Place, kinds: _Kinds) -> None:
     """Each name is known; huge pages come whole, and what has a domain in whole numbers."""
     for name, amount in found.items():
-        if not is_known(name):
-            place.field(name).wrong(_NO_RESOURCE)
+        if not kinds.have(name):
+            place.field(name).wrong(f"expected {kinds.words}")
         elif name.startswith(_HUGE_PAGES):
             if not _are_pages(name.removeprefix(_HUGE_PAGES), amount):
                 place.field(name).expected("a multiple of the size of a page", amount)
@@ -115,7 +144,7 @@ def _are_pages(size: str, amount: str) -> bool:
 
 
 def _huge_pages_have_company(found: Mapping[str, str], place: Place) -> None:
-    if any(name.startswith(_HUGE_PAGES) for name in found) and not _OF_PODS & found.keys():
+    if any(name.startswith(_HUGE_PAGES) for name in found) and not _COMPUTE & found.keys():
         place.wrong("huge pages need cpu or memory beside them")
 
 
@@ -145,21 +174,6 @@ def _total(pod: Pod, name: str) -> Fraction:
 
 def _requested(one: Container, name: str) -> Fraction:
     return parse_quantity(_requests(one.resources).get(name, "0"))
-
-
-def _is_pod_resource(name: str) -> bool:
-    return name in _OF_PODS or name.startswith(_HUGE_PAGES)
-
-
-def _is_container_resource(name: str) -> bool:
-    if name in _PLAIN_RESOURCES or name.startswith(_HUGE_PAGES):
-        return True
-    return "/" in name and is_qualified_name(name) and (_is_native(name) or not name.startswith(_REQUESTED))
-
-
-def _is_native(name: str) -> bool:
-    """Whether Kubernetes itself gives it out: then it can be overcommitted, unless it is huge pages."""
-    return not name.startswith(_HUGE_PAGES) and ("/" not in name or "kubernetes.io/" in name)
 
 
 def _limits(found: ResourceRequirements | None) -> Mapping[str, str]:

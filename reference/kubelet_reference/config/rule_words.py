@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ("Rule", "containers", "exactly_one", "is_label_value", "is_qualified_name", "unique")
 
 Rule: TypeAlias = Callable[["Pod", "Place"], None]
-"""Looks at a pod that has its defaults, and notes at the spec's place what is wrong."""
+"""Looks at a pod that has its defaults, and notes at the place of its spec or metadata what is wrong."""
 
 _NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)")
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
