@@ -73,7 +73,8 @@ class _LooksAtAll(SyncLoop):
 
     def due(self) -> list[str]:
         super().due()
-        return [pods.uid(pod) for pod in self._tools.handlers._tools.manager.pods()]  # noqa: SLF001
+        handlers = self._tools.handlers
+        return [pods.uid(pod) for pod in handlers._tools.manager.pods()]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 class _WaitsForStops(SyncLoop):
@@ -82,7 +83,8 @@ class _WaitsForStops(SyncLoop):
     async def take_update(self, update: PodUpdate) -> None:
         await super().take_update(update)
         if update.op in {Op.DELETE, Op.REMOVE}:
-            workers = self._tools.handlers._tools.workers  # noqa: SLF001
+            handlers = self._tools.handlers
+            workers = handlers._tools.workers  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             while any(workers.could_have_running_containers(pods.uid(pod)) for pod in update.pods):
                 await self._tools.clock.sleep(0.5)
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from kubelet_reference import conditions, pods, status_rules
 from kubelet_reference.container_statuses import whole_second
+from kubelet_reference.mirror_client import is_mirror_of
 from kubelet_reference.ports import ApiError
 from kubelet_reference.status_patch import status_patch
 
@@ -245,8 +246,15 @@ class StatusManager:
         return False
 
     def _in_api(self, uid: str, kept: Kept) -> Pod | None:
-        """The object that shows the pod in the API server: of a static pod that is its mirror (STATIC-16)."""
-        return self._known.mirror_of(kept.pod) if pods.is_static(kept.pod) else self._known.by_uid(uid)
+        """The object that shows the pod in the API server: of a static pod that is its mirror (STATIC-16).
+
+        When the file has changed, the next mirror of that name shows another pod.
+        """
+        if not pods.is_static(kept.pod):
+            return self._known.by_uid(uid)
+        mirror = self._known.mirror_of(kept.pod)
+        is_wanted = self._known.by_uid(uid) is not None
+        return mirror if mirror is not None and (is_wanted or is_mirror_of(mirror, kept.pod)) else None
 
     def _patch(self, uid: str, stored: Pod, kept: Kept) -> dict[str, object] | None:
         """What has to be patched so that the stored pod shows the status; None if nothing has."""

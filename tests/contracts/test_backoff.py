@@ -79,18 +79,36 @@ def test_delay_counts_from_the_end() -> None:
     assert_bites("BACKOFF-02", tell)
 
 
-def test_failed_pull_may_have_counted() -> None:
-    """BACKOFF-02 allows for an attempt that ended with a failed pull: the delay may have doubled."""
+@pytest.mark.parametrize(
+    ("rpc", "verdict"),
+    [("PullImage", Verdict.KEPT), ("ImageStatus", Verdict.KEPT), ("ListImages", Verdict.BROKEN)],
+)
+def test_attempt_without_an_image_may_have_counted(rpc: str, verdict: Verdict) -> None:
+    """BACKOFF-02 allows for an attempt whose image was not found or pulled: the delay may have doubled."""
     s = Story()
     web, sandbox = pod(s)
     attempt = crashes(s, web, sandbox, 2)
-    s.wait(12).call(
-        "PullImage", {"image": {"image": "img:1"}, "sandbox_config": sandbox.config}, error="UNKNOWN"
-    )
-    s.wait(20).exited(s.run_container(web, sandbox, attempt=attempt), 1)
+    request = {"image": {"image": "img:1"}}
+    more = {"sandbox_config": sandbox.config} if rpc == "PullImage" else {}
+    s.wait(12).call(rpc, {**request, **more} if rpc != "ListImages" else {}, error="UNKNOWN")
+    s.wait(15).exited(s.run_container(web, sandbox, attempt=attempt), 1)
     s.wait(55).run_container(web, sandbox, attempt=attempt + 1)
 
-    assert s.judge("BACKOFF-02").verdict is Verdict.KEPT
+    assert s.judge("BACKOFF-02").verdict is verdict
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_was_killed_too_late_does_not_count(*, killed: bool) -> None:
+    """BACKOFF-01: a kubelet that kills what has just exited has taken it to run, and counts no crash."""
+    s = Story()
+    web, sandbox = pod(s)
+    for attempt in range(3):
+        one = s.wait(1).run_container(web, sandbox, attempt=attempt)
+        s.wait(4).exited(one, 1)
+        if killed:
+            s.stop(one)
+
+    assert bool(s.judge("BACKOFF-01").breaks) is not killed
 
 
 def test_long_run_begins_anew() -> None:
@@ -288,6 +306,22 @@ def test_kubelet_forgets_back_offs() -> None:
         s.wait(2 if right else 130).run_container(web, sandbox, attempt=attempt)
 
     assert_bites("BACKOFF-08", tell)
+
+
+@pytest.mark.parametrize("died", [True, False])
+def test_init_containers_come_first_in_another_sandbox(*, died: bool) -> None:
+    """BACKOFF-08: where its sandbox is no more an app container waits for the init containers."""
+    s = Story()
+    web, sandbox = pod(s, initContainers=[{"name": "i1", "image": "img:1"}])
+    s.exited(s.run_container(web, sandbox, "i1"), 0)
+    attempt = crashes(s, web, sandbox, 6)
+    s.record("kubelet", op="killed")
+    if died:
+        s.sandbox_died(sandbox)
+    s.wait(1).record("kubelet", op="started")
+    s.wait(130).run_container(web, sandbox, attempt=attempt)
+
+    assert bool(s.judge("BACKOFF-08").breaks) is not died
 
 
 def test_new_kubelet_owes_no_delay() -> None:

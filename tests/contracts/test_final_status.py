@@ -114,7 +114,12 @@ def test_final_status_keeps_the_past(changed: dict[str, Any], verdict: Verdict) 
 def test_restarts_of_a_static_pod_go_with_its_records(*, is_removed: bool) -> None:
     """TERM-30: the status of a pod whose file is gone is forgotten, and without records nothing counts."""
     s, web, _, c1 = running(source="file")
-    named = {"name": "c1", "restartCount": 1, "containerID": f"fake://{c1.id}", "state": {"running": {}}}
+    named: dict[str, Any] = {
+        "name": "c1",
+        "restartCount": 1,
+        "containerID": f"fake://{c1.id}",
+        "state": {"running": {}},
+    }
     s.status(web, "Running", **PAST, containerStatuses=[named])
     s.unset(web)
     s.stop(c1)
@@ -128,7 +133,7 @@ def test_restarts_of_a_static_pod_go_with_its_records(*, is_removed: bool) -> No
 
 @pytest.mark.parametrize("source", ["file", "api"])
 def test_static_pod_has_no_status_when_its_kubelet_starts(source: str) -> None:
-    """TERM-30: what a kubelet has told of a static pod stands in no manifest, so that the next one begins anew."""
+    """TERM-30: what a kubelet has told of a static pod stands in no manifest: the next one begins anew."""
     s, web, *_ = running(source=source)
     s.status(web, "Failed", **PAST, **COUNTED)
     s.record("kubelet", op="killed")
@@ -136,6 +141,19 @@ def test_static_pod_has_no_status_when_its_kubelet_starts(source: str) -> None:
     s.status(web, "Failed", **(PAST | COUNTED | {"podIP": ""}))
 
     assert bool(s.judge("TERM-30").breaks) is (source == "api")
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_nothing_tells_what_a_mirror_told_that_is_gone(*, gone: bool) -> None:
+    """TERM-30: once its file is gone a static pod's past stands in its mirror only."""
+    s, web, *_ = running(source="file")
+    s.status(web, **PAST, **COUNTED)
+    s.unset(web)
+    if gone:
+        s.deleted(web)
+    s.status(web, **(PAST | COUNTED | {"startTime": "2026-01-01T00:00:09Z"}))
+
+    assert bool(s.judge("TERM-30").breaks) is not gone
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_log_folder_of_a_gone_pod(how: str, verdict: Verdict) -> None:
 
 
 def test_container_that_never_ran_goes() -> None:
-    """GC-08: an instance that could not be started is removed once there are newer ones, and the newest stays."""
+    """GC-08: an instance that could not be started goes once there are newer ones; the newest stays."""
 
     def tell(s: Story, *, right: bool) -> None:
         web = s.pod()

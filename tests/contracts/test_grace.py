@@ -102,14 +102,19 @@ def test_nobody_waits_for_an_earlier_instance(timeout: int, verdict: Verdict) ->
 
 
 @pytest.mark.parametrize(("timeout", "verdict"), [(28, KEPT), (30, BROKEN)])
-def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
-    """TERM-05: a sidecar that waited 2 s for its turn has 28 of 30 left."""
+@pytest.mark.parametrize("hooked", [False, True])
+def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict, *, hooked: bool) -> None:
+    """TERM-05: a sidecar that waited 2 s for its turn, be it for a hook of another, has 28 of 30 left."""
     s = Story()
-    web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
+    apps = [{"name": "c1", "image": "img:1", **({"lifecycle": PRE_STOP} if hooked else {})}]
+    web = s.pod(initContainers=inits, containers=apps)
     sandbox = s.run_sandbox(web)
     sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
     s.delete(web, 30)
-    s.stop(c1, 30, takes=2)
+    if hooked:
+        hook(s, c1, "drain", takes=2)
+    s.stop(c1, 28 if hooked else 30, takes=0.001 if hooked else 2)
     s.stop(sc, timeout)
 
     assert s.judge("TERM-05").verdict is verdict

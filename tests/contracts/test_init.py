@@ -402,3 +402,19 @@ def test_dead_sandbox_begins_with_the_first_init_container(*, died: bool) -> Non
     s.run_container(web, s.run_sandbox(web, attempt=1), "i1", attempt=1)
 
     assert s.judge("INIT-07").verdict is (Verdict.NOT_EXERCISED if died else Verdict.BROKEN)
+
+
+@pytest.mark.parametrize("through", [True, False])
+def test_pod_that_is_through_is_not_begun_again(*, through: bool) -> None:
+    """INIT-01: nothing follows in a new sandbox if the app containers ended well when they were stopped."""
+    s = Story()
+    web, sandbox = pod(s, "i1", "i2", policy="OnFailure")
+    for name in ("i1", "i2"):
+        ran(s, web, sandbox, name)
+    c1 = s.run_container(web, sandbox)
+    s.sandbox_died(sandbox)
+    s.stop(c1, code=0 if through else 137)
+    s.exited(s.run_container(web, s.run_sandbox(web, attempt=1), "i1", attempt=1))
+    s.wait(60).stop_here()
+
+    assert bool(s.judge("INIT-01").breaks) is not through

@@ -81,6 +81,21 @@ def test_policy_decides_after_the_restart(*, policy: str, code: int, creates: bo
     assert s.judge("RESTARTKUBELET-04").verdict is verdict
 
 
+@pytest.mark.parametrize("stopped", [True, False])
+def test_what_the_new_kubelet_stops_has_not_ended_meanwhile(*, stopped: bool) -> None:
+    """RESTARTKUBELET-04: a container that is stopped at the moment of the start is made again."""
+    s, web, sandbox, c1 = running(policy="OnFailure")
+    goes_down(s)
+    if not stopped:
+        s.exited(c1, 0, seen=False)
+    comes_up(s)
+    if stopped:
+        s.stop(c1, takes=0, code=0)
+    s.create(web, sandbox, "c1", 1)
+
+    assert bool(s.judge("RESTARTKUBELET-04").breaks) is not stopped
+
+
 @pytest.mark.parametrize(("starts", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_ended_pod_stays_ended(*, starts: bool, verdict: Verdict) -> None:
     """RESTARTKUBELET-05: a completed pod is not started again."""

@@ -145,7 +145,7 @@ def test_mirror_outlives_its_containers(wrong: str) -> None:
 
 @pytest.mark.parametrize("deletes", [True, False])
 def test_mirror_of_an_unknown_pod_may_go_first(*, deletes: bool) -> None:
-    """STATIC-15: a kubelet that starts without the manifest deletes the mirror, and then stops what is left."""
+    """STATIC-15: a kubelet that starts without the manifest deletes the mirror, then stops what is left."""
     s, web, sandbox, c1 = mirrored()
     s.wait(5).record("kubelet", op="stopped")
     s.record("kubelet", op="started")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import pytest
+from outside_world import api_write, file_pod, start_static
 from pod_status import again, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
 from story import Story
@@ -223,3 +224,20 @@ def test_every_row_of_the_phase_table_decides(row: str, counts: Counts) -> None:
     """The first row that fits decides, and each row has its case."""
     assert phase_of(counts).row == row
     assert len({one.row for one in PHASES}) == len(PHASES) == 12
+
+
+@pytest.mark.parametrize("mirrored", [True, False])
+def test_static_pod_that_nobody_shows_is_told_nowhere(*, mirrored: bool) -> None:
+    """PHASE-06: without its mirror nothing is written of a static pod that has ended."""
+    s = Story()
+    web = file_pod(s, restartPolicy="Never")
+    meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
+    api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
+    sandbox, c1 = start_static(s, web)
+    if not mirrored:
+        s.record("deleted", uid="mirror")
+    s.exited(c1, 0)
+    s.stop_sandbox(sandbox)
+    s.wait(60).stop_here()
+
+    assert bool(s.judge("PHASE-06").breaks) is mirrored

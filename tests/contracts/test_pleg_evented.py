@@ -188,3 +188,21 @@ def test_sandbox_whose_making_was_not_answered_is_known_from_its_event() -> None
 
     assert world.sandboxes["made"].ip == "10.88.0.7"
     assert world.sandboxes["made"].pod is world.pods[other.uid]
+
+
+@pytest.mark.parametrize("contract", ["SYNC-23", "SYNC-15", "RESTART-03"])
+@pytest.mark.parametrize("right", [True, False])
+def test_start_that_an_event_tells_of_needs_no_other(contract: str, *, right: bool) -> None:
+    """SYNC-23, SYNC-15, RESTART-03: it took place, though its call has failed after that."""
+    s, *_ = hearing()
+    other = s.pod("other")
+    sandbox = s.run_sandbox(other)
+    c1 = s.create(other, sandbox)
+    call = s.begin("StartContainer", {"container_id": c1.id})
+    if right:
+        tell(s, other, sandbox, c1, kind="STARTED")
+    fails = {"code": "UNAVAILABLE", "message": "injected"}
+    s.record("reply", rpc="StartContainer", id=call, error=fails)
+    s.wait(200).call("Version", {}, {})
+
+    assert bool(s.judge(contract).breaks) is not right

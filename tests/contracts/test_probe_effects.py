@@ -131,6 +131,18 @@ def test_container_that_does_not_run_is_not_ready(*, ready: bool, verdict: Verdi
     assert s.judge("PROBE-11").verdict is verdict
 
 
+@pytest.mark.parametrize("contract", ["PROBE-11", "CSTAT-10"])
+@pytest.mark.parametrize("was_ready", [True, False])
+def test_success_that_comes_with_the_end(contract: str, *, was_ready: bool) -> None:
+    """PROBE-11, CSTAT-10: the loop may tell of a success after the sync that told of the end."""
+    s, web, _, c1 = running(readinessProbe=READY)
+    tell_status(s, web, "Running", [runs(c1, ready=was_ready)])
+    s.exited(c1, 1)
+    tell_status(s, web, "Running", [ended(1, c1, ready=True)])
+
+    assert bool(s.judge(contract).breaks) is was_ready
+
+
 @pytest.mark.parametrize(("probe", "verdict"), [("ready", KEPT), ("alive", BROKEN)])
 def test_liveness_ends_with_the_deletion(probe: str, verdict: Verdict) -> None:
     """PROBE-13: only readiness goes on while a pod is terminated."""

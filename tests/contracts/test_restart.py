@@ -310,6 +310,19 @@ def test_failed_hook_is_answered_with_a_back_off(contract_id: str, *, failed: bo
     assert bool(s.judge(contract_id).breaks) is not failed
 
 
+@pytest.mark.parametrize("changed", [True, False])
+def test_end_that_is_not_read_counts_for_nothing(*, changed: bool) -> None:
+    """RESTART-05: what ended just before it was to be stopped for its new image is made again by that."""
+    s = Story()
+    web, sandbox, c1 = running(s, "Never")
+    s.wait(5).exited(c1, 0, seen=False)
+    if changed:
+        new_image(s, web)
+    s.run_container(web, sandbox, attempt=1)
+
+    assert bool(s.judge("RESTART-05").breaks) is not changed
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_pod_without_work_is_killed(*, late: bool) -> None:
     """RESTART-18 breaks when the sandbox of a pod that is through is left, or stopped a minute later."""

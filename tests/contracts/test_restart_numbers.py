@@ -23,7 +23,7 @@ def test_instances_are_numbered_without_gaps(attempt: int) -> None:
 
 
 def test_number_follows_one_that_is_listed_only() -> None:
-    """RESTART-13: an instance whose making failed for the kubelet has its number, and the next one the next."""
+    """RESTART-13: an instance whose making failed for the kubelet has its number, and the next the next."""
 
     def tell(s: Story, *, right: bool) -> None:
         web = s.pod()

@@ -54,7 +54,8 @@ def test_a_struck_call_may_be_late(
     s.wait(130)
     if struck:
         s.record("fault", what=f"healed: {rpc} hang")
-    failed = {"error": {"code": error, "message": "late"}} if error else {"response": {}}
+    late = {"code": error, "message": "late"}
+    failed: dict[str, Any] = {"error": late} if error else {"response": {}}
     s.record("reply", rpc=rpc, id=call_id, **failed)
 
     assert bool(s.judge(contract).breaks) is not struck

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from story import Story
 from twice import assert_bites
 
 if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle, Story
+    from story import ContainerHandle, PodHandle, SandboxHandle
 
 PROBE = {"exec": {"command": ["x", "0", "0"]}}
 HOOK = {"postStart": {"exec": {"command": ["x", "0", "1"]}}}
@@ -119,6 +120,21 @@ def test_killed_sidecar_comes_back_alone(wrong: str) -> None:
     assert_bites("SIDECAR-06", tell)
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_app_may_go_for_itself(code: int) -> None:
+    """SIDECAR-06: an app container that is stopped at the same time for its own probe is no part of that."""
+    s = Story()
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", "livenessProbe": PROBE}]
+    web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "livenessProbe": PROBE}])
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    execute(s.wait(9), c1, code)
+    s.stop(sc)
+    s.stop(c1)
+
+    assert bool(s.judge("SIDECAR-06").breaks) is (code == 0)
+
+
 @pytest.mark.parametrize("policy", ["Never", "OnFailure", "Always"])
 def test_exited_sidecar_is_restarted(policy: str) -> None:
     """SIDECAR-07 breaks when the pod's policy is applied to a sidecar that exited with 0."""
@@ -221,3 +237,19 @@ def test_first_init_container_opens_a_sandbox() -> None:
         s.run_container(web, s.run_sandbox(web, attempt=1), "sc" if right else "c1", attempt=1)
 
     assert_bites("SIDECAR-23", tell)
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_replacement_goes_on_with_what_it_stopped(*, stopped: bool) -> None:
+    """SIDECAR-23: the sync that stops the app containers for a new sandbox runs that, too."""
+    s = Story()
+    web, sandbox, _, c1 = served(s, policy="OnFailure")
+    s.sandbox_died(sandbox)
+    if stopped:
+        s.stop(c1, code=0)
+    else:
+        s.exited(c1, 0)
+    s.container_status(c1, state="CONTAINER_EXITED")
+    s.run_sandbox(web, attempt=1)
+
+    assert bool(s.judge("SIDECAR-23").breaks) is not stopped

@@ -120,6 +120,21 @@ def test_waiting_uses_up_the_grace(takes: float, timeout: int) -> None:
     assert_bites("SIDECAR-14", tell)
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_pod_that_has_ended_has_its_own_grace(*, before: bool) -> None:
+    """SIDECAR-14: a sync may stop a pod that is through, and not have heard of its deletion yet."""
+    s = Story()
+    web, _, c = served(s)
+    if before:
+        s.exited(c["c1"], 1)
+    s.delete(web, 2)
+    if not before:
+        s.stop(c["c1"], 2)
+    s.stop(c["s2"], 10)
+
+    assert bool(s.judge("SIDECAR-14").breaks) is not before
+
+
 def test_ended_containers_hold_up_nobody() -> None:
     """SIDECAR-16 breaks when a sidecar waits for an app container that has ended before."""
 

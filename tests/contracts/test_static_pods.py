@@ -162,7 +162,8 @@ def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
     tell_status(s)
     web = file_pod(s)
     _, c1 = start_static(s, web)
-    own = file_pod(s, "own", **({"activeDeadlineSeconds": 10} if right else {}))
+    limit: dict[str, Any] = {"activeDeadlineSeconds": 10} if right else {}
+    own = file_pod(s, "own", **limit)
     sandbox, c2 = start_static(s, own)
     remove_file(s.wait(5), web)
     s.wait(1).stop(c1)

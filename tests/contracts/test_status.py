@@ -117,8 +117,8 @@ def test_what_a_mirror_told_goes_with_it(contract_id: str) -> None:
 
     def tell(s: Story, *, right: bool) -> None:
         web = file_pod(s)
-        meta = {"name": web.name, "namespace": "default"}
-        meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}
+        annotations = {"kubernetes.io/config.mirror": web.uid}
+        meta = {"name": web.name, "namespace": "default", "annotations": annotations}
         api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
         start_static(s, web)
         told = {"conditions": [condition("Ready", "False")]}
@@ -138,6 +138,23 @@ def test_what_a_mirror_told_goes_with_it(contract_id: str) -> None:
         assert [bool(s.judge(contract_id).breaks) for s in stories] == [False, True]
     else:
         assert_bites(contract_id, tell)
+
+
+def test_pod_may_have_been_ready_between() -> None:
+    """STATUS-09: a sync may know that a probe succeeded before the loop tells it, which follows soon."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        probe = {"exec": {"command": ["ready"]}}
+        web = s.pod(containers=[{"name": "c1", "image": "img:1", "readinessProbe": probe}])
+        unready = condition("Ready", "False")
+        moved = {"lastTransitionTime": LATER}
+        tell_status(s, web, "Running", [runs(ready=False)], conditions=[unready])
+        tell_status(s, web, "Running", [runs(ready=False)], conditions=[unready | moved])
+        if right:
+            tell_status(s, web, "Running", [runs()], conditions=[condition("Ready") | moved])
+        s.wait(60).stop_here()
+
+    assert_bites("STATUS-09", tell)
 
 
 def test_transition_time_never_goes_back() -> None:

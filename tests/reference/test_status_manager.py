@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from decisions_bench import a_pod
 from lightkube.models.core_v1 import PodStatus
 from msgspec import convert
 from msgspec.structs import replace
 from status_bench import on_bench
 
+from kubelet_reference import names, pods
 from kubelet_reference.conditions import condition
 from kubelet_reference.versions import Behaviour
 
@@ -386,6 +388,24 @@ def test_old_mirror_is_not_written_to() -> None:
 
         assert bench.api.writes == []
         assert bench.manager.get("hash") is not None
+
+    on_bench(story)
+
+
+@pytest.mark.parametrize(("file", "patches"), [("hash", 1), ("other", 0)])
+def test_mirror_of_another_file_is_not_written_to(file: str, patches: int) -> None:
+    """The last status of a static pod whose file changed is not the next pod's (STATUS-04)."""
+
+    async def story(bench: Bench) -> None:
+        pod = a_pod(source="file", uid="hash")
+        assert pod.metadata is not None
+        pod.metadata.annotations = {**pods.annotations(pod), names.CONFIG_HASH: "hash"}
+        bench.mirror = a_pod(uid="m1", mirror=file)
+        bench.api.add(bench.mirror)
+        bench.manager.set_pod_status(pod, shown("Failed"))
+        await bench.let(1)
+
+        assert len(bench.patches) == patches
 
     on_bench(story)
 

@@ -142,10 +142,10 @@ def test_version_that_is_run_is_the_one_that_was_seen(seen: str, image: str) -> 
     annotations = {"kubernetes.io/config.seen": f"2026-01-01T{seen}Z"}
     s.run_sandbox(st, config=s.sandbox_config(st, annotations=annotations))
     world = s.world()
-    spec = world.pods["hash"].spec
+    run = world.pods["hash"].spec
 
-    assert spec is not None
-    assert spec.containers[0].image == image
+    assert run is not None
+    assert run.containers[0].image == image
     assert world.pods["hash"].wanted is (image == "img:2")
     assert ("default", "st-node-1") in world.names
 

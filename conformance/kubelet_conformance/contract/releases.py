@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
 
     from kubelet_conformance.contract.versions import Version
 
@@ -57,5 +58,5 @@ def is_required(contract: str, release: str) -> bool:
     return frozen is None or contract in frozen
 
 
-def _folder() -> resources.abc.Traversable:
+def _folder() -> Traversable:
     return resources.files("kubelet_conformance.contract").joinpath("requirements")

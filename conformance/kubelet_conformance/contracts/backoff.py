@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.backoffs import (
     restart_at,
     restart_bound,
     take_attempt,
+    was_killed,
 )
 from kubelet_conformance.contracts.instances import (
     FREE_CHANGE,
@@ -89,7 +90,7 @@ def _not_early(m: Moment, *kinds: Kind) -> Findings:
     restart = restart_at(m)
     if restart is None or not restart.least or restart.ended.exit is None:
         return None
-    if restart.ended.exit.commanded or restart.ended.kind not in kinds:
+    if was_killed(restart.ended) or restart.ended.kind not in kinds:
         return None
     wrong = _early(restart)
     return broken(wrong, restart.ended.exit.seq) if wrong else KEPT
@@ -198,6 +199,9 @@ def refusal_is_told(m: Moment) -> Iterator[Finding]:
         waiting, ended = told.state.waiting, told.last_state.terminated
         if waiting is None or waiting.reason != "CrashLoopBackOff":
             continue
+        newest = m.world.containers.get(told.runtime_id)
+        if ended is None and newest is not None and newest.state == "created":
+            continue  # What was made before it was never started either.
         if ended is None:
             yield broken(f"{told.name} is in CrashLoopBackOff without a terminated lastState")
             continue
@@ -239,6 +243,12 @@ def siblings_are_not_held_up(m: Moment) -> Findings:
 siblings_are_not_held_up.remember(on=ATTEMPTS)(take_attempt)
 
 
+def _waits_for_inits(pod: Pod, container: Container) -> bool:
+    """Its sandbox is no more: in the next one the init containers come first."""
+    is_gone = container.sandbox is None or container.sandbox.state != "ready"
+    return is_gone and pod.spec is not None and bool(pod.spec.init_containers)
+
+
 @contract("BACKOFF-08", on=kubelet("started"), needs=(CRI, PODS))
 def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
     """Back-offs live in memory only: a kubelet that starts runs a crashed container again at once."""
@@ -248,6 +258,8 @@ def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
         for name in pod.containers:
             newest = pod.newest(name)
             if newest is None or newest.kind != "app" or newest.state != "exited" or newest.exit is None:
+                continue
+            if _waits_for_inits(pod, newest):
                 continue
             held_up = delay_before(m, pod, name) - (m.t - newest.exit.t)
             if held_up > KUBELET_START + RETRY and wants_restart(pod, newest):

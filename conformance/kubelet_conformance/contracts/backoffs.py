@@ -20,7 +20,7 @@ from kubelet_conformance.trace.bodies import Annotation, ImageStatusRequest, Pul
 from kubelet_conformance.trace.records import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Set as AbstractSet
 
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
@@ -40,6 +40,7 @@ __all__ = (
     "restart_bound",
     "retry_bound",
     "take_attempt",
+    "was_killed",
 )
 
 BASE = 10.0
@@ -149,6 +150,11 @@ def restart_at(m: Moment) -> Restart | None:
     return series.now
 
 
+def was_killed(container: Container) -> bool:
+    """The kubelet stopped it, though it may have exited by itself before that: the kubelet took it to run."""
+    return bool(container.stops) or (container.exit is not None and container.exit.commanded)
+
+
 def take_attempt(m: Moment) -> None:
     """Keep the series up to date: for `remember(on=ATTEMPTS)`, and done once a moment for all."""
     restart_at(m)
@@ -167,7 +173,7 @@ def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
     if ended.state == "removed":
         entry.attempted(m.t, finished, certain=False)
         return None
-    certain = not ended.exit.commanded
+    certain = not was_killed(ended)
     usual = is_usual(m)
     restart = Restart(
         ended,
@@ -190,7 +196,7 @@ def _look_failed(m: Moment) -> None:
             _image_failed(series, pod, m, {image})
 
 
-def _image_failed(series: _Series, pod: Pod, m: Moment, images: Set[str]) -> None:
+def _image_failed(series: _Series, pod: Pod, m: Moment, images: AbstractSet[str]) -> None:
     for name in pod.containers:
         spec, ended = pod.container_spec(name), _newest_exited(pod, name)
         finished = finished_t(ended) if ended else None

@@ -11,7 +11,7 @@ from kubelet_conformance.contract.words import done, status
 from kubelet_conformance.contracts.container_status import NEEDS
 from kubelet_conformance.contracts.former_lives import is_without_a_past
 from kubelet_conformance.contracts.sandbox_config import never_updated
-from kubelet_conformance.contracts.written import END_TOLD, kubelets_entries, record_with, take_names
+from kubelet_conformance.contracts.written import END_TOLD, is_late, kubelets_entries, record_with, take_names
 from kubelet_conformance.trace.bodies import Annotation, CreateContainerReply
 from kubelet_conformance.trace.records import Status
 
@@ -154,18 +154,6 @@ def _no_probes(entry: Entry) -> bool:
     return spec is not None and spec.startup_probe is None and spec.readiness_probe is None
 
 
-def _is_late_result(entry: Entry) -> bool:
-    """The loop told of a startup probe's success after the sync that told of the container's end.
-
-    The status of that sync may have been left out.
-    """
-    is_probed = entry.spec is not None and entry.spec.startup_probe is not None
-    before, now = entry.before, entry.status
-    if before is None or not is_probed or before.runtime_id != now.runtime_id:
-        return False
-    return before.state == now.state or not before.started
-
-
 @contract("CSTAT-09", on=status(), needs=NEEDS, versions=STARTED_OF_INITS)
 def started_is_running_past_its_startup_probe(m: Moment) -> Iterator[Finding]:
     """A running container without a startup probe is started, one that does not run is not.
@@ -183,7 +171,7 @@ def started_is_running_past_its_startup_probe(m: Moment) -> Iterator[Finding]:
         elif said.started is None:
             yield broken(f"started of {said.name} is missing")
         elif said.state.running is None:
-            if said.started and _is_late_result(entry):
+            if said.started and entry.spec.startup_probe is not None and is_late(entry.before, said):
                 continue
             yield broken(f"{said.name} does not run and is started") if said.started else KEPT
         elif entry.spec.startup_probe is None:
@@ -204,6 +192,8 @@ def ready_follows_the_state(m: Moment) -> Iterator[Finding]:
             right = state.terminated is not None and state.terminated.exit_code == 0
         elif entry.kind == "ephemeral" or state.running is None:
             right = False
+            if said.ready and entry.spec.readiness_probe is not None and is_late(entry.before, said):
+                continue
         elif _no_probes(entry):
             right = True
         else:

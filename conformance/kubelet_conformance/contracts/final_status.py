@@ -140,9 +140,7 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     before = pod.status if pod else None
     if pod is None or now is None or before is None or not (pod.termination or now.terminal):
         return None
-    if pod.static and pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0):
-        return None
-    if is_told_nowhere(pod):
+    if is_told_nowhere(pod) or _is_of_another_kubelet(m, pod):
         return None
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
@@ -150,8 +148,18 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     # A pod that is to go may still be in the sandbox that was just made for it.
     if before.pod_ip and sandboxes and now.pod_ip not in {before.pod_ip, sandboxes[-1].ip or before.pod_ip}:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
-    new = _every(now)
-    for name, old in _every(before).items():
+    return _lost_count(m, pod, _every(before), _every(now)) or KEPT
+
+
+def _is_of_another_kubelet(m: Moment, pod: Pod) -> bool:
+    return pod.static and pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0)
+
+
+def _lost_count(
+    m: Moment, pod: Pod, before: dict[str, ContainerStatus], new: dict[str, ContainerStatus]
+) -> Findings:
+    """A restart count that has fallen, or a last state that is lost."""
+    for name, old in before.items():
         kept = new.get(name)
         if kept is not None and (_is_left_over(m, kept, old) or is_without_a_past(pod, name)):
             continue
@@ -159,7 +167,7 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
         if old.last_state.terminated and not (kept.last_state.terminated or kept.state.terminated):
             return broken(f"the last state of {name} is lost", pod.status_seq)
-    return KEPT
+    return None
 
 
 final_status_keeps_the_past.remember(on=LIVES)(take_lives)

@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import deleted, pod_set
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.trace.records import Fault
+from kubelet_conformance.trace.records import Deleted, Fault
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-__all__ = ("LIVES", "is_told_nowhere", "is_without_a_past", "last_told_in_a_former_life", "take_lives")
+__all__ = (
+    "LIVES",
+    "has_no_mirror",
+    "is_told_nowhere",
+    "is_without_a_past",
+    "last_told_in_a_former_life",
+    "take_lives",
+)
 
 LIVES: Pattern = pod_set().either(deleted(), FAULT)
 """What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""
@@ -32,6 +39,7 @@ class _Life:
     def __init__(self) -> None:
         self.back_t: float | None = None
         self.mirror_gone_t = -math.inf
+        self.gone_uid = ""
 
 
 class _Away:
@@ -51,8 +59,8 @@ def take_lives(m: Moment) -> None:
             away.since_t, away.until_t = None, m.t
         elif record.what.startswith(_AWAY):
             away.since_t = m.t
-    elif pod is not None and pod.static and m.keys[0] == "deleted":
-        pod.note(_Life).mirror_gone_t = m.t
+    elif pod is not None and pod.static and isinstance(record, Deleted):
+        pod.note(_Life).mirror_gone_t, pod.note(_Life).gone_uid = m.t, record.uid
     elif pod is not None and pod.static and not pod.wanted:
         pod.note(_Life).back_t = m.t
 
@@ -63,7 +71,7 @@ def _is_cut_off(m: Moment, t: float) -> bool:
 
 
 def is_without_a_past(pod: Pod, name: str) -> bool:
-    """The pod's file is gone, and the container has no record any more: its restarts were told by nothing else."""
+    """The pod's file is gone, and the container has no record any more: nothing tells of its restarts."""
     return pod.static and not pod.wanted and all(c.state == "removed" for c in pod.containers.get(name, ()))
 
 
@@ -71,6 +79,11 @@ def is_told_nowhere(pod: Pod) -> bool:
     """The pod's file is gone, and so is the mirror that its latest status was written to."""
     told_t = pod.status_t
     return pod.static and not pod.wanted and told_t is not None and pod.note(_Life).mirror_gone_t >= told_t
+
+
+def has_no_mirror(pod: Pod) -> bool:
+    """Its last mirror is gone: nobody can be told of it, and one that has ended gets no other (STATIC-12)."""
+    return pod.static and bool(pod.mirror_uid) and pod.mirror_uid == pod.note(_Life).gone_uid
 
 
 def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:

@@ -27,7 +27,7 @@ from kubelet_conformance.contracts.instances import (
     stop_of,
     to_watch,
 )
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +99,8 @@ def _(m: Moment) -> Findings:
     missing = first_missing(pod, container.name, sandbox)
     if missing is None or sandbox.state != "ready" or sandbox.stops or never_pulled(pod, missing):
         return None
+    if at_its_end(pod):
+        return None  # What was stopped for the new sandbox ended well, and is not run again.
     return answered(
         by=start_of(missing),
         within=restart_bound(m, missing),

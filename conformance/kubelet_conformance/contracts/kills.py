@@ -213,8 +213,11 @@ def _goes_whole(pod: Pod, container: Container) -> bool:
 def was_killed_alone(pod: Pod, container: Container) -> bool:
     """Its own hook or probe was why it was stopped, and the pod came to its end by that: nobody waited."""
     sandbox = container.sandbox
-    if pod.termination is not None or sandbox is None or sandbox.state != "ready":
+    if pod.termination is not None or sandbox is None:
         return False
+    if sandbox.state != "ready":
+        last = container.stops[-1].call.t if container.stops else math.inf
+        return sandbox.died_t is not None and last < sandbox.died_t
     spec, command = container.spec, hook_command(container, "post_start")
     if spec is not None and spec.lifecycle.post_start is not None and command is None:
         return True  # Nobody sees what became of it.
@@ -244,8 +247,6 @@ def _hook_before_stop(container: Container) -> float | None:
 
 def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:
     since = max(life, pod.termination.t if pod.termination else container.started_t or 0.0)
-    others = [
-        c for c in pod.every_container() if c.name != container.name and not was_killed_alone(pod, c)
-    ]
+    others = [c for c in pod.every_container() if c.name != container.name and not was_killed_alone(pod, c)]
     stops = [stop.call.t for c in others for stop in c.stops if stop.call.t >= since]
     return stops + [t for c in others for t in _pre_stop_hooks(c) if t >= since]

@@ -162,7 +162,9 @@ def restart_count_is_found_again(m: Moment) -> Findings:
 
 def _died_while_down(container: Container, node: Node) -> bool:
     end, down, up = container.exit, node.down_t, node.started_t
-    return end is not None and down is not None and up is not None and down <= end.t <= up
+    if end is None or end.commanded:
+        return False
+    return down is not None and up is not None and down <= end.t <= up
 
 
 @contract("RESTARTKUBELET-04", on=REMAKING, needs=(CRI, PODS), clause="policy")

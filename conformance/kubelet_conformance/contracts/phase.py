@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, status
+from kubelet_conformance.contracts.former_lives import LIVES, has_no_mirror, take_lives
 from kubelet_conformance.contracts.situations import (
     FAULT,
     TERMINATION_ASKED,
@@ -66,6 +67,8 @@ def _owed(m: Moment, phase: str) -> Findings:
     """The terminal phase is written soon, for a pod that nobody deletes."""
     if not to_run(m) or m.pod is None or m.pod.spec is None or m.pod.spec.active_deadline_seconds is not None:
         return None  # One with a deadline may have failed by that.
+    if has_no_mirror(m.pod):
+        return None
     return answered(
         by=status().where(lambda now: now.status is not None and now.status.phase == phase, f"it is {phase}"),
         within=REACTION,
@@ -141,6 +144,9 @@ def success_is_written_in_the_end(m: Moment) -> Findings:
     return _owed(m, "Succeeded") if m.pod is not None and _ended(m.pod, badly=False) else None
 
 
+all_ended_well_is_succeeded.remember(on=LIVES)(take_lives)
+
+
 @contract("PHASE-07", on=STOPPED, needs=NEEDS)
 def failure_is_final_only_under_never(m: Moment) -> Findings:
     """With all containers stopped and one failed, a pod is Failed under Never and Running under OnFailure."""
@@ -156,6 +162,9 @@ def failure_is_final_only_under_never(m: Moment) -> Findings:
 def failure_is_written_in_the_end(m: Moment) -> Findings:
     """Failed is written once the sandbox of such a pod is stopped."""
     return _owed(m, "Failed") if m.pod is not None and _ended(m.pod, badly=True) else None
+
+
+failure_is_final_only_under_never.remember(on=LIVES)(take_lives)
 
 
 @contract("PHASE-08", on=status(), needs=NEEDS)

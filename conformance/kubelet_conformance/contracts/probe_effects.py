@@ -23,7 +23,7 @@ from kubelet_conformance.contracts.probe_runs import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, is_first_of_this_life
 from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION, RELIST
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.contracts.written import AGAIN, tells_of_others
+from kubelet_conformance.contracts.written import AGAIN, is_late, tells_of_others
 from kubelet_conformance.trace.bodies import CreateContainerRequest
 from kubelet_conformance.trace.records import Event
 
@@ -182,13 +182,13 @@ def _fails(m: Moment, container: Container) -> bool:
 @contract("PROBE-11", on=status(), needs=(CRI, PODS, STATUS))
 def container_that_does_not_run_is_not_ready(m: Moment) -> Iterator[Finding]:
     """An app container with a readiness probe that does not run is not ready."""
-    if m.status is None or m.pod is None:
-        return
-    for one in m.status.container_statuses or ():
-        spec = m.pod.container_spec(one.name)
+    before = m.pod.status.by_name if m.pod is not None and m.pod.status is not None else {}
+    for one in m.status.container_statuses or () if m.status is not None else ():
+        spec = m.pod.container_spec(one.name) if m.pod is not None else None
         if one.state.running is not None or spec is None or spec.readiness_probe is None:
             continue
-        yield broken(f"{one.name} does not run and is shown as ready") if one.ready else KEPT
+        if not (one.ready and is_late(before.get(one.name), one)):
+            yield broken(f"{one.name} does not run and is shown as ready") if one.ready else KEPT
 
 
 @contract("PROBE-13", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=since("1.22"))

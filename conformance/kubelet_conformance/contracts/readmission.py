@@ -42,7 +42,7 @@ def ended_pods_are_not_admitted_again(m: Moment) -> Iterator[Finding]:
         )
 
 
-def _says_otherwise(phase: str, reasons: set[str | None]) -> Predicate:
+def _says_otherwise(phase: str, reasons: set[str]) -> Predicate:
     def says(m: Moment) -> bool:
         return m.status is not None and (m.status.phase != phase or m.status.reason not in reasons)
 

@@ -131,7 +131,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "app" or not to_watch(m):
         return None
-    if not in_place(container) or container.state != "created":
+    if not in_place(container) or container.state != "created" or container.seen_running:
         return None
     return answered(
         by=start_of(container.name),

@@ -379,4 +379,6 @@ def _(m: Moment) -> Findings:
     apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
     if any(one is None or one.record is None or one.record.state != "CONTAINER_EXITED" for one in apps):
         return None
+    if any(one.exit is not None and one.exit.commanded for one in apps if one is not None):
+        return None  # It was stopped for the new sandbox, and the sync that did so goes on.
     return broken("a new sandbox is run for a pod whose app containers are done", pod.set_seq)

@@ -118,6 +118,8 @@ def reason_is_told(m: Moment) -> Findings:
         return None
     if m.header.channels.api != "full" or outside(m).api_away_t is not None:
         return None
+    if m.container is not None and m.container.seen_running:
+        return None  # An event has told that the start took place.
     others = failed("CreateContainer", "StartContainer", "PullImage", "PodSandboxStatus", "ContainerStatus")
     return answered(
         by=_shown(name, _REASONS[m.call.rpc]),

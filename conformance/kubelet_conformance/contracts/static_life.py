@@ -274,7 +274,7 @@ def mirror_adds_no_ephemeral_container(m: Moment) -> Findings:
 
 
 class _Superseded:
-    """When a version of a static pod was last replaced by the next before it was run, by namespace and name."""
+    """When a version of a static pod was last replaced before it was run, by namespace and name."""
 
     def __init__(self) -> None:
         self.of = Latest[FullName, tuple[float, int]]()

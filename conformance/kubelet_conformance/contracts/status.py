@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, failed, status
+from kubelet_conformance.contract.words import call, done, exited, failed, status
 from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, told_ips
-from kubelet_conformance.contracts.situations import STATUS_WRITE, pod_of_write, worker_is_busy
+from kubelet_conformance.contracts.situations import (
+    FAULT,
+    STATUS_WRITE,
+    TERMINATION_ASKED,
+    pod_of_write,
+    worker_is_busy,
+)
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import AGAIN, END_TOLD
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
@@ -130,6 +136,8 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             continue
         if new.last_transition_time == old.last_transition_time:
             yield KEPT
+        elif old.status == "False" and old.type in _READY and _is_probed(pod, now):
+            yield _was_ready_between(pod, old.type)
         elif not _may_have_flipped(old.type, pod, before, now) and not last_told_in_a_former_life(m, pod):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
@@ -139,6 +147,30 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
 
 
 transition_time_follows_the_value.remember(on=LIVES)(take_lives)
+
+
+_READY = frozenset({"Ready", "ContainersReady"})
+
+
+def _is_probed(pod: Pod, now: PodStatus) -> bool:
+    """A container that runs is not ready, and a readiness probe may have told otherwise a moment ago."""
+    specs = ((one, pod.container_spec(one.name)) for one in now.lasting_containers if one.state.running)
+    return any(not one.ready and spec is not None and spec.readiness_probe for one, spec in specs)
+
+
+def _was_ready_between(pod: Pod, condition: str) -> Finding:
+    """A sync knew of a probe's success before the loop told its results in turn, and the last comes soon."""
+
+    def is_true(m: Moment) -> bool:
+        told = m.status.condition(condition) if m.status is not None else None
+        return told is not None and told.status == "True"
+
+    return answered(
+        by=status().where(is_true, f"{condition} is True"),
+        within=REACTION,
+        unless=exited().either(FAULT, TERMINATION_ASKED),
+        text=f"{condition} of {pod.name}, whose lastTransitionTime has moved, is told as True",
+    )
 
 
 def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:

@@ -30,7 +30,7 @@ _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
 may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
 """
 _LONGEST_NAP = 5.0
-"""A loop that cannot begin looks again after 0.1 s, and after twice as long each time, up to this (kubelet.go)."""
+"""A loop that cannot begin looks again after 0.1 s, then after twice as long each time, up to this."""
 _API_SERVER = "the API server"
 _HEALED = "healed: "
 

@@ -20,7 +20,7 @@ from kubelet_conformance.contracts.instances import (
     wants_restart,
 )
 from kubelet_conformance.contracts.outside import API_BACK
-from kubelet_conformance.contracts.sandboxes import GONE, standing, told_of
+from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, GONE, standing, told_of
 from kubelet_conformance.contracts.situations import (
     NOBODY,
     runs_post_start,
@@ -190,6 +190,13 @@ def container_follows_its_image(m: Moment) -> Findings:
     )
 
 
+class _Heard:
+    """When a container event last told of the pod: the next sync goes by that, and reads nothing."""
+
+    def __init__(self) -> None:
+        self.t = -math.inf
+
+
 @contract("SYNC-04", on=call("CreateContainer"), needs=(CRI, PODS, STATUS))
 def containers_come_in_spec_order(m: Moment) -> Findings:
     """In one sync a pod's app containers are started one after another in spec order.
@@ -205,9 +212,15 @@ def containers_come_in_spec_order(m: Moment) -> Findings:
     place = names.index(name)
     for later in names[place + 1 :]:
         tried = _last_try(pod, later)
-        if tried is not None and tried.t > sandbox.status_t:
+        if tried is not None and tried.t > max(sandbox.status_t, pod.note(_Heard).t):
             return broken(f"{later} was made before {name} in the same sync", tried.seq)
     return KEPT if place and all(_tried(pod, earlier) for earlier in names[:place]) else None
+
+
+@containers_come_in_spec_order.remember(on=EVENT_TOLD)
+def _event_is_heard(m: Moment) -> None:
+    if m.pod is not None:
+        m.pod.note(_Heard).t = m.t
 
 
 def _next_due(pod: Pod, name: str, sandbox: Sandbox | None) -> ContainerSpec | None:

@@ -224,6 +224,8 @@ def failed_start_fails_the_pass(m: Moment) -> Findings:
     pod, name = m.pod, _name_of(m)
     if pod is None or not to_run(m) or not _comes_again(pod, name, m.container):
         return None
+    if m.container is not None and m.container.seen_running:
+        return None  # An event has told that the start took place.
     # A start whose answer was lost may have taken place.
     started = told_otherwise(m.container) if m.container is not None and m.reply.effect else NOBODY
     return answered(

@@ -26,6 +26,7 @@ __all__ = (
     "UNKNOWN_END",
     "Entry",
     "Written",
+    "is_late",
     "is_lost",
     "kubelets_entries",
     "record_with",
@@ -176,6 +177,17 @@ def _entries(m: Moment, pod: Pod, status: PodStatus) -> tuple[Entry, ...]:
         kind, spec = pod.entries.get(one.name, _NO_SPEC)
         found.append(Entry(one, spec, kind, record_with(m, one.runtime_id), before.get(one.name)))
     return tuple(found)
+
+
+def is_late(before: ContainerStatus | None, now: ContainerStatus) -> bool:
+    """The loop told of a probe's success after the sync that told of the container's end.
+
+    That sync's status may have been left out.
+    """
+    if before is None or before.runtime_id != now.runtime_id:
+        return False
+    is_news = (now.ready and not before.ready) or (now.started and not before.started)
+    return before.state == now.state or bool(is_news)
 
 
 def tells_of_others(m: Moment, name: str) -> bool:

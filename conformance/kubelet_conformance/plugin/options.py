@@ -86,9 +86,7 @@ class Options:
         known = [every[each] for each in ids if each in every]
         chosen = [each for each in known if self.level is None or each.level == self.level.upper()]
         if not known:
-            raise OptionsError(
-                f"{' '.join(self.ids)}: not judged; `kubelet-conformance explain` tells why"
-            )
+            raise OptionsError(f"{' '.join(self.ids)}: not judged; `kubelet-conformance explain` tells why")
         if not chosen:
             raise OptionsError(
                 f"none of {' '.join(self.ids)} is a {str(self.level).upper()}; leave out level"

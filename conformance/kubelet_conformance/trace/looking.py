@@ -318,9 +318,7 @@ def _look_at_pod(moment: Moment, record: PodChange) -> None:
         moment.pod = pod
 
 
-def _of_same_content(
-    world: World, source: str, namespace: str, name: str, manifest: Manifest
-) -> Pod | None:
+def _of_same_content(world: World, source: str, namespace: str, name: str, manifest: Manifest) -> Pod | None:
     """The pod that this manifest stands for again: the same content has the same UID (STATIC-02)."""
     key = namespace, name
     static = (pod for pod in world.pods.values() if pod.static and (pod.namespace, pod.name) == key)
@@ -351,8 +349,8 @@ def _look_at_status(moment: Moment, record: Status) -> None:
 
 
 def _version_told_of(moment: Moment, pod: Pod) -> Pod:
-    """A version of a static pod that comes again is told of in the mirror that is there, be it another one's."""
-    every = moment.status.every_container if moment.status is not None else []
+    """A version of a static pod that comes again is told of in the mirror that is there, maybe of another."""
+    every = moment.status.every_container if moment.status is not None else ()
     known = (moment.world.containers.get(one.runtime_id) for one in every)
     for other in (container.pod for container in known if container is not None):
         if other is not None and other.static and (other.namespace, other.name) == (pod.namespace, pod.name):

@@ -22,7 +22,7 @@ _CREATED = 201
 
 def _pod_of(world: World, metadata: dict[str, Any]) -> Pod | None:
     """By its UID, or by its name where no sandbox has told its UID yet."""
-    annotations = metadata.get("annotations") or {}
+    annotations: dict[str, str] = metadata.get("annotations") or {}
     uid, seen_t = annotations.get(_MIRROR, ""), seen_at(world.header, annotations)
     namespace, name = metadata.get("namespace") or "default", metadata.get("name", "")
     return world.pods.get(uid) or (world.waiting(namespace, name, seen_t) if uid else None)
@@ -35,7 +35,7 @@ def mirror_is_made(moment: Moment) -> None:
         return
     if record.code != _CREATED or not record.uid or not memoryview(record.body):
         return
-    metadata = msgspec.json.decode(record.body).get("metadata") or {}
+    metadata: dict[str, Any] = msgspec.json.decode(record.body).get("metadata") or {}
     pod = _pod_of(moment.world, metadata)
     if pod is not None and pod.static:
         begun = moment.node.started_t

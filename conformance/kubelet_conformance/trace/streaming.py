@@ -71,7 +71,8 @@ def containers_are_told(moment: Moment) -> None:
         return
     for each in event.containers_statuses:
         record = replace(each, pod_sandbox_id=event.pod_sandbox_status.id)
-        if each.id not in world.containers and world.is_in_the_making(record):
+        is_new = each.id not in world.containers and not world.went_since(each.id, 0)
+        if is_new and world.is_in_the_making(record):
             world.found_container(record).state = "created"
 
 

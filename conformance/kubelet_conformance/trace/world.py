@@ -56,7 +56,7 @@ class World:
         self.names: dict[tuple[str, str], Pod] = {}
         """The pod that last had this namespace and name."""
         self.edited = Latest[tuple[str, str], tuple[Pod, ...]]()
-        """Earlier versions of static pods that no sandbox has told the UID of: the kubelet may yet run them."""
+        """Earlier versions of static pods whose UID no sandbox has told: the kubelet may yet run them."""
         self.mirrors: dict[str, Pod] = {}
         """Static pods by the UID of their mirror."""
         self.sandboxes: dict[str, Sandbox] = {}
@@ -297,8 +297,11 @@ def _running(pod: Pod | None, record: SandboxRecord) -> Call | None:
 
 
 def _making(pod: Pod | None, record: ContainerRecord) -> Call | None:
-    """The CreateContainer that makes this container and has not been answered yet, if there is one."""
-    for call in pod.calls_open.values() if pod is not None else ():
+    """The CreateContainer that makes this container and was not answered yet, or with an error."""
+    if pod is None:
+        return None
+    failed = pod.create_failed.get(record.metadata.name)
+    for call in (*pod.calls_open.values(), *([failed] if failed is not None else [])):
         if call.rpc == "CreateContainer":
             asked = call.request.view(CreateContainerRequest)
             if asked.config.metadata == record.metadata and asked.pod_sandbox_id == record.pod_sandbox_id:
