@@ -157,6 +157,23 @@ def test_sandbox_that_an_event_tells_of_need_not_be_read(contract: str, *, right
     assert s.judge(contract).verdict is (is_kept[contract] if right else BROKEN)
 
 
+@pytest.mark.parametrize("heard", [True, False])
+def test_next_sync_goes_by_an_event(*, heard: bool) -> None:
+    """SYNC-04: a container that could not be made comes after a later one in the next sync, which reads nothing."""
+    s, *_ = hearing()
+    other = s.pod("other", containers=[{"name": name, "image": "img:1"} for name in ("c1", "c2")])
+    sandbox = s.run_sandbox(other)
+    s.run_container(other, sandbox, "c2")
+    metadata = {"name": other.name, "namespace": other.namespace, "uid": other.uid}
+    event = {"container_id": sandbox.id, "created_at": str(int((NOON + s.now) * 1e9))}
+    if heard:
+        told = {"id": sandbox.id, "metadata": metadata}
+        s.record("message", message=event | {"pod_sandbox_status": told}, **STREAM)
+    s.wait(4).create(other, sandbox, "c1")
+
+    assert bool(s.judge("SYNC-04").breaks) is not heard
+
+
 @pytest.mark.parametrize("contract", ["SANDBOX-20", "STATUS-16"])
 @pytest.mark.parametrize("right", [True, False])
 def test_address_may_come_from_an_event(contract: str, *, right: bool) -> None:

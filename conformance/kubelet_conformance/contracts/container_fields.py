@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import done, status
+from kubelet_conformance.contract.words import call, done, status
 from kubelet_conformance.contracts.container_status import NEEDS
 from kubelet_conformance.contracts.former_lives import is_without_a_past
 from kubelet_conformance.contracts.sandbox_config import never_updated
@@ -121,6 +121,13 @@ def _made(m: Moment) -> None:
         ids[m.response(CreateContainerReply).container_id] = None
         if len(ids) > _MADE_REMEMBERED:
             del ids[next(iter(ids))]
+
+
+@image_is_that_of_the_record.remember(on=call("RemoveContainer"))
+def _removed(m: Moment) -> None:
+    """The answer to its creation may have been lost, and the status of the sync that removes it comes later."""
+    if m.pod is not None and m.container is not None:
+        m.pod.note(_Made).ids[m.container.id] = None
 
 
 @image_is_that_of_the_record.clause("id", on=status())
