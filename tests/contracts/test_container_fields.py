@@ -58,22 +58,6 @@ def test_id_is_of_a_container_of_the_pod() -> None:
     assert_running("CSTAT-08", containerID="fake://nobody")
 
 
-@pytest.mark.parametrize("removed", [True, False])
-def test_removed_container_may_be_told_once_more(*, removed: bool) -> None:
-    """CSTAT-08: the status of a sync may name what that sync removed, though nobody heard of its creation."""
-    s = Story()
-    web = s.pod()
-    sandbox = s.run_sandbox(web)
-    c1 = ContainerHandle("c-9", "c1", sandbox, s.container_config(web, "c1"), 0)
-    s.container_status(c1)
-    if removed:
-        s.remove(c1)
-    other = "c-9" if removed else "c-8"
-    tell_status(s, web, "Pending", [waits(containerID=f"fake://{other}")])
-
-    assert bool(s.judge("CSTAT-08").breaks) is not removed
-
-
 def test_image_without_record_is_that_of_the_spec() -> None:
     """CSTAT-08: a container that is not there yet has its image from the spec."""
 

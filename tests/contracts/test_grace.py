@@ -253,3 +253,19 @@ def test_kill_of_a_dead_sandbox_that_met_the_end(*, dead: bool, breaks: bool) ->
     s.stop(c1, 30)
 
     assert (s.judge("WORK-08").verdict is BROKEN) is breaks
+
+
+@pytest.mark.parametrize(
+    ("missed", "timeout", "verdict"), [(True, 30, KEPT), (True, 20, BROKEN), (False, 30, BROKEN)]
+)
+def test_forced_deletion_that_was_missed(*, missed: bool, timeout: int, verdict: Verdict) -> None:
+    """TERM-03, WORK-08: without a watch all that is told is that the pod is gone, and not with which grace."""
+    s, web, _, c1 = running()
+    if missed:
+        s.record("fault", what="the watch is gone")
+    s.delete(web, 0)
+    s.unset(web)
+    s.wait(8).stop(c1, timeout)
+
+    assert s.judge("TERM-03").verdict is verdict
+    assert (s.judge("WORK-08").verdict is BROKEN) is not missed

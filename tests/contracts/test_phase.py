@@ -241,3 +241,18 @@ def test_static_pod_that_nobody_shows_is_told_nowhere(*, mirrored: bool) -> None
     s.wait(60).stop_here()
 
     assert bool(s.judge("PHASE-06").breaks) is mirrored
+
+
+@pytest.mark.parametrize("away", [True, False])
+def test_static_pod_that_ended_before_it_was_shown_is_told_nowhere(*, away: bool) -> None:
+    """PHASE-06: one that comes to its end while the API server is away gets no mirror any more."""
+    s = Story()
+    web = file_pod(s, restartPolicy="Never")
+    if away:
+        s.record("fault", what="the API server is away")
+    sandbox, c1 = start_static(s, web)
+    s.exited(c1, 0)
+    s.wait(1).call("StopPodSandbox", {"pod_sandbox_id": sandbox.id})
+    s.wait(20)
+
+    assert bool(s.judge("PHASE-06").breaks) is not away

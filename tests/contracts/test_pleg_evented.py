@@ -159,7 +159,7 @@ def test_sandbox_that_an_event_tells_of_need_not_be_read(contract: str, *, right
 
 @pytest.mark.parametrize("heard", [True, False])
 def test_next_sync_goes_by_an_event(*, heard: bool) -> None:
-    """SYNC-04: a container that could not be made comes after a later one in the next sync, which reads nothing."""
+    """SYNC-04: what could not be made follows a later one in the next sync, which reads nothing."""
     s, *_ = hearing()
     other = s.pod("other", containers=[{"name": name, "image": "img:1"} for name in ("c1", "c2")])
     sandbox = s.run_sandbox(other)

@@ -228,6 +228,21 @@ def test_address_may_be_missing_while_an_image_is_asked_for() -> None:
     assert_bites("STATUS-16", tell)
 
 
+@pytest.mark.parametrize("fails", [True, False])
+def test_address_may_be_missing_while_no_relist_succeeds(*, fails: bool) -> None:
+    """STATUS-16: the sync after the one that ran the sandbox waits until its pod could be read."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        sandbox = s.run_sandbox(web)
+        read = s.begin("PodSandboxStatus", {"pod_sandbox_id": sandbox.id})
+        tell_status(s.wait(9), web, "Pending", [waits()])
+        s.end("PodSandboxStatus", read, error="UNAVAILABLE" if fails else None)
+        tell_status(s.wait(2 if right else 9), web, "Pending", [waits(reason="ErrImagePull")])
+
+    assert_bites("STATUS-16", tell)
+
+
 def test_host_network_has_the_hosts_address() -> None:
     """STATUS-16: a pod on the host's network has its IP."""
 

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 REFERENCE = Choice(kubernetes="1.32")
 CONTRACTS = list(every_contract().values())
 KEPT = kept_in(Path(__file__).with_name("kept"))
-SIDECAR = container("s1", "run", restartPolicy="Always")
 EVERY_STEP = History(
     (
         Want(pod(container("c1", "run"), container("c2", "run"))),
@@ -199,14 +198,14 @@ def test_crash_loop_is_at_rest(kubernetes: str) -> None:
     assert play(crash_loop, Choice(kubernetes=kubernetes), ()).restless == ()
 
 
-@pytest.mark.parametrize(("kubernetes", "made"), [("1.28", {"c1"}), ("1.29", {"s1", "c1"})])
+@pytest.mark.parametrize(("kubernetes", "there"), [("1.28", False), ("1.29", True)])
 @pytest.mark.parametrize("static", [True, False])
-def test_sidecars_are_left_out_where_there_are_none(kubernetes: str, made: set[str], *, static: bool) -> None:
+def test_sidecars_are_left_out_where_there_are_none(kubernetes: str, *, there: bool, static: bool) -> None:
     """Up to 1.28 a pod with a sidecar would be refused, so that its history would tell nothing."""
-    wanted = Want(pod(container("c1", "run"), init=[SIDECAR]), static=static)
+    sidecar = container("s1", "run", restartPolicy="Always")
+    wanted = Want(pod(container("c1", "run"), init=(sidecar,)), static=static)
 
     played = play(History((wanted,)), Choice(kubernetes=kubernetes), CONTRACTS)
 
     assert played.broken() == ()
-    assert {name for name in ("s1", "c1") if f'"name":"{name}"'.encode() in played.trace} >= made
-    assert ("s1: " in str(played.deeds) or "s1 (" in str(played.deeds)) is ("s1" in made)
+    assert (b'"name":"s1"' in played.trace) is there

@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.backoffs import (
     CAP,
     EXPIRY,
     delay_before,
+    has_series,
     is_usual,
     most_delay,
     restart_at,
@@ -36,7 +37,7 @@ from kubelet_conformance.contracts.instances import (
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import of, ran_before, to_run
+from kubelet_conformance.contracts.situations import of, to_run
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 
@@ -173,15 +174,18 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
     for newest in newly_imaged(m, "exited"):
         pod = newest.pod
         sent = m.manifest.spec.entries.get(newest.name) if m.manifest is not None else None
-        if pod is None or sent is None or never_pulled(pod, newest.name) or ran_before(newest, sent[1].image):
+        if pod is None or sent is None or never_pulled(pod, newest.name):
             continue
-        if wants_restart(pod, newest):
+        if wants_restart(pod, newest) and not has_series(m, pod, newest.name, sent[1].image):
             yield answered(
                 by=start_of(newest.name),
                 within=REACTION,
                 unless=HELD_UP.either(SIDECAR_ENDS),
                 text=f"{newest.name} is made at once with its new image",
             )
+
+
+change_begins_anew.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("BACKOFF-06", on=REFUSED, needs=(CRI, PODS, STATUS))

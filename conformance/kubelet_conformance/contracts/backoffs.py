@@ -15,6 +15,7 @@ import msgspec
 from kubelet_conformance.contract.words import failed
 from kubelet_conformance.contracts.distress import every_pod
 from kubelet_conformance.contracts.instances import REMAKING, asked, finished_t
+from kubelet_conformance.contracts.situations import post_start_may_have_failed
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import Annotation, ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.records import Call
@@ -34,7 +35,9 @@ __all__ = (
     "OTHER_CURVES",
     "Restart",
     "delay_before",
+    "has_series",
     "is_usual",
+    "may_stay_stopped",
     "most_delay",
     "restart_at",
     "restart_bound",
@@ -110,10 +113,13 @@ class _Series:
         """Those of the present definitions."""
         self.by_hash: dict[tuple[str, str], _Entry] = {}
         """Those of all definitions: one that comes back finds its series (helpers.go GetStableKey)."""
+        self.images: set[tuple[str, str]] = set()
+        """The images of all these definitions, by the container's name."""
         self.seq = 0
         self.now: Restart | None = None
 
-    def entry(self, name: str, container_hash: str) -> _Entry:
+    def entry(self, name: str, container_hash: str, image: str) -> _Entry:
+        self.images.add((name, image))
         found = self.by_hash.setdefault((name, container_hash), _Entry())
         self.entries[name] = found
         return found
@@ -127,6 +133,7 @@ def _series_of(pod: Pod, m: Moment) -> _Series:
     series = pod.note(_Series)
     if series.life != m.node.lives:
         series.life, series.entries, series.by_hash = m.node.lives, {}, {}
+        series.images = set()
     return series
 
 
@@ -165,9 +172,10 @@ def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
     name = config.metadata.name
     ended = _newest_exited(pod, name) or _just_removed(pod, name)
     finished = finished_t(ended) if ended else None
-    entry = series.entry(name, config.annotations.get(Annotation.HASH, ""))
+    image = config.image.user_specified_image
+    entry = series.entry(name, config.annotations.get(Annotation.HASH, ""), image)
     if ended is None or ended.exit is None or finished is None:
-        if ended is None and _ended_before(pod, name):
+        if _ended_before(pod, name):
             entry.attempted(m.t, m.t, certain=False)
         return None
     if ended.state == "removed":
@@ -201,7 +209,7 @@ def _image_failed(series: _Series, pod: Pod, m: Moment, images: AbstractSet[str]
         spec, ended = pod.container_spec(name), _newest_exited(pod, name)
         finished = finished_t(ended) if ended else None
         if spec is not None and spec.image in images and ended and ended.config and finished is not None:
-            entry = series.entry(name, ended.config.annotations.get(Annotation.HASH, ""))
+            entry = series.entry(name, ended.config.annotations.get(Annotation.HASH, ""), spec.image)
             entry.attempted(m.t, finished, certain=False)
 
 
@@ -218,9 +226,11 @@ def _just_removed(pod: Pod, name: str) -> Container | None:
 
 
 def _ended_before(pod: Pod, name: str) -> bool:
-    """The newest record never began and is a later attempt: garbage collection may have taken the first."""
+    """The newest record never began and is a later attempt: the first is gone, by garbage collection or with
+    its sandbox.
+    """
     newest = pod.newest(name)
-    return newest is not None and newest.state == "created" and newest.attempt > 0
+    return newest is not None and newest.state in {"created", "removed"} and newest.attempt > 0
 
 
 def most_delay(m: Moment, name: str) -> float:
@@ -232,6 +242,24 @@ def most_delay(m: Moment, name: str) -> float:
         return 0.0
     every = _series_of(m.pod, m).by_hash.items()
     return max((entry.most_delay(m.t) for (one, _), entry in every if one == name), default=0.0)
+
+
+def has_series(m: Moment, pod: Pod, name: str, image: str) -> bool:
+    """This container was made again with this image before: then that may have a back-off of its own."""
+    return (name, image) in _series_of(pod, m).images
+
+
+def may_stay_stopped(m: Moment, container: Container) -> bool:
+    """The sync that stops it may not make it again.
+
+    Its postStart hook has failed, or the image that it is to have is not there, or has a back-off of its own.
+    """
+    spec, config, pod = container.spec, container.config, container.pod
+    if spec is None or config is None or pod is None or post_start_may_have_failed(container):
+        return spec is not None and config is not None
+    had = config.image.user_specified_image
+    is_changed = bool(had) and had != spec.image
+    return is_changed and (spec.pull_policy == "Never" or has_series(m, pod, container.name, spec.image))
 
 
 def delay_before(m: Moment, pod: Pod, name: str) -> float:

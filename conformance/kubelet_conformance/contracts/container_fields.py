@@ -125,7 +125,7 @@ def _made(m: Moment) -> None:
 
 @image_is_that_of_the_record.remember(on=call("RemoveContainer"))
 def _removed(m: Moment) -> None:
-    """The answer to its creation may have been lost, and the status of the sync that removes it comes later."""
+    """Its creation may have gone unheard, and the status of the sync that removes it comes later."""
     if m.pod is not None and m.container is not None:
         m.pod.note(_Made).ids[m.container.id] = None
 

@@ -81,9 +81,15 @@ def is_told_nowhere(pod: Pod) -> bool:
     return pod.static and not pod.wanted and told_t is not None and pod.note(_Life).mirror_gone_t >= told_t
 
 
-def has_no_mirror(pod: Pod) -> bool:
-    """Its last mirror is gone: nobody can be told of it, and one that has ended gets no other (STATIC-12)."""
-    return pod.static and bool(pod.mirror_uid) and pod.mirror_uid == pod.note(_Life).gone_uid
+def has_no_mirror(m: Moment, pod: Pod) -> bool:
+    """Nobody can be told of it, and one that has ended gets no mirror any more (STATIC-12).
+
+    Its last mirror is gone, or it never got one, as the API server was away.
+    """
+    if pod.static and not pod.mirror_uid:
+        run = pod.sandbox.run if pod.sandbox is not None else None
+        return run is not None and _is_cut_off(m, run.t)
+    return pod.static and pod.mirror_uid == pod.note(_Life).gone_uid
 
 
 def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:

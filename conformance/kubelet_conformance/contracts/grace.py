@@ -23,6 +23,7 @@ from kubelet_conformance.contracts.situations import hook_command, known_to_kube
 from kubelet_conformance.contracts.stop_table import STOPS, stop_timeouts
 from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.untold import is_missed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -256,6 +257,8 @@ def grace_of_a_forced_deletion(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not forced(pod) or not known_to_kubelet(pod, m.node) or wait_before_stop(m).turns:
         return None
+    if is_missed(m.node, pod):
+        return None  # All that is told is that it is gone: WORK-33.
     sandbox = m.container.sandbox if m.container is not None else None
     if sandbox is not None and sandbox.died_t is not None:
         return None  # It may be killed for that: a sync that had begun before the kubelet heard of the end.

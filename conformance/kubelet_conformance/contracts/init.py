@@ -27,7 +27,7 @@ from kubelet_conformance.contracts.instances import (
     stop_of,
     to_watch,
 )
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ def one_at_a_time_in_order(m: Moment) -> Findings:
         return None
     name = asked(m).metadata.name
     earlier = _earlier_inits(pod, name)
-    if not earlier:
+    if not earlier or left_created(pod, sandbox):
         return None
     for spec in earlier:
         if not _done_with(pod, spec.name, sandbox):
@@ -251,7 +251,7 @@ def new_sandbox_runs_init_again(m: Moment) -> Findings:
         return None
     name = asked(m).metadata.name
     inits = list(regular_inits(pod))
-    if not inits or pod.kind_of(name) != "app":
+    if not inits or pod.kind_of(name) != "app" or left_created(pod, sandbox):
         return None
     for spec in inits:
         own = made_in(pod, spec.name, sandbox)

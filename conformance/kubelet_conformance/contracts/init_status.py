@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import status
-from kubelet_conformance.contracts.instances import regular_inits, sidecars
+from kubelet_conformance.contract.words import failed, status
+from kubelet_conformance.contracts.instances import failing_start, regular_inits, sidecars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +74,13 @@ def _(m: Moment) -> Findings:
     return KEPT
 
 
+class _Failed:
+    """The containers of a pod that could not be made: what failed is told until they are."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+
 @contract("INIT-16", on=status(), needs=(PODS, STATUS))
 def apps_wait_for_initializing(m: Moment) -> Findings:
     """Until the init containers are through, app containers that never ran wait for PodInitializing."""
@@ -83,12 +90,19 @@ def apps_wait_for_initializing(m: Moment) -> Findings:
     inits = _inits_told(pod, now)
     if all(told.state.terminated and told.state.terminated.exit_code == 0 for told in inits):
         return None
-    apps = [told for told in now.container_statuses or () if told.name not in pod.containers]
+    tried = {*pod.containers, *pod.note(_Failed).names}
+    apps = [told for told in now.container_statuses or () if told.name not in tried]
     for told in apps:
         reason = told.state.waiting.reason if told.state.waiting else "none"
         if reason != "PodInitializing":
             return broken(f"{told.name} waits for {reason}, expected PodInitializing")
     return KEPT if apps else None
+
+
+@apps_wait_for_initializing.remember(on=failed("CreateContainer", "PullImage"))
+def _(m: Moment) -> None:
+    if m.pod is not None:
+        m.pod.note(_Failed).names.add(failing_start(m))
 
 
 @contract("INIT-17", on=status(), needs=(PODS, STATUS))

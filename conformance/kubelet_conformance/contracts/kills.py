@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, S
 from kubelet_conformance.contracts.timing import API_POLL, REACTION
 from kubelet_conformance.trace.former_spec import former_container
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
+from kubelet_conformance.trace.untold import is_missed
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.manifests import ContainerSpec
@@ -96,6 +97,8 @@ def reasons(m: Moment) -> list[Reason]:
         if grace is None:
             return []
         found.append(_reason("deleted", f"the pod is {end.cause}", Graces(grace, grace), end.seq))
+        if forced(pod) and pod.spec is not None and is_missed(m.node, pod):
+            found.append(_reason("deleted", "the pod is gone", Graces(pod.spec.grace_seconds), end.seq))
         if m.t - end.t > REACTION:
             return found
     spec = container.spec

@@ -67,7 +67,7 @@ def _owed(m: Moment, phase: str) -> Findings:
     """The terminal phase is written soon, for a pod that nobody deletes."""
     if not to_run(m) or m.pod is None or m.pod.spec is None or m.pod.spec.active_deadline_seconds is not None:
         return None  # One with a deadline may have failed by that.
-    if has_no_mirror(m.pod):
+    if has_no_mirror(m, m.pod):
         return None
     return answered(
         by=status().where(lambda now: now.status is not None and now.status.phase == phase, f"it is {phase}"),
@@ -192,6 +192,9 @@ def init_failure_is_written_in_the_end(m: Moment) -> Findings:
         return None
     exits = [c.exit for c in pod.of_kind("init") if c is pod.newest(c.name)]
     return _owed(m, "Failed") if any(e is not None and e.code for e in exits) else None
+
+
+initialization_decides_first.remember(on=LIVES)(take_lives)
 
 
 @contract("PHASE-10", on=END_TOLD, needs=NEEDS)

@@ -8,7 +8,13 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done, event, exited, failed, happened, pod_set, read_as
 from kubelet_conformance.contracts.app_table import AppSeen, app_row
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import (
+    ATTEMPTS,
+    may_stay_stopped,
+    restart_bound,
+    retry_bound,
+    take_attempt,
+)
 from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -33,7 +39,7 @@ from kubelet_conformance.contracts.instances import (
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import at_its_end, may_stay_stopped, will_not_run_again
+from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC
 from kubelet_conformance.trace.bodies import Annotation, ContainerStatusReply
 
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contracts.app_table import AppAct
     from kubelet_conformance.trace.bodies import ContainerConfig
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+    from kubelet_conformance.trace.views import Container
 
 
 def _app_exit(m: Moment) -> Container | None:
@@ -255,11 +261,14 @@ def _(m: Moment) -> Findings:
     return _made_again(container, REACTION, "for its new image")
 
 
+changed_definition_restarts.remember(on=ATTEMPTS)(take_attempt)
+
+
 def _is_restart(m: Moment, container: Container) -> bool:
     """A running app container was stopped in a pod that goes on."""
     if container.kind != "app" or not to_watch(m) or not in_place(container):
         return False
-    if m.pod is None or may_stay_stopped(container) or container.start_failed:
+    if m.pod is None or may_stay_stopped(m, container) or container.start_failed:
         return False
     return container.start is not None and container is m.pod.newest(container.name)
 
@@ -329,17 +338,15 @@ def probe_kill_under_never(m: Moment) -> Findings:
 def kill_and_restart_in_one_sync(m: Moment) -> Findings:
     """Kill and restart are one sync: CreateContainer follows StopContainer and waits for no relist."""
     container = m.container
-    if container is None or m.pod is None or not _is_restart(m, container):
+    if container is None or m.pod is None or not _is_restart(m, container) or _becomes(m) != "stop and start":
         return None
-    if _becomes(m) != "stop and start":
-        return None
-    if not _changed(container) and any(one.state == "exited" for one in _older(m.pod, container)):
+    every = m.pod.containers.get(container.name, ())
+    if not _changed(container) and any(one.state == "exited" for one in every if one is not container):
         return None
     return _made_again(container, RELIST, "in the same sync")
 
 
-def _older(pod: Pod, container: Container) -> list[Container]:
-    return [one for one in pod.containers.get(container.name, ()) if one is not container]
+kill_and_restart_in_one_sync.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("RESTART-12", on=done("StopContainer"), needs=(CRI, PODS))
@@ -355,7 +362,7 @@ def first_probe_kill_has_no_delay(m: Moment) -> Findings:
 
 
 def _goes_on(m: Moment) -> bool:
-    return m.pod is not None and not time_may_be_over(m, m.pod)
+    return m.pod is not None and m.pod.termination is None and not time_may_be_over(m, m.pod)
 
 
 @contract("RESTART-17", on=OWN_END, needs=(CRI, PODS))
@@ -367,13 +374,12 @@ def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
     if will_not_run_again(m.pod, container.name, m.exit.code):
         return
     for other in m.pod.of_kind("app"):
-        if other.name == container.name or other.state != "running" or other.stops:
-            continue
-        if not _has_kill_probe(other) and not _changed(other):
+        is_up = other.name != container.name and other.state == "running" and not other.stops
+        if is_up and not _has_kill_probe(other) and not _changed(other):
             yield answered(
                 by=start_of(container.name),
                 unless=CALLED_OFF.either(exited(), pod_set()),
-                not_before=stop_of(other).where(_goes_on, "the pod's time is not over"),
+                not_before=stop_of(other).where(_goes_on, "its pod goes on"),
                 text=f"{other.name} is not stopped while {container.name} is made again",
             )
 

@@ -17,6 +17,7 @@ from kubelet_conformance.contracts.instances import (
     OWN_END,
     REMAKING,
     asked,
+    completed,
     creation_of,
     first_missing,
     following,
@@ -33,7 +34,7 @@ from kubelet_conformance.contracts.instances import (
 )
 from kubelet_conformance.contracts.kills import failing_probe
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
-from kubelet_conformance.contracts.situations import at_its_end, hook_command, stop_asked
+from kubelet_conformance.contracts.situations import at_its_end, hook_command, left_created, stop_asked
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply
 
@@ -91,8 +92,9 @@ def next_once_it_runs(m: Moment) -> Findings:
         return None
     name = asked(m).metadata.name
     earlier = _before(pod, name)
-    if not earlier or made_in(pod, name, sandbox) or _apps_made(pod, sandbox):
+    if not earlier or made_in(pod, name, sandbox) or _apps_made(pod, sandbox) or left_created(pod, sandbox):
         return None
+    earlier = [one for one in earlier if not _restart_failed(pod, one, name, sandbox)]
     for sidecar in (made_in(pod, one, sandbox) for one in earlier):
         if sidecar is None or not (sidecar.started_t is not None or sidecar.seen_running):
             return broken(f"{name} is made before the sidecars {earlier} were started", pod.set_seq)
@@ -105,6 +107,20 @@ def next_once_it_runs(m: Moment) -> Findings:
                 f"{name} is made before the startup probe of {sidecar.name} succeeded", _seq(sidecar)
             )
     return KEPT
+
+
+def _restart_failed(pod: Pod, sidecar: str, name: str, sandbox: Sandbox) -> bool:
+    """Another instance of the sidecar could not be started, and an init container after it is through.
+
+    The kubelet goes on by the last init container alone, and a sidecar that fails to start is skipped
+    (computeInitContainerActions, SyncPod).
+    """
+    newest = made_in(pod, sidecar, sandbox)
+    if newest is None or not newest.attempt or not newest.start_failed:
+        return False
+    last = {name, *(spec.name for spec in following(pod, name))}
+    between = (made_in(pod, spec.name, sandbox) for spec in following(pod, sidecar) if spec.name not in last)
+    return any(one is not None and one.kind == "init" and completed(one) for one in between)
 
 
 def _seq(container: Container) -> int | None:

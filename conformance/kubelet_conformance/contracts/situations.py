@@ -13,7 +13,7 @@ from kubelet_conformance.trace.records import ApiWrite
 if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Node, Pod
+    from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
 
 __all__ = (
     "API_DELETE",
@@ -31,11 +31,10 @@ __all__ = (
     "hook_command",
     "is_first_of_this_life",
     "known_to_kubelet",
-    "may_stay_stopped",
+    "left_created",
     "of",
     "pod_of_write",
     "post_start_may_have_failed",
-    "ran_before",
     "runs_post_start",
     "runs_pre_stop",
     "starts_or_creates",
@@ -204,24 +203,13 @@ def post_start_may_have_failed(container: Container) -> bool:
     return any(hook.cmd == handler.exec.command and hook.failed for hook in container.hooks)
 
 
-def ran_before(container: Container, image: str) -> bool:
-    """Another instance of the container had this image: then it may have a back-off of its own."""
-    every = container.pod.containers.get(container.name, ()) if container.pod is not None else ()
-    others = (one.config for one in every if one is not container and one.config is not None)
-    return any(config.image.user_specified_image == image for config in others)
+def left_created(pod: Pod, sandbox: Sandbox) -> bool:
+    """An app container was made in an earlier sandbox and never began.
 
-
-def may_stay_stopped(container: Container) -> bool:
-    """The sync that stops it may not make it again.
-
-    Its postStart hook has failed, or the image that it is to have is not there, or has a back-off of its own.
+    Its record stays there, and with one the pod counts as initialized in whatever sandbox
+    (kuberuntime_container.go hasAnyRegularContainerCreated).
     """
-    spec, config = container.spec, container.config
-    if spec is None or config is None or post_start_may_have_failed(container):
-        return spec is not None and config is not None
-    had = config.image.user_specified_image
-    is_changed = bool(had) and had != spec.image
-    return is_changed and (spec.pull_policy == "Never" or ran_before(container, spec.image))
+    return any(one.state == "created" and one.sandbox is not sandbox for one in pod.of_kind("app"))
 
 
 def stop_asked(container: Container, since: float = 0.0) -> bool:

@@ -299,8 +299,10 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
         return broken(f"podIP {now.pod_ip} is of no sandbox of the pod")
     if now.pod_ip or newest is None or not newest.ip or newest.state != "ready":
         return None
-    if m.t - given.get(newest.ip, m.t) <= REACTION or worker_is_busy(pod) or m.node.note(_Asked).ids:
-        return None  # What is written during a sync was known before it.
+    asked = m.node.note(_Asked)
+    known_t = max(given.get(newest.ip, m.t), asked.held_up_t)
+    if m.t - known_t <= REACTION or worker_is_busy(pod) or asked.ids:
+        return None  # What is written during a sync, or before the next one can begin, was known before it.
     return broken(f"podIP is absent, the sandbox has {newest.ip}", newest.run.seq if newest.run else None)
 
 
@@ -322,20 +324,34 @@ def _addresses_told(m: Moment) -> None:
 
 
 class _Asked:
-    """The calls of ImageStatus that wait for their answers: a sync waits for each, nobody can tell whose."""
+    """What is asked of the runtime and waits for its answer: a sync, or a relist before it, waits for each.
+
+    Nobody can tell whose sync that is: one relist follows another, and each reads one pod after another.
+    """
 
     def __init__(self) -> None:
         self.ids: set[str] = set()
+        self.held_up_t = -math.inf
+        """When a relist last had its answer late, or got none."""
 
 
-@addresses_are_those_of_the_sandbox.remember(on=call("ImageStatus"))
-def _image_is_asked_for(m: Moment) -> None:
+_RELISTING = ("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
+_PROMPT = 1.0
+
+
+@addresses_are_those_of_the_sandbox.remember(on=call("ImageStatus", *_RELISTING))
+def _runtime_is_asked(m: Moment) -> None:
     m.node.note(_Asked).ids.add(m.call.id)
 
 
-@addresses_are_those_of_the_sandbox.remember(on=done("ImageStatus").either(failed("ImageStatus")))
-def _image_is_told(m: Moment) -> None:
-    m.node.note(_Asked).ids.discard(m.call.id)
+@addresses_are_those_of_the_sandbox.remember(
+    on=done("ImageStatus", *_RELISTING).either(failed("ImageStatus", *_RELISTING))
+)
+def _runtime_answers(m: Moment) -> None:
+    asked = m.node.note(_Asked)
+    asked.ids.discard(m.call.id)
+    if m.call.rpc in _RELISTING and (m.reply.error is not None or m.t - m.call.t > _PROMPT):
+        asked.held_up_t = m.t
 
 
 @addresses_are_those_of_the_sandbox.remember(on=LIFE_ENDS)

@@ -125,6 +125,13 @@ def kill_is_remembered(m: Moment) -> None:
         kill.whole = pod.termination is not None and m.t - pod.termination.t <= TOGETHER
 
 
+@containers_are_stopped_before_the_sandbox.remember(on=call("CreateContainer"))
+def kill_was_of_one(m: Moment) -> None:
+    """The sync that stopped a container goes on: the kill of the whole pod is yet to come."""
+    if m.pod is not None:
+        m.pod.note(_Kill).of = ()
+
+
 @containers_are_stopped_before_the_sandbox.clause("sandbox-next", on=_STOPPED)
 def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
     """When the last StopContainer of the kill of a pod is answered, StopPodSandbox follows."""

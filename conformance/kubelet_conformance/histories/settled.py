@@ -21,6 +21,10 @@ _FINAL = frozenset({"Succeeded", "Failed"})
 _BACKING_OFF = frozenset(
     {"CrashLoopBackOff", "ImagePullBackOff", "ErrImageNeverPull", "PostStartHookError", "RunContainerError"}
 )
+_WAITING_FOR_INITS = frozenset(
+    {"PodInitializing", "CreateContainerError", "ErrImagePull", "ImageInspectError"}
+)
+"""Of an app container what failed is told until it is made, though init containers must run again first."""
 _MIRROR = "kubernetes.io/config.mirror"
 _WAITS_OUT_SINCE = 1, 35
 """From here on a pod is looked at again when a back-off is over, and not before to tell that it waits."""
@@ -174,7 +178,8 @@ class _Container:
         if self._kind == "running":
             return True
         if self._kind == "waiting":
-            return self._reason in _BACKING_OFF or (self._reason == "PodInitializing" and initializing)
+            while_initializing = {"PodInitializing"} if self._is_init else _WAITING_FOR_INITS
+            return self._reason in _BACKING_OFF or (initializing and self._reason in while_initializing)
         if self.is_sidecar and (policy == "Never" or (policy == "OnFailure" and self._code == 0)):
             return (
                 True  # That it waits is not told where by the pod's policy it would not run again (CSTAT-04).

@@ -22,6 +22,7 @@ __all__ = (
     "HEARING_SECONDS",
     "change_is_untold",
     "events_are_untold",
+    "is_missed",
     "is_untold",
     "is_withheld",
     "relist_fails",
@@ -64,6 +65,8 @@ class _Untold:
         """Until when the kubelet may not have acted on a change of these pods."""
         self.gone_until = -math.inf
         """Until when there is no watch."""
+        self.missed = set[str]()
+        """The pods that may have changed more than once between what was told of them, by UID."""
         self.until: dict[str, float] = {}
         self.deaf_until = -math.inf
         """Until when that is so of every pod: the stream is broken."""
@@ -95,7 +98,8 @@ def watch_changes(moment: Moment) -> None:
             known.changes = {uid: min(t, moment.t + _ACTED) for uid, t in known.changes.items()}
     elif record.what == _WATCH_GONE:
         known.gone_until = moment.t + _LISTED_AGAIN
-        lost = (uid for uid, t in known.changes.items() if t >= moment.t)
+        lost = [uid for uid, t in known.changes.items() if t >= moment.t]
+        known.missed.update(lost)
         known.changes.update(dict.fromkeys(lost, known.gone_until + _ACTED))
 
 
@@ -107,6 +111,8 @@ def change_is_untold(moment: Moment) -> None:
         return
     uid = moment.manifest.metadata.uid if moment.manifest is not None else record.uid
     known.changes[uid] = max(known.changes.get(uid, -math.inf), told + _ACTED)
+    if known.gone_until >= moment.t:
+        known.missed.add(uid)
 
 
 def relisted(moment: Moment) -> None:
@@ -150,6 +156,14 @@ def is_untold(node: Node, pod: Pod | None, t: float) -> bool:
     known = node.note(_Untold)
     told = known.until.get(pod.uid, -math.inf), known.changes.get(pod.uid, -math.inf)
     return max(known.deaf_until, *told) >= t
+
+
+def is_missed(node: Node, pod: Pod) -> bool:
+    """Whether the kubelet may have heard only of the last of several changes: a list tells nothing else.
+
+    So a pod that is deleted by force just goes, and nobody says with which grace.
+    """
+    return pod.uid in node.note(_Untold).missed
 
 
 def is_withheld(node: Node, pod: Pod | None) -> bool:
