@@ -11,7 +11,7 @@ from twice import assert_bites
 from kubelet_conformance.contract.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from story import PodHandle, SandboxHandle
+    from story import ContainerHandle, PodHandle, SandboxHandle
 
 SERIES = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0)
 NOTICED = 0.5
@@ -202,14 +202,14 @@ def test_image_that_is_back_may_be_held_up(runs: int, wanted: str, verdict: Verd
     """BACKOFF-05: what was made again before has a back-off of its own, though its records are gone."""
     s = Story()
     web, sandbox = pod(s)
-    for attempt, image in enumerate(["img:1"] * runs + ["img:2"]):
+    made: list[ContainerHandle] = []
+    for attempt, image in enumerate([*["img:1"] * runs, "img:2"]):
         web.manifest["spec"]["containers"][0]["image"] = image
         s.set(web)
-        one = s.run_container(web, sandbox, attempt=attempt)
-        s.exited(one, 1)
+        made.append(s.run_container(web, sandbox, attempt=attempt))
+        s.exited(made[-1], 1)
         s.wait(1)
-        if attempt < runs - 1 or runs == 1:
-            continue
+    for one in made[:-1]:
         s.remove(one)
     web.manifest["spec"]["containers"][0]["image"] = wanted
     s.set(web)

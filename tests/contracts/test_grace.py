@@ -259,7 +259,7 @@ def test_kill_of_a_dead_sandbox_that_met_the_end(*, dead: bool, breaks: bool) ->
     ("missed", "timeout", "verdict"), [(True, 30, KEPT), (True, 20, BROKEN), (False, 30, BROKEN)]
 )
 def test_forced_deletion_that_was_missed(*, missed: bool, timeout: int, verdict: Verdict) -> None:
-    """TERM-03, WORK-08: without a watch all that is told is that the pod is gone, and not with which grace."""
+    """TERM-03, WORK-08: without a watch it is told that the pod is gone, and not with which grace."""
     s, web, _, c1 = running()
     if missed:
         s.record("fault", what="the watch is gone")

@@ -255,6 +255,32 @@ def test_new_sandbox_runs_init_again() -> None:
     assert_bites("INIT-12", tell)
 
 
+@pytest.mark.parametrize("contract_id", ["INIT-01", "INIT-12"])
+@pytest.mark.parametrize(
+    ("left", "sidecar", "broken"), [(True, True, False), (False, True, True), (True, False, True)]
+)
+def test_container_that_never_began_ends_initialization(
+    contract_id: str, *, left: bool, sidecar: bool, broken: bool
+) -> None:
+    """INIT-01, INIT-12: with sidecars and a container left that never began, the pod is initialized."""
+    s = Story()
+    inits = [container("i1"), *([container("s1", restartPolicy="Always")] if sidecar else [])]
+    web = s.pod(initContainers=inits, restartPolicy="Always")
+    sandbox = s.run_sandbox(web)
+    first = ran(s, web, sandbox, "i1")
+    if sidecar:
+        s.run_container(web, sandbox, "s1")
+    if left:
+        s.start(s.create(web, sandbox), error="FAILED_PRECONDITION")
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    s.remove(first)
+    again = s.run_sandbox(web, attempt=1)
+    s.run_container(web, again, "c1")
+
+    assert (s.judge(contract_id).verdict is Verdict.BROKEN) is broken
+
+
 def test_changed_init_image_restarts_nothing() -> None:
     """INIT-13 breaks when a new image of an init container restarts the app container."""
 
@@ -335,6 +361,25 @@ def test_app_containers_wait_for_initializing() -> None:
         web, _ = pod(s, "i1")
         reason = "PodInitializing" if right else "ContainerCreating"
         app = {"name": "c1", "state": {"waiting": {"reason": reason}}, "ready": False, "restartCount": 0}
+        s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[app])
+
+    assert_bites("INIT-16", tell)
+
+
+def test_what_failed_is_told_while_init_runs_again() -> None:
+    """INIT-16: an app container that could not be made waits for that reason in the next sandbox, too."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web, sandbox = pod(s, "i1")
+        waits = {"name": "c1", "ready": False, "restartCount": 0}
+        first = {**waits, "state": {"waiting": {"reason": "PodInitializing"}}}
+        s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[first])
+        ran(s, web, sandbox, "i1")
+        if right:
+            s.create(web, sandbox, error="FAILED_PRECONDITION")
+        s.sandbox_died(sandbox)
+        s.run_container(web, s.run_sandbox(web, attempt=1), "i1", attempt=1)
+        app = {**waits, "state": {"waiting": {"reason": "CreateContainerError"}}}
         s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[app])
 
     assert_bites("INIT-16", tell)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from running import POST_START, hook
 from story import Story
 from twice import assert_bites
 
@@ -79,6 +80,35 @@ def test_next_container_waits_for_the_startup_probe() -> None:
     assert_bites("SIDECAR-02", tell)
 
 
+@pytest.mark.parametrize("through", [True, False])
+def test_sidecar_that_cannot_start_is_skipped(*, through: bool) -> None:
+    """SIDECAR-02: behind an init container that is through, the app container waits for no new sidecar."""
+    s = Story()
+    web, sandbox = pod(s, init=True, policy="Always")
+    s.exited(s.run_container(web, sandbox, "sc"), 1)
+    i1 = s.run_container(web, sandbox, "i1")
+    if through:
+        s.exited(i1)
+    s.start(s.create(web, sandbox, "sc", attempt=1), error="FAILED_PRECONDITION")
+    s.run_container(web, sandbox, "c1")
+
+    assert bool(s.judge("SIDECAR-02").breaks) is not through
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_container_that_never_began_lets_the_next_be_made(*, left: bool) -> None:
+    """SIDECAR-02: with an app container that was made in the old sandbox, the pod is initialized."""
+    s = Story()
+    web, sandbox = pod(s, policy="Always")
+    s.run_container(web, sandbox, "sc")
+    if left:
+        s.start(s.create(web, sandbox), error="FAILED_PRECONDITION")
+    s.sandbox_died(sandbox)
+    s.run_container(web, s.run_sandbox(web, attempt=1), "c1")
+
+    assert bool(s.judge("SIDECAR-02").breaks) is not left
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_next_container_follows_the_sidecar(*, late: bool) -> None:
     """SIDECAR-02 breaks when nothing follows a running sidecar, and when it comes late."""
@@ -129,6 +159,21 @@ def test_app_may_go_for_itself(code: int) -> None:
     sandbox = s.run_sandbox(web)
     sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
     execute(s.wait(9), c1, code)
+    s.stop(sc)
+    s.stop(c1)
+
+    assert bool(s.judge("SIDECAR-06").breaks) is (code == 0)
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_app_may_go_for_its_hook(code: int) -> None:
+    """SIDECAR-06: so is one that is stopped at the same time as its postStart hook failed."""
+    s = Story()
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", "livenessProbe": PROBE}]
+    web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "lifecycle": POST_START}])
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    hook(s, c1, "warm", code=code)
     s.stop(sc)
     s.stop(c1)
 

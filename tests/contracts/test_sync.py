@@ -228,6 +228,25 @@ def test_finished_pod_is_let_be(wrong: str, *, reported: bool) -> None:
     assert_bites("SYNC-08", tell)
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_sidecar_that_ended_with_its_pod_may_run_once_more(*, ended: bool) -> None:
+    """SYNC-08, SANDBOX-08: while the last sidecar does not run, the pod is taken for one that begins."""
+    s = Story()
+    sc = {"name": "sc", "image": "img:1", "restartPolicy": "Always"}
+    web = s.pod(restartPolicy="Never", initContainers=[sc])
+    sandbox = s.run_sandbox(web)
+    sidecar, c1 = s.run_container(web, sandbox, "sc"), s.run_container(web, sandbox)
+    if ended:
+        s.exited(sidecar, 1)
+    s.exited(c1)
+    s.run_container(web, sandbox, "sc", 1)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Succeeded")
+
+    assert bool(s.judge("SYNC-08").breaks) is not ended
+    assert bool(s.judge("SANDBOX-08").breaks) is not ended
+
+
 def network(s: Story, *, ready: bool) -> None:
     """The runtime's status."""
     conditions = [{"type": "RuntimeReady", "status": True}, {"type": "NetworkReady", "status": ready}]

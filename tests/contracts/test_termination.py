@@ -274,3 +274,19 @@ def test_what_was_read_as_ended_needs_no_stop(*, read: bool, verdict: Verdict) -
     s.wait(1).stop_sandbox(sandbox)
 
     assert s.judge("TERM-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("goes_on", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_sync_that_goes_on_kills_no_pod(*, goes_on: bool, verdict: Verdict) -> None:
+    """TERM-01: a stop just after the deletion that a creation follows was for a change, and of one only."""
+    s, web, sandbox, c1, c2 = two_running()
+    s.delete(web)
+    s.exited(c2, seen=False)
+    s.stop(c1)
+    again = s.run_container(web, sandbox, c1.name, attempt=1) if goes_on else None
+    s.container_status(c2, state="CONTAINER_EXITED")
+    if again is not None:
+        s.stop(again)
+    s.stop_sandbox(sandbox)
+
+    assert s.judge("TERM-01").verdict is verdict

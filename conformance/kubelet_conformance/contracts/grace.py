@@ -155,7 +155,7 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     """
     wait = wait_before_stop(m)
     why = reasons(m)
-    if not why or not wait.turns or any(_overridden(m, reason) for reason in why):
+    if not why or not wait.turns or not wait.is_certain or any(_overridden(m, reason) for reason in why):
         return None
     got = _timeout(m)
     if any(got in _left(m, wait, reason) for reason in why):

@@ -60,6 +60,8 @@ class Wait(msgspec.Struct, frozen=True):
     seconds: float
     turns: int
     """How many waits, each cut to whole seconds, this may have been."""
+    is_certain: bool = True
+    """Nothing is hidden by which there was another wait, or none."""
 
 
 def forced(pod: Pod) -> bool:
@@ -202,6 +204,8 @@ def wait_before_stop(m: Moment) -> Wait:
     waits_for_turn = container.kind == "sidecar" and _goes_whole(pod, container)
     if waits_for_turn:
         begun += _kills_of_siblings(pod, container, m.node.started_t or 0.0)
+        if pod.termination is None and any(_killed_unseen(one, container) for one in pod.of_kind("app")):
+            return Wait(0.0, 1, is_certain=False)
     if not begun:
         return Wait(0.0, 0)
     return Wait(m.t - min(begun), (hook is not None) + waits_for_turn)
@@ -221,12 +225,34 @@ def was_killed_alone(pod: Pod, container: Container) -> bool:
     if sandbox.state != "ready":
         last = container.stops[-1].call.t if container.stops else math.inf
         return sandbox.died_t is not None and last < sandbox.died_t
-    spec, command = container.spec, hook_command(container, "post_start")
-    if spec is not None and spec.lifecycle.post_start is not None and command is None:
+    if _has_unseen_hook(container):
         return True  # Nobody sees what became of it.
-    if any(h.cmd == command and h.failed for h in container.hooks) or failing_probe(pod, container):
+    command = hook_command(container, "post_start")
+    if any(h.cmd == command and h.failed for h in container.hooks):
         return True
+    if failing_probe(pod, container):
+        return pod.restart_policy != "Never" or _left_another(pod, container)
     return any(_went_on(one, container) for one in pod.of_kind("app") if one is not container)
+
+
+def _has_unseen_hook(container: Container) -> bool:
+    """It has a postStart hook that does not pass through the runtime."""
+    handler = container.spec.lifecycle.post_start if container.spec is not None else None
+    return handler is not None and hook_command(container, "post_start") is None
+
+
+def _killed_unseen(one: Container, sidecar: Container) -> bool:
+    """It was stopped while the sidecar ran, alone for its hook or with all of its pod: that nobody sees."""
+    return _has_unseen_hook(one) and any(stop.call.seq > (sidecar.started_seq or 0) for stop in one.stops)
+
+
+def _left_another(pod: Pod, stopped: Container) -> bool:
+    """Another app container ran on when this one was stopped, so that it did not take its pod with it."""
+    last = stopped.stops[-1].call.t if stopped.stops else math.inf
+    others = (one for one in pod.of_kind("app") if one.name != stopped.name and one.started_t is not None)
+    running = (one for one in others if one.exit is None or one.exit.t > last)
+    kills = ([*_pre_stop_hooks(one), *(stop.call.t for stop in one.stops)] for one in running)
+    return any(not any(abs(t - last) <= REACTION for t in begun) for begun in kills)
 
 
 def _went_on(one: Container, stopped: Container) -> bool:
@@ -251,5 +277,10 @@ def _hook_before_stop(container: Container) -> float | None:
 def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:
     since = max(life, pod.termination.t if pod.termination else container.started_t or 0.0)
     others = [c for c in pod.every_container() if c.name != container.name and not was_killed_alone(pod, c)]
-    stops = [stop.call.t for c in others for stop in c.stops if stop.call.t >= since]
+    stops = [
+        stop.call.t
+        for c in others
+        for stop in c.stops
+        if stop.call.t >= since and stop.call.seq > (container.started_seq or 0)
+    ]
     return stops + [t for c in others for t in _pre_stop_hooks(c) if t >= since]

@@ -40,8 +40,9 @@ from kubelet_conformance.contracts.instances import (
     wants_restart,
 )
 from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
+from kubelet_conformance.contracts.stop_reasons import changed, take_in_stop, was_changed
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC
-from kubelet_conformance.trace.bodies import Annotation, ContainerStatusReply
+from kubelet_conformance.trace.bodies import ContainerStatusReply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,17 +62,6 @@ def _app_exit(m: Moment) -> Container | None:
         return None
     is_app = container.kind == "app" and not waits_for_sidecars(container)
     return container if is_app and to_watch(m) and in_place(container) else None
-
-
-def _changed(container: Container, config: ContainerConfig | None = None) -> bool:
-    """Its definition is another one by now: the wanted image, or the hash of what is asked for."""
-    old, spec = container.config, container.spec
-    if old is None:
-        return False
-    if config is not None:
-        return old.annotations.get(Annotation.HASH) != config.annotations.get(Annotation.HASH)
-    made_of = old.image.user_specified_image
-    return bool(spec and spec.image and made_of and spec.image != made_of)
 
 
 def _has_kill_probe(container: Container) -> bool:
@@ -117,9 +107,12 @@ def running_one_is_left(m: Moment) -> Findings:
         return broken(f"{newest.name} is made though the kubelet has not read its end", _seq(newest))
     if newest.exit is None or not newest.exit.commanded or not newest.stops:
         return None
-    if newest.sandbox is not m.sandbox or _reason_to_replace(newest, asked(m)):
+    if newest.sandbox is not m.sandbox or was_changed(newest) or _reason_to_replace(newest, asked(m)):
         return KEPT
     return broken(f"{newest.name} was stopped and is made again for no reason in sight", _seq(newest))
+
+
+running_one_is_left.remember(on=call("StopContainer"))(take_in_stop)
 
 
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
@@ -128,7 +121,7 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     unknown = record is not None and record.state == "CONTAINER_UNKNOWN"
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)
-    return hook or unknown or dead or resized or _has_kill_probe(container) or _changed(container, config)
+    return hook or unknown or dead or resized or _has_kill_probe(container) or changed(container, config)
 
 
 @contract("RESTART-03", on=failed("StartContainer"), needs=(CRI, PODS))
@@ -231,7 +224,7 @@ def _(m: Moment) -> Findings:
         return None
     if newest.exit.commanded or newest.sandbox is not m.sandbox or wants_restart(pod, newest) is not False:
         return None
-    if unread_end(m, newest) and _changed(newest, asked(m)):
+    if unread_end(m, newest) and changed(newest, asked(m)):
         return None  # For all the kubelet knows it ran until it was stopped for its new definition.
     code = newest.exit.code
     return broken(
@@ -256,7 +249,7 @@ def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
 @changed_definition_restarts.clause("replaced", on=done("StopContainer"))
 def _(m: Moment) -> Findings:
     container = m.container
-    if container is None or not _is_restart(m, container) or not _changed(container):
+    if container is None or not _is_restart(m, container) or not changed(container):
         return None
     return _made_again(container, REACTION, "for its new image")
 
@@ -288,7 +281,7 @@ def _made_again(container: Container, within: float, why: str, or_not: Pattern |
 def _probe_kill(m: Moment) -> Container | None:
     """The container that was stopped just now for its liveness or startup probe, as far as is in sight."""
     container = m.container
-    if container is None or not _is_restart(m, container) or _changed(container):
+    if container is None or not _is_restart(m, container) or changed(container):
         return None
     spec = container.spec
     hook = spec is None or spec.lifecycle.post_start is not None
@@ -300,7 +293,7 @@ def _becomes(m: Moment) -> AppAct:
     if m.pod is None or m.container is None:
         return "nothing"
     given_up = _probe_kill(m) is not None
-    seen = AppSeen("running", m.pod.restart_policy, changed=_changed(m.container), given_up=given_up)
+    seen = AppSeen("running", m.pod.restart_policy, changed=changed(m.container), given_up=given_up)
     return app_row(seen).act
 
 
@@ -341,7 +334,7 @@ def kill_and_restart_in_one_sync(m: Moment) -> Findings:
     if container is None or m.pod is None or not _is_restart(m, container) or _becomes(m) != "stop and start":
         return None
     every = m.pod.containers.get(container.name, ())
-    if not _changed(container) and any(one.state == "exited" for one in every if one is not container):
+    if not changed(container) and any(one.state == "exited" for one in every if one is not container):
         return None
     return _made_again(container, RELIST, "in the same sync")
 
@@ -375,7 +368,7 @@ def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
         return
     for other in m.pod.of_kind("app"):
         is_up = other.name != container.name and other.state == "running" and not other.stops
-        if is_up and not _has_kill_probe(other) and not _changed(other):
+        if is_up and not _has_kill_probe(other) and not changed(other):
             yield answered(
                 by=start_of(container.name),
                 unless=CALLED_OFF.either(exited(), pod_set()),

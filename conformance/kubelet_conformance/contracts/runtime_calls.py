@@ -157,12 +157,13 @@ def stopping_a_sandbox_twice_is_no_error(m: Moment) -> Findings:
 @contract("CRI-07", on=failed("ContainerStatus", "PodSandboxStatus"))
 def unknown_id_is_not_found(m: Moment) -> Findings:
     """The status of an id that the runtime does not have is answered by NOT_FOUND and nothing else."""
-    if m.container or m.sandbox or not m.world.past_known:
+    error = m.reply.error
+    if m.container or m.sandbox or error is None or not m.world.past_known:
         return None
+    if error.code == "NOT_FOUND":
+        return KEPT
     code = refusal(m)
-    if code is None:
-        return None
-    return KEPT if code == "NOT_FOUND" else broken(f"{m.call.rpc} of an unknown id is answered by {code}")
+    return broken(f"{m.call.rpc} of an unknown id is answered by {code}") if code else None
 
 
 @unknown_id_is_not_found.clause("found", on=done("ContainerStatus", "PodSandboxStatus"))
@@ -362,3 +363,11 @@ def runtime_config_is_asked(_: Moment) -> Findings:
         whole_node=True,
         text="RuntimeConfig is asked",
     )
+
+
+for _contract in (
+    stopped_sandbox_is_notready,
+    unknown_id_is_not_found,
+    stop_of_unknown_container_is_harmless,
+):
+    _contract.remember(on=STRIKES)(take_in_strikes)

@@ -9,6 +9,7 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.words import Pattern, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
+from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.records import Disk
 
 if TYPE_CHECKING:
@@ -117,3 +118,6 @@ def _(m: Moment) -> None:
 
 
 log_is_reopened.clause("seen", on=expected("CRI-29"))(as_expected)
+
+
+log_is_reopened.remember(on=STRIKES)(take_in_strikes)

@@ -70,6 +70,7 @@ def _kubelet_went_down(m: Moment) -> None:
 
 
 filters_are_obeyed.remember(on=STRIKES)(take_in_strikes)
+work_goes_on_without_its_caller.remember(on=STRIKES)(take_in_strikes)
 
 
 @filters_are_obeyed.clause("robust", on=failed("ListContainers", "ListPodSandbox"))

@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
+from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     LinuxResources,
@@ -80,3 +81,6 @@ def _(m: Moment) -> None:
 
 
 update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)
+
+
+update_is_seen_at_once.remember(on=STRIKES)(take_in_strikes)

@@ -20,6 +20,7 @@ from kubelet_conformance.contracts.sandboxes import (
     standing,
 )
 from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED, at_its_end, of, to_run
+from kubelet_conformance.contracts.sync_ends import revives_a_sidecar
 from kubelet_conformance.contracts.timing import REACTION
 
 if TYPE_CHECKING:
@@ -235,7 +236,9 @@ def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
 
 
 def _not_of_an_ephemeral(m: Moment) -> bool:
-    return m.pod is not None and m.pod.kind_of(asked(m).metadata.name) != "ephemeral"
+    if m.pod is None or revives_a_sidecar(m):
+        return False
+    return m.pod.kind_of(asked(m).metadata.name) != "ephemeral"
 
 
 @contract("SANDBOX-08", on=exited(), needs=(CRI, PODS))
@@ -254,7 +257,10 @@ def sandbox_of_a_finished_pod_is_stopped(m: Moment) -> Findings:
         by=call("StopPodSandbox").where(of(pod), "it is of this pod"),
         within=REACTION + (2 * pod.spec.grace_seconds if others else 0),
         not_before=creation.either(call("RunPodSandbox").where(of(pod), "it is for this pod")),
-        unless=BLIND.either(pod_unset().where(lambda n: n.pod is pod and _has_just_started(n))),
+        unless=BLIND.either(
+            pod_unset().where(lambda n: n.pod is pod and _has_just_started(n)),
+            call("CreateContainer").where(of(pod)).where(revives_a_sidecar, "a sidecar has to run first"),
+        ),
         text=f"the sandbox of {pod.name} is stopped, which has nothing left to run,",
         whole_node=True,
     )

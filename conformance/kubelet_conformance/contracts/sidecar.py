@@ -32,7 +32,7 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     unread_end,
 )
-from kubelet_conformance.contracts.kills import failing_probe
+from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, left_created, stop_asked
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
@@ -207,8 +207,8 @@ def _apps_go(pod: Pod) -> bool:
 
 
 def _fails_itself(m: Moment) -> bool:
-    """A probe of its own is reason enough to stop the container."""
-    return m.pod is not None and m.container is not None and bool(failing_probe(m.pod, m.container))
+    """A probe or hook of its own, or what else the trace shows, is reason enough to stop the container."""
+    return bool(reasons(m))
 
 
 @contract("SIDECAR-06", on=done("StopContainer"), needs=(CRI, PODS), versions=_ON)

@@ -204,11 +204,13 @@ def post_start_may_have_failed(container: Container) -> bool:
 
 
 def left_created(pod: Pod, sandbox: Sandbox) -> bool:
-    """An app container was made in an earlier sandbox and never began.
+    """In a pod with sidecars an app container was made in an earlier sandbox and never began.
 
-    Its record stays there, and with one the pod counts as initialized in whatever sandbox
-    (kuberuntime_container.go hasAnyRegularContainerCreated).
+    Its record stays there, and with one such a pod counts as initialized in whatever sandbox
+    (kuberuntime_container.go hasAnyRegularContainerCreated). Without sidecars that is K8S-140309.
     """
+    if pod.spec is None or not pod.spec.sidecars:
+        return False
     return any(one.state == "created" and one.sandbox is not sandbox for one in pod.of_kind("app"))
 
 

@@ -23,6 +23,24 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.records import Call
 
 
+def revives_a_sidecar(m: Moment) -> bool:
+    """A sidecar is begun anew, as the last init container is one that does not run.
+
+    Then the kubelet takes the pod for one that is not initialized, though its app containers have all ended:
+    only one that runs would prove it. They are looked at when the sidecar runs (SIDECAR-26).
+    """
+    pod = m.pod
+    last = pod.spec.init_containers[-1] if pod is not None and pod.spec and pod.spec.init_containers else None
+    if pod is None or last is None or pod.kind_of(last.name) != "sidecar":
+        return False
+    newest = pod.newest(last.name)
+    if newest is not None and newest.state == "running" and last.startup_probe is None:
+        return False
+    if m.call.rpc == "CreateContainer":
+        return pod.kind_of(asked(m).metadata.name) == "sidecar"
+    return m.call.rpc == "PullImage" or (m.container is not None and m.container.kind == "sidecar")
+
+
 class _End:
     """The end after which nothing of a pod is left to run, and what was begun for the pod after it."""
 
@@ -72,7 +90,9 @@ def _is_of_an_ephemeral(m: Moment) -> bool:
 @nothing_is_started_for_a_finished_pod.remember(on=starts_or_creates())
 def _something_is_begun(m: Moment) -> None:
     end = m.pod.note(_End) if m.pod is not None else None
-    if end is not None and end.seq and end.begun is None and not _is_of_an_ephemeral(m):
+    if end is None or not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
+        return
+    if not revives_a_sidecar(m):
         end.begun = m.call
 
 
