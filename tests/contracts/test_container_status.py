@@ -90,17 +90,18 @@ def test_running_state_is_kept_while_the_worker_waits() -> None:
         assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
 
 
+@pytest.mark.parametrize("rpc", ["ListContainers", "ListPodSandbox"])
 @pytest.mark.parametrize(("way", "verdict"), [("hangs", "kept"), ("is late", "kept"), ("comes", "broken")])
-def test_running_state_is_kept_while_the_kubelet_is_blind(way: str, verdict: str) -> None:
+def test_running_state_is_kept_while_the_kubelet_is_blind(rpc: str, way: str, verdict: str) -> None:
     """CSTAT-02: without a listing nobody can know that a container has exited."""
     s, web, _, c1 = running()
     s.exited(c1, 1, seen=False)
-    listing = s.begin("ListContainers", {})
+    listing = s.begin(rpc, {})
     if way == "comes":
-        s.end("ListContainers", listing, {})
+        s.end(rpc, listing, {})
     s.wait(30)
     if way == "is late":
-        s.end("ListContainers", listing, {})
+        s.end(rpc, listing, {})
     tell_status(s, web, "Running", [runs(c1)])
 
     assert s.judge("CSTAT-02").verdict.words == verdict

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from running import BROKEN, KEPT, running
+from story import Story
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.verdicts import Verdict
@@ -127,6 +128,30 @@ def test_restarts_of_a_static_pod_go_with_its_records(*, is_removed: bool) -> No
         s.remove(c1)
     gone = {"name": "c1", "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}
     s.status(web, "Running", **PAST, containerStatuses=[gone])
+
+    assert bool(s.judge("TERM-30").breaks) is not is_removed
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_new_sandbox_forgets_how_a_sidecar_ended(*, is_removed: bool) -> None:
+    """TERM-30: for a new sandbox the records of sidecars are removed, and with them the last state."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
+    sandbox = s.run_sandbox(web)
+    ended = s.run_container(web, sandbox, "sc")
+    s.exited(ended, 1)
+    first = s.run_container(web, sandbox, "sc", 1)
+    named: dict[str, Any] = {"name": "sc", "restartCount": 1, "state": {"running": {}}}
+    last = {"lastState": {"terminated": {"exitCode": 1}}, "containerID": f"fake://{first.id}"}
+    s.status(web, "Running", **PAST, initContainerStatuses=[named | last])
+    s.delete(web)
+    s.stop(first)
+    if is_removed:
+        s.remove(first)
+        s.remove(ended)
+    second = s.run_container(web, s.run_sandbox(web, 1), "sc", 2)
+    told = named | {"restartCount": 2, "containerID": f"fake://{second.id}"}
+    s.status(web, "Running", **PAST, initContainerStatuses=[told])
 
     assert bool(s.judge("TERM-30").breaks) is not is_removed
 

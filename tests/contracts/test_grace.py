@@ -255,17 +255,49 @@ def test_kill_of_a_dead_sandbox_that_met_the_end(*, dead: bool, breaks: bool) ->
     assert (s.judge("WORK-08").verdict is BROKEN) is breaks
 
 
+@pytest.mark.parametrize("fault", ["the watch is gone", "the API server is away"])
 @pytest.mark.parametrize(
     ("missed", "timeout", "verdict"), [(True, 30, KEPT), (True, 20, BROKEN), (False, 30, BROKEN)]
 )
-def test_forced_deletion_that_was_missed(*, missed: bool, timeout: int, verdict: Verdict) -> None:
+def test_forced_deletion_that_was_missed(fault: str, *, missed: bool, timeout: int, verdict: Verdict) -> None:
     """TERM-03, WORK-08: without a watch it is told that the pod is gone, and not with which grace."""
     s, web, _, c1 = running()
     if missed:
-        s.record("fault", what="the watch is gone")
+        s.record("fault", what=fault)
     s.delete(web, 0)
     s.unset(web)
     s.wait(8).stop(c1, timeout)
 
     assert s.judge("TERM-03").verdict is verdict
     assert (s.judge("WORK-08").verdict is BROKEN) is not missed
+
+
+@pytest.mark.parametrize(("later", "breaks"), [(0.05, False), (2, True)])
+def test_deletion_that_is_forced_at_once(later: float, *, breaks: bool) -> None:
+    """WORK-08: a kill may have begun with the grace that was asked for a moment before."""
+    s, web, _, c1 = running()
+    s.delete(web, 60)
+    s.delete(web, 0)
+    s.unset(web)
+    s.wait(later).stop(c1, 60)
+
+    assert bool(s.judge("WORK-08").breaks) is breaks
+
+
+@pytest.mark.parametrize(("policy", "breaks"), [("Never", False), ("Always", True)])
+def test_probe_that_ends_the_pod_stops_all_of_it(policy: str, *, breaks: bool) -> None:
+    """TERM-05: under Never the only container takes its sidecar along, which waits for its turn meanwhile."""
+    s = Story()
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
+    app = {"name": "c1", "image": "img:1", "livenessProbe": {"exec": {"command": ["alive"]}}}
+    web = s.pod(initContainers=inits, containers=[app], restartPolicy=policy)
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    probe(s, c1, 1)
+    s.stop(c1, 30, takes=3)
+    if policy == "Always":
+        s.sandbox_died(sandbox)
+    s.stop(sc, 27)
+
+    assert bool(s.judge("TERM-03").breaks) is breaks
+    assert not s.judge("TERM-05").breaks

@@ -117,6 +117,19 @@ def test_never_pull_is_told_for_absence(policy: str, *, present: bool) -> None:
     assert_bites("IMAGE-02", tell)
 
 
+@pytest.mark.parametrize("was_absent", [True, False])
+def test_refusal_is_told_until_the_next_try(*, was_absent: bool) -> None:
+    """IMAGE-02: that an image was not there is told still when others have asked for it since."""
+    s = Story()
+    web, _ = begun(s, "Never")
+    ask(s, present=not was_absent)
+    for _ in range(10):
+        ask(s, present=True)
+    waits(s, web, "ErrImageNeverPull")
+
+    assert bool(s.judge("IMAGE-02").breaks) is not was_absent
+
+
 @pytest.mark.parametrize("is_updated", [True, False])
 def test_refusal_of_the_image_before_is_told(*, is_updated: bool) -> None:
     """IMAGE-02: a status that is made while the image changes tells what became of the one before."""

@@ -138,6 +138,20 @@ def test_late_event_makes_no_second_container() -> None:
     assert s.judge("PLEG-16").verdict is BROKEN
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_sync_that_waits_hears_of_nothing(*, waits: bool) -> None:
+    """PLEG-16: a sync that began before goes on with what was known then."""
+    s, web, sandbox, c1 = hearing()
+    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"}) if waits else ""
+    tell(s.wait(3), web, sandbox, c1, kind="STARTED")
+    tell(s, web, sandbox, c1, kind="CREATED", late=1)
+    if waits:
+        s.end("StopContainer", stop, error="UNAVAILABLE")
+    s.create(web, sandbox, "c1", 1)
+
+    assert bool(s.judge("PLEG-16").breaks) is not waits
+
+
 @pytest.mark.parametrize("contract", ["SYNC-07", "SYNC-20"])
 @pytest.mark.parametrize("right", [True, False])
 def test_sandbox_that_an_event_tells_of_need_not_be_read(contract: str, *, right: bool) -> None:

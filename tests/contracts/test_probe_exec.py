@@ -79,6 +79,20 @@ def test_probes_keep_their_period(gap: int, verdict: Verdict) -> None:
     assert s.judge("PROBE-05").verdict is verdict
 
 
+@pytest.mark.parametrize(("took", "breaks"), [(12, False), (3, True)])
+def test_probe_that_took_too_long_is_followed_by_two(took: float, *, breaks: bool) -> None:
+    """PROBE-05: the one that was due meanwhile comes at once, the one after it when it is due."""
+    s, _, _, c1 = running(livenessProbe=ALIVE)
+    run(s, c1, "alive")
+    request = {"container_id": c1.id, "cmd": ["alive"]}
+    s.wait(5).call("ExecSync", request, {"exit_code": 0}, takes=took)
+    run(s.wait(0 if took > 5 else 2), c1, "alive")
+    run(s.wait(3), c1, "alive")
+    s.exited(c1)
+
+    assert bool(s.judge("PROBE-05").breaks) is breaks
+
+
 @pytest.mark.parametrize(("more", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_failed_probe_rests(*, more: bool, verdict: Verdict) -> None:
     """PROBE-08: a container that is killed for its liveness probe is probed no more."""

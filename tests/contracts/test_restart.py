@@ -64,6 +64,22 @@ def test_running_container_is_left(*, stopped: bool) -> None:
     assert_bites("RESTART-02", tell)
 
 
+@pytest.mark.parametrize("changed", [True, False])
+def test_stop_for_a_change_that_was_taken_back(*, changed: bool) -> None:
+    """RESTART-02: a container that was stopped for a new image may be wanted with its old one by then."""
+    s = Story()
+    web, sandbox, c1 = running(s)
+    old = web.manifest["spec"]["containers"][0]["image"]
+    if changed:
+        new_image(s, web)
+    s.stop(c1)
+    web.manifest["spec"]["containers"][0]["image"] = old
+    s.set(web)
+    s.wait(10).run_container(web, sandbox, attempt=1)
+
+    assert bool(s.judge("RESTART-02").breaks) is not changed
+
+
 def test_end_is_read_before_a_restart() -> None:
     """RESTART-02 breaks when a container is made again before the kubelet can know that it ended."""
 

@@ -145,6 +145,24 @@ def test_unknown_id_has_no_status() -> None:
     assert_bites("CRI-07", tell)
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_status_of_what_was_there_when_it_was_asked_for(*, before: bool) -> None:
+    """CRI-07: an answer that comes late may be of something that was removed since."""
+    s = Story()
+    web = s.pod()
+    c1 = s.run_container(web, s.run_sandbox(web))
+    s.exited(c1)
+    s.call("ListContainers", {}, {"containers": []})
+    if before:
+        s.remove(c1)
+    asked = s.begin("ContainerStatus", {"container_id": c1.id})
+    if not before:
+        s.wait(5).remove(c1)
+    s.wait(5).end("ContainerStatus", asked, {"status": {"id": c1.id}})
+
+    assert bool(s.judge("CRI-07").breaks) is before
+
+
 def test_stop_of_unknown_container_is_harmless() -> None:
     """CRI-08: it succeeds or says NOT_FOUND."""
 

@@ -120,6 +120,23 @@ def test_waiting_uses_up_the_grace(takes: float, timeout: int) -> None:
     assert_bites("SIDECAR-14", tell)
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_sidecar_waits_for_nobody_that_was_stopped_before_it_was_made(*, replaced: bool) -> None:
+    """SIDECAR-14: a sync may make a sidecar in a new sandbox though the pod is to go since a moment ago."""
+    s = Story()
+    web, sandbox, c = served(s)
+    s.delete(web, 10)
+    s.stop(c["c1"], 30)
+    last = c["s2"]
+    if replaced:
+        s.exited(last, 1)
+        s.sandbox_died(sandbox)
+        last = s.run_container(web, s.run_sandbox(web, 1), "s2", 1)
+    s.wait(8).stop(last, 10)
+
+    assert bool(s.judge("SIDECAR-14").breaks) is not replaced
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_pod_that_has_ended_has_its_own_grace(*, before: bool) -> None:
     """SIDECAR-14: a sync may stop a pod that is through, and not have heard of its deletion yet."""

@@ -81,6 +81,21 @@ def test_first_status_may_be_told_late(*, is_away: bool) -> None:
     assert bool(s.judge("SYNC-01").breaks) is not is_away
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_first_status_may_be_of_another_life(*, again: bool) -> None:
+    """SYNC-01: what a kubelet did that was killed at once, the next one tells first."""
+    s = Story()
+    web = s.pod()
+    c1 = s.run_container(web, s.run_sandbox(web))
+    s.container_status(c1, state="CONTAINER_RUNNING")
+    if again:
+        s.record("kubelet", op="killed")
+        s.record("kubelet", op="started")
+    s.status(web, "Running", startTime=START_TIME, containerStatuses=[shown(c1, running={})])
+
+    assert bool(s.judge("SYNC-01").breaks) is not again
+
+
 def test_one_step_at_a_time() -> None:
     """SYNC-03 breaks when a container is made while a kill of the pod has not been answered."""
 

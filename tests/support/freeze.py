@@ -32,7 +32,8 @@ def main(asked: list[str]) -> int:
         if path.exists():
             sys.stderr.write(f"{path.name}: is frozen\n")
             return 2
-        path.write_text("".join(f"{each}\n" for each in applying(release)), encoding="utf-8")
+        title = f"# What Kubernetes {release} is held to."
+        path.write_text("".join(f"{each}\n" for each in (title, *applying(release))), encoding="utf-8")
     return 0
 
 

@@ -26,6 +26,7 @@ from kubelet_conformance.contracts.written import (
     take_names,
 )
 from kubelet_conformance.trace.bodies import ContainerStatusReply
+from kubelet_conformance.trace.under_way import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +134,7 @@ def _is_unseen(m: Moment, entry: Entry, t: float) -> bool:
 
 
 class _Lists:
-    """Listings of containers: those without a reply, and when one last failed or took long."""
+    """Listings of what there is: those without a reply, and when one last failed or took long."""
 
     def __init__(self) -> None:
         self.open: dict[str, float] = {}
@@ -147,13 +148,12 @@ def _was_blind(m: Moment, t: float) -> bool:
     return is_open or (lists.bad_t > t and m.t - lists.bad_t <= REACTION)
 
 
-@state_is_that_of_the_record.remember(on=call("ListContainers"))
+@state_is_that_of_the_record.remember(on=call(*LISTS))
 def _listing_begins(m: Moment) -> None:
-    """Take listings in."""
     m.node.note(_Lists).open[m.call.id] = m.t
 
 
-@state_is_that_of_the_record.remember(on=done("ListContainers").either(failed("ListContainers"), LIFE_ENDS))
+@state_is_that_of_the_record.remember(on=done(*LISTS).either(failed(*LISTS), LIFE_ENDS))
 def _listing_ends(m: Moment) -> None:
     """Take their replies in; a kubelet that ends waits for none."""
     lists = m.node.note(_Lists)

@@ -165,12 +165,21 @@ def _lost_count(
             continue
         if kept is None or kept.restart_count < old.restart_count - is_lost(old):
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
-        if old.last_state.terminated and not (kept.last_state.terminated or kept.state.terminated):
+        forgotten = kept.last_state.terminated is None and kept.state.terminated is None
+        if old.last_state.terminated and forgotten and not _is_alone(m, pod, kept, old):
             return broken(f"the last state of {name} is lost", pod.status_seq)
     return None
 
 
 final_status_keeps_the_past.remember(on=LIVES)(take_lives)
+
+
+def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:
+    """It was made anew in a new sandbox, for which the records of all that ran before it were removed."""
+    one = m.world.containers.get(kept.runtime_id)
+    if one is None or one.kind not in {"init", "sidecar"} or kept.runtime_id == old.runtime_id:
+        return False
+    return all(each is one or each.state == "removed" for each in pod.containers.get(one.name, ()))
 
 
 def _is_left_over(m: Moment, kept: ContainerStatus, old: ContainerStatus) -> bool:

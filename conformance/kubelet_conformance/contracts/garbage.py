@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
@@ -20,7 +21,7 @@ from kubelet_conformance.contracts.distress import DISTRESS, distress, setting, 
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
-from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION, RELIST, TOGETHER
+from kubelet_conformance.contracts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.disruption import disruption_of
 
@@ -198,6 +199,14 @@ def _was_unknown(container: Container) -> bool:
     return container.state == "unknown" or container.note(_Told).unknown
 
 
+class _Return:
+    """When a pod that was gone was wanted again: a round of collection just before does not know."""
+
+    def __init__(self) -> None:
+        self.is_gone = False
+        self.t = -math.inf
+
+
 @contract("GC-05", on=call("RemovePodSandbox"), needs=(CRI, PODS))
 def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
     """A sandbox is removed only when it is not ready, was stopped, and has no containers left; the newest one
@@ -217,9 +226,19 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
     # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
     over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
-    if sandbox is pod.sandbox and pod.wanted and not over:
+    if sandbox is pod.sandbox and pod.wanted and not over and m.t - pod.note(_Return).t > API_POLL:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT
+
+
+@sandbox_goes_when_it_is_empty_and_stopped.remember(on=pod_unset().either(pod_set()))
+def _pod_comes_back(m: Moment) -> None:
+    if m.pod is None:
+        return
+    memory, is_set = m.pod.note(_Return), m.keys[0] == "pod:set"
+    if is_set and memory.is_gone:
+        memory.t = m.t
+    memory.is_gone = not is_set
 
 
 @sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())

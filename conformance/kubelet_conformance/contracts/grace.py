@@ -259,10 +259,15 @@ def grace_of_a_forced_deletion(m: Moment) -> Findings:
         return None
     if is_missed(m.node, pod):
         return None  # All that is told is that it is gone: WORK-33.
+    if _timeout(m) in _still_heard(m):
+        return None
     sandbox = m.container.sandbox if m.container is not None else None
     if sandbox is not None and sandbox.died_t is not None:
         return None  # It may be killed for that: a sync that had begun before the kubelet heard of the end.
     return _as_forced(m, pod.termination.seq if pod.termination else 0, _timeout(m))
+
+
+grace_of_a_forced_deletion.remember(on=pod_set())(_graces_are_remembered)
 
 
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())

@@ -210,9 +210,21 @@ def never_pull_is_the_policys(m: Moment) -> Iterator[Finding]:
         elif last is None or (not checks and all(answer.present for answer in known.answers)):
             if m.pod is not None and not never_updated(m.pod):
                 continue  # It may be that of the image it had before.
+            if _not_tried_since(m, spec.name, known.absent_seq):
+                continue
             yield broken(f"{spec.name} waits for ErrImageNeverPull, and its image was never absent")
         else:
             yield KEPT
+
+
+def _not_tried_since(m: Moment, name: str, absent_seq: int) -> bool:
+    """The image was absent when the container was to be made, and only the sync that tells this made it."""
+    if not absent_seq or m.pod is None:
+        return False
+    newest = m.pod.newest(name)
+    if newest is None or newest.create is None or newest.created_t is None:
+        return newest is None
+    return newest.create.seq > absent_seq and newest.attempt == 0 and m.t - newest.created_t <= REACTION
 
 
 def _waiting(m: Moment, reason: str) -> Iterator[tuple[ContainerSpec, ImageKnown]]:

@@ -243,7 +243,10 @@ def _has_unseen_hook(container: Container) -> bool:
 
 def _killed_unseen(one: Container, sidecar: Container) -> bool:
     """It was stopped while the sidecar ran, alone for its hook or with all of its pod: that nobody sees."""
-    return _has_unseen_hook(one) and any(stop.call.seq > (sidecar.started_seq or 0) for stop in one.stops)
+    pod, since = one.pod, sidecar.started_seq or 0
+    if pod is None or not _has_unseen_hook(one) or not any(stop.call.seq > since for stop in one.stops):
+        return False
+    return not any(_went_on(other, one) for other in pod.of_kind("app") if other is not one)
 
 
 def _left_another(pod: Pod, stopped: Container) -> bool:

@@ -16,9 +16,10 @@ from kubelet_conformance.contracts.situations import (
     FAULT,
     TERMINATION_ASKED,
     believed_running,
+    worker_busy_since,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
+from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
     ListContainersRequest,
@@ -198,6 +199,8 @@ class _Heard:
     def __init__(self) -> None:
         self.newest = 0
         self.states: dict[str, str] = {}
+        self.met_a_sync = False
+        """A sync had waited for an answer when the newest came: it goes on with what was known before."""
         self.late: dict[str, str] = {}
         """By container, the state of which only a late event tells."""
         self.late_t = 0.0
@@ -226,7 +229,7 @@ def no_second_one_is_made(m: Moment) -> Findings:
     """No container is made beside one that runs and that a late event has as merely created."""
     heard, pod = _heard_late(m), m.pod
     newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod is not None else None
-    if heard is None or newest is None or newest.id not in heard.late:
+    if heard is None or heard.met_a_sync or newest is None or newest.id not in heard.late:
         return None
     runs = heard.states.get(newest.id) == "CONTAINER_RUNNING" and believed_running(newest)
     return broken(f"{newest.name} runs, and only a late event has it otherwise", heard.seq) if runs else None
@@ -261,6 +264,8 @@ def _(m: Moment) -> None:
     states = {one.id: one.state for one in event.containers_statuses}
     if event.created_at >= heard.newest:
         heard.newest, heard.states = event.created_at, states
+        since_t = worker_busy_since(pod)
+        heard.met_a_sync = since_t is not None and m.t - since_t > API_POLL
         return
     heard.late = {key: state for key, state in states.items() if heard.states.get(key, state) != state}
     heard.late_t, heard.seq = m.t, m.seq

@@ -283,7 +283,7 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
     probe has succeeded again; from 1.35 it stays ready.
     """
     node, kept = m.node, _READY_AFTER_START.at(m.kubernetes)
-    if node.lives < 2 or node.started_t is None:  # noqa: PLR2004 - it has started again
+    if node.lives < 2 or node.started_t is None or probes_have_ended(m):  # noqa: PLR2004 - it started again
         return
     for one, container in _told(m):
         was = _was_ready(m, one)

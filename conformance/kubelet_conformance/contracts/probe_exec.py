@@ -151,7 +151,8 @@ def probes_keep_their_period(m: Moment) -> Findings:
         return None
     before, period = probed.before, probed.probe.period_seconds
     gap, took = m.t - before.begun_t, before.ended_t - before.begun_t
-    if took >= period or took < 0 or _began_late(m, probed.container, before.begun_t, period):
+    was_late = before.off_grid or _began_late(m, probed.container, before.begun_t, period)
+    if took >= period or took < 0 or was_late:
         return None
     slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK
     if gap < period - slack and probed.name != "readiness":

@@ -58,6 +58,7 @@ class Runs:
         "ended_t",
         "errors",
         "last",
+        "off_grid",
         "published",
         "published_seq",
         "total",
@@ -69,6 +70,8 @@ class Runs:
         self.total = 0
         self.begun_t = 0.0
         self.ended_t = 0.0
+        self.off_grid = False
+        """The latest began as soon as one that had taken too long was over; the next comes when it is due."""
         self.last: bool | None = None
         """The latest result."""
         self.count = 0
@@ -102,6 +105,7 @@ class Before(msgspec.Struct, frozen=True):
     """It is under way."""
     errors: int
     published: bool | None
+    off_grid: bool
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -187,8 +191,10 @@ def _taken(probing: _Probing, container: Container, m: Moment) -> Probed | None:
         runs = probing.runs.get(name)
         if runs is None:
             runs = probing.runs[name] = Runs()
-        old = Before(runs.begun_t, runs.ended_t, runs.total, runs.call, runs.errors, runs.published)
+        now = (runs.begun_t, runs.ended_t, runs.total, runs.call, runs.errors, runs.published, runs.off_grid)
+        old = Before(*now)
         if type(m.record) is Call:
+            runs.off_grid = runs.ended_t - runs.begun_t >= probe.period_seconds
             runs.call, runs.begun_t, runs.total = m.record, m.t, runs.total + 1
             return Probed(name, probe, runs, container, "begins", reached=False, before=old)
         if runs.call is not m.call:

@@ -12,11 +12,13 @@ from kubelet_conformance.contracts.situations import told_anew
 from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
 from kubelet_conformance.contracts.timing import EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import (
+    ContainerRequest,
     CreateContainerReply,
     CreateContainerRequest,
     ExecSyncRequest,
     RunPodSandboxReply,
     RunPodSandboxRequest,
+    SandboxRequest,
     StatusReply,
     StopContainerRequest,
     VersionReply,
@@ -166,11 +168,31 @@ def unknown_id_is_not_found(m: Moment) -> Findings:
     return broken(f"{m.call.rpc} of an unknown id is answered by {code}") if code else None
 
 
+class _Removed:
+    """The last record of each removal, by what was removed."""
+
+    def __init__(self) -> None:
+        self.seqs: dict[str, int] = {}
+
+
+def _id_of(m: Moment) -> str:
+    if m.call.rpc in {"ContainerStatus", "RemoveContainer"}:
+        return m.request(ContainerRequest).container_id
+    return m.request(SandboxRequest).pod_sandbox_id
+
+
+@unknown_id_is_not_found.remember(on=done("RemoveContainer", "RemovePodSandbox"))
+def _something_is_removed(m: Moment) -> None:
+    m.node.note(_Removed).seqs[_id_of(m)] = m.seq
+
+
 @unknown_id_is_not_found.clause("found", on=done("ContainerStatus", "PodSandboxStatus"))
 def unknown_id_has_no_status(m: Moment) -> Findings:
     """An id that nobody was given and no list has named has no status."""
     if m.container or m.sandbox or not (m.header.from_start and m.node.listed):
         return None
+    if m.node.note(_Removed).seqs.get(_id_of(m), 0) > m.call.seq:
+        return None  # It was there when it was asked for.
     return broken(f"{m.call.rpc} of an id that was never given out is answered by a status")
 
 

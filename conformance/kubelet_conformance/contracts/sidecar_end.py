@@ -30,6 +30,7 @@ from kubelet_conformance.contracts.told_started import may_have_started, starts_
 from kubelet_conformance.contracts.written import is_lost
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.records import Event
+from kubelet_conformance.trace.untold import is_missed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,14 +46,14 @@ __all__ = ("ahead_of", "grace_is_used_up", "running_one")
 _ON = since("1.29")
 
 
-def _possible_waits(pod: Pod, t: float) -> list[float]:
-    """How long a sidecar may have waited: since one of the app containers was told to stop.
+def _possible_waits(pod: Pod, sidecar: Container, t: float) -> list[float]:
+    """How long a sidecar may have waited: since one of the app containers was told to stop, while it ran.
 
     Which of these began the kill of the pod cannot be seen where a sync was still at work on one of them.
     """
-    since_t = pod.termination.t if pod.termination else t
-    steps = [step for one in pod.of_kind("app") for step in _kill_steps(one, since_t)]
-    return [t - step for step in steps] or [t - _kill_began(pod, t)]
+    since_t, began = pod.termination.t if pod.termination else t, sidecar.started_seq or 0
+    steps = [step for one in pod.of_kind("app") for step in _kill_steps(one, since_t, began)]
+    return [t - step for step in steps] or [t - _kill_began(pod, t, began)]
 
 
 def _goes(pod: Pod) -> bool:
@@ -79,18 +80,20 @@ def ahead_of(pod: Pod, name: str) -> list[Container]:
     return [one for one in found if one is not None]
 
 
-def _kill_began(pod: Pod, t: float) -> float:
-    """When the first container of the pod was told to stop, in the kill that goes on."""
+def _kill_began(pod: Pod, t: float, after_seq: int = 0) -> float:
+    """When the first container of the pod was told to stop, in the kill that goes on, after that record."""
     ends = [one.exit.t for one in pod.of_kind("app") if one.exit is not None]
     since_t = pod.termination.t if pod.termination else max(ends, default=t)
-    return min([t, *(one for container in pod.every_container() for one in _kill_steps(container, since_t))])
+    every = pod.every_container()
+    return min([t, *(step for one in every for step in _kill_steps(one, since_t, after_seq))])
 
 
-def _kill_steps(container: Container, since_t: float) -> list[float]:
-    """When this container was told to stop, or its preStop hook began, at `since_t` or later."""
-    stops = [stop.call.t for stop in container.stops if stop.call.t >= since_t]
+def _kill_steps(container: Container, since_t: float, after_seq: int = 0) -> list[float]:
+    """When it was told to stop, or its preStop hook began, at `since_t` or later, and after that record."""
     command = hook_command(container, "pre_stop")
-    return stops + [hook.call.t for hook in container.hooks if hook.cmd == command and hook.call.t >= since_t]
+    calls = [stop.call for stop in container.stops]
+    calls += [hook.call for hook in container.hooks if hook.cmd == command]
+    return [call.t for call in calls if call.t >= since_t and call.seq > after_seq]
 
 
 def grace_is_used_up(pod: Pod, t: float) -> bool:
@@ -236,9 +239,11 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
         return None
     if not known_to_kubelet(pod, m.node) or _may_be_of_a_sync(m, pod, container):
         return None
-    waits = _possible_waits(pod, m.t)
+    waits = _possible_waits(pod, container, m.t)
     timeout = m.request(StopContainerRequest).timeout
     asked = {_grace(pod), *pod.note(_Asked).graces}
+    if pod.spec is not None and is_missed(m.node, pod):
+        asked.add(pod.spec.grace_seconds)  # The pod may just have gone, as far as the kubelet knows.
     graces = [max(MINIMUM_GRACE, grace - waited) for waited in waits for grace in asked]
     waited, expected = max(waits), min(graces)
     if all(abs(timeout - grace) > ROUNDING for grace in graces):

@@ -94,8 +94,9 @@ def _may_be_late(m: Moment, pod: Pod) -> bool:
     """Earlier statuses of the pod were told to nobody: there was none, or their kubelet was killed."""
     if pod.set_t is None or pod.set_t <= m.node.note(_Unheard).until_t:
         return True
-    begun = m.node.started_t or 0.0
-    return any(sandbox.run is None or sandbox.run.t < begun for sandbox in pod.sandboxes)
+    begun, is_again = m.node.started_t or 0.0, m.node.lives > 1
+    runs = [sandbox.run for sandbox in pod.sandboxes]
+    return any(run is None or run.t < begun or (is_again and run.t == begun) for run in runs)
 
 
 @status_is_older_than_what_the_sync_does.clause("first", on=status())

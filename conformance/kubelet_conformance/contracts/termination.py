@@ -331,7 +331,7 @@ def exit_in_the_grace_is_final(m: Moment) -> Iterator[Finding]:
             continue
         timeout = sibling.stops[-1].timeout
         yield answered(
-            by=_STOPPED.where(about(sibling)),
+            by=_STOPPED.either(exited()).where(about(sibling)),
             not_before=call("StopPodSandbox").either(
                 call("CreateContainer").where(_creates(gone.name)),
                 call("StopContainer").where(about(sibling)).where(_shorter_than(timeout)),

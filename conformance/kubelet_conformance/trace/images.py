@@ -43,11 +43,13 @@ class ImageAnswer(NamedTuple):
 class ImageKnown:
     """One image name as the kubelet asks for it, and what the runtime last said of it."""
 
-    __slots__ = ("answers", "failed_seq", "id", "pulled_ref", "pulled_seq")
+    __slots__ = ("absent_seq", "answers", "failed_seq", "id", "pulled_ref", "pulled_seq")
 
     def __init__(self) -> None:
         self.answers: list[ImageAnswer] = []
         """The latest answers to ImageStatus, oldest first."""
+        self.absent_seq = 0
+        """The last answer that it is not there."""
         self.failed_seq = 0
         """The last of its answers that was an error."""
         self.id = ""
@@ -93,6 +95,7 @@ def image_asked(moment: Moment) -> None:
         image = moment.response(ImageStatusReply).image
         present = image is not None
         known.id = image.id if image else ""
+        known.absent_seq = known.absent_seq if present else moment.seq
     else:
         known.failed_seq = moment.seq
     known.answers = [*known.answers[1 - _ANSWERS_KEPT :], ImageAnswer(moment.seq, present)]

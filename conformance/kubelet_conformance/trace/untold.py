@@ -49,6 +49,10 @@ _SYNC = 30.0
 
 
 _WATCH_LATE, _WATCH_GONE, _HEALED = "the watch is late", "the watch is gone", "healed: "
+_AWAY = "the API server is away"
+_BACK = "healed: the API server is"
+_LONGEST_RETRY = 60.0
+"""After so long at most an API server that was away is asked again (reflector.go)."""
 _LISTED_AGAIN = 2.0
 """How long after a watch ended with 410 everything is listed: 0.8 s, with jitter (reflector.go)."""
 _ACTED = 5.0
@@ -65,6 +69,8 @@ class _Untold:
         """Until when the kubelet may not have acted on a change of these pods."""
         self.gone_until = -math.inf
         """Until when there is no watch."""
+        self.unheard_until = -math.inf
+        """Until when there is none, or nobody can be asked: everything is listed after that."""
         self.missed = set[str]()
         """The pods that may have changed more than once between what was told of them, by UID."""
         self.until: dict[str, float] = {}
@@ -86,7 +92,7 @@ def events_are_untold(moment: Moment) -> None:
 
 
 def watch_changes(moment: Moment) -> None:
-    """The watch is late, is so no longer, or ends."""
+    """The watch is late, is so no longer, or ends; or there is no API server, or one again."""
     known, record = moment.node.note(_Untold), moment.record
     if not isinstance(record, Fault):
         return
@@ -98,21 +104,27 @@ def watch_changes(moment: Moment) -> None:
             known.changes = {uid: min(t, moment.t + _ACTED) for uid, t in known.changes.items()}
     elif record.what == _WATCH_GONE:
         known.gone_until = moment.t + _LISTED_AGAIN
+        known.unheard_until = max(known.unheard_until, known.gone_until)
         lost = [uid for uid, t in known.changes.items() if t >= moment.t]
         known.missed.update(lost)
         known.changes.update(dict.fromkeys(lost, known.gone_until + _ACTED))
+    elif record.what == _AWAY:
+        known.unheard_until = math.inf
+    elif record.what.startswith(_BACK):
+        known.unheard_until = moment.t + _LONGEST_RETRY
 
 
 def change_is_untold(moment: Moment) -> None:
-    """Somebody changes a pod while the watch is late or gone."""
+    """Somebody changes a pod while the watch is late or gone, or nobody can be asked."""
     known, record = moment.node.note(_Untold), moment.record
-    told = max(moment.t + known.watch_late[-1] if known.watch_late else -math.inf, known.gone_until)
-    if not isinstance(record, PodChange) or record.source != "api" or told < moment.t:
+    if not isinstance(record, PodChange) or record.source != "api":
         return
     uid = moment.manifest.metadata.uid if moment.manifest is not None else record.uid
-    known.changes[uid] = max(known.changes.get(uid, -math.inf), told + _ACTED)
-    if known.gone_until >= moment.t:
+    if known.unheard_until >= moment.t:
         known.missed.add(uid)
+    told = max(moment.t + known.watch_late[-1] if known.watch_late else -math.inf, known.gone_until)
+    if told >= moment.t:
+        known.changes[uid] = max(known.changes.get(uid, -math.inf), told + _ACTED)
 
 
 def relisted(moment: Moment) -> None:
