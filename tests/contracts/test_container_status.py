@@ -41,6 +41,22 @@ def test_container_without_record_waits(right: dict[str, Any], wrong: dict[str, 
     assert_status("CSTAT-01", right, wrong)
 
 
+def test_end_that_is_heard_of_late_is_told_of_what_is_back() -> None:
+    """CSTAT-01: a container that never ran is told as ended where its pod's file went before the end."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod("web-node-1", source="file", uid="static")
+        sandbox = s.run_sandbox(pod)
+        tell_status(s, pod, "Pending", [waits()])
+        if right:
+            s.unset(pod)
+            s.wait(1).set(pod)
+        s.stop_sandbox(sandbox)
+        tell_status(s, pod, "Pending", [{"name": "c1", "state": UNKNOWN_END}])
+
+    assert_bites("CSTAT-01", tell)
+
+
 def test_container_of_a_pod_with_inits_waits_for_them() -> None:
     """CSTAT-01: the default reason is PodInitializing where the pod has init containers."""
     inits = [{"name": "i1", "image": "img:1"}]
@@ -208,6 +224,23 @@ def test_last_state_goes_with_its_record() -> None:
         tell_status(s, web, "Running", [runs(second, lastState={} if right else end_of(first, 1))])
 
         assert s.judge("CSTAT-14").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize("away", [True, False])
+def test_status_that_was_put_off_may_have_the_last_state(*, away: bool) -> None:
+    """CSTAT-14: what could not be written as the API server was away was built before the record went."""
+    s, web, first, second = restarted()
+    tell_status(s, web, "Running", [runs(second, lastState=end_of(first, 1))])
+    if away:
+        s.record("fault", what="the API server is away")
+    s.exited(second, 137)
+    s.remove(first)
+    if away:
+        s.record("fault", what="healed: the API server is back")
+    s.wait(9)
+    tell_status(s, web, "Running", [ended(137, second, lastState=end_of(first, 1))])
+
+    assert bool(s.judge("CSTAT-14").breaks) is not away
 
 
 def test_unstarted_record_waits() -> None:

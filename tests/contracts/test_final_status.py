@@ -182,6 +182,28 @@ def test_nothing_tells_what_a_mirror_told_that_is_gone(*, gone: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fault", "file_is_gone", "breaks"),
+    [
+        ("the watch is late", True, False),
+        ("the watch is gone", True, False),
+        ("the API server is away", True, True),
+        ("the watch is late", False, True),
+    ],
+)
+def test_what_a_mirror_was_told_may_come_late(fault: str, *, file_is_gone: bool, breaks: bool) -> None:
+    """TERM-30: once its file is gone a static pod's past is what has been heard of its mirror."""
+    s, web, *_ = running(source="file")
+    s.record("fault", what=fault, values={"seconds": "20"})
+    s.status(web, **PAST, **COUNTED)
+    if file_is_gone:
+        s.unset(web)
+    ended = {"startTime": "2026-01-01T00:00:09Z"}
+    s.wait(1).status(web, "Failed", **(PAST | COUNTED | ended))
+
+    assert bool(s.judge("TERM-30").breaks) is breaks
+
+
+@pytest.mark.parametrize(
     ("ready", "reason", "verdict"),
     [("False", "PodCompleted", KEPT), ("True", "", BROKEN), ("False", "PodFailed", BROKEN)],
 )

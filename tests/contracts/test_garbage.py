@@ -162,6 +162,22 @@ def test_sandbox_goes_at_the_end(how: str, verdict: Verdict) -> None:
     assert s.judge("GC-05").verdict is verdict
 
 
+@pytest.mark.parametrize(("waits", "breaks"), [(0, False), (20, True)])
+def test_pod_that_comes_back_during_a_round(waits: int, *, breaks: bool) -> None:
+    """GC-05: a round that began before a pod was wanted again takes it for gone, a later one does not."""
+    s, web, sandbox, c1 = running()
+    s.unset(web)
+    s.stop(c1)
+    s.sandbox_died(sandbox)
+    s.remove(c1)
+    s.wait(40)
+    s.set(web)
+    s.wait(waits).stop_sandbox(sandbox)
+    s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+
+    assert bool(s.judge("GC-05").breaks) is breaks
+
+
 @pytest.mark.parametrize(("ended", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_running_container_is_not_removed(*, ended: bool, verdict: Verdict) -> None:
     """GC-09: only a container that has ended is removed."""

@@ -66,6 +66,21 @@ def test_hook_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
     assert s.judge("TERM-05").verdict is verdict
 
 
+@pytest.mark.parametrize(("between", "timeout", "verdict"), [(0, 10, KEPT), (0, 7, BROKEN), (3, 10, BROKEN)])
+def test_shorter_grace_comes_too_late_for_the_turn(between: float, timeout: int, verdict: Verdict) -> None:
+    """TERM-05: a kill that began with the first of two graces gives a sidecar what is left of that one."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    s.delete(web, 10)
+    s.delete(web, 1)
+    s.wait(between).stop(c1, 10)
+    s.stop(sc, timeout)
+
+    assert s.judge("TERM-05").verdict is verdict
+
+
 @pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (20, BROKEN)])
 def test_nobody_waits_for_what_was_stopped_alone(timeout: int, verdict: Verdict) -> None:
     """TERM-03, TERM-05: what was stopped while another one went on is no part of the kill of the pod."""
@@ -83,6 +98,24 @@ def test_nobody_waits_for_what_was_stopped_alone(timeout: int, verdict: Verdict)
 
     assert s.judge("TERM-03").verdict is verdict
     assert not s.judge("TERM-05").breaks
+
+
+@pytest.mark.parametrize(
+    ("deadline", "timeout", "broken"), [(10, 27, ""), (10, 30, "TERM-05"), (1000, 27, "TERM-03")]
+)
+def test_turn_at_the_deadline_is_taken_off_the_grace(deadline: int, timeout: int, broken: str) -> None:
+    """TERM-03, TERM-05: a pod that has run as long as it may goes whole: its sidecar waits its turn."""
+    s = Story(started="2026-01-01T12:00:00Z")
+    hooked = {"lifecycle": {"postStart": {"httpGet": {"port": 80}}}}
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", **hooked}]
+    web = s.pod(initContainers=inits, activeDeadlineSeconds=deadline)
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    s.status(web, startTime="2026-01-01T12:00:00Z")
+    s.wait(11).stop(c1, 30, takes=3)
+    s.stop(sc, timeout)
+
+    assert [one for one in ("TERM-03", "TERM-05") if s.judge(one).breaks] == [broken] * bool(broken)
 
 
 @pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (20, BROKEN)])

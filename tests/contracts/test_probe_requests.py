@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from running import BROKEN, KEPT, running
+from story import Story
 
 if TYPE_CHECKING:
-    from story import PodHandle, Story
+    from story import PodHandle
 
     from kubelet_conformance.contract.verdicts import Verdict
 
@@ -147,6 +148,21 @@ def test_pod_itself_is_asked(url: str, verdict: Verdict, *, reaches: bool) -> No
     knock(s, web if reaches else None, "httpGet", "200", url=url, host=host)
 
     assert s.judge("PROBE-20").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("hosted", "host", "breaks"),
+    [(True, "10.0.0.1", False), (True, "127.0.0.1", True), (False, "10.0.0.1", True)],
+)
+def test_address_of_the_node_is_not_told_yet(host: str, *, hosted: bool, breaks: bool) -> None:
+    """PROBE-20: a pod in the node's network is asked at the node's address, before any status tells it."""
+    s = Story()
+    container = {"name": "c1", "image": "img:1", "readinessProbe": HTTP, "ports": PORTS}
+    web = s.pod(containers=[container], hostNetwork=hosted)
+    s.run_container(web, s.run_sandbox(web))
+    knock(s, None, "httpGet", "200", url=f"http://{host}:8080/health", host=host)
+
+    assert bool(s.judge("PROBE-20").breaks) is breaks
 
 
 @pytest.mark.parametrize(

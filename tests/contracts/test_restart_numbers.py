@@ -97,6 +97,27 @@ def test_only_the_first_init_container_counts_on(name: str) -> None:
     assert s.judge("RESTART-16").verdict is expected[name]
 
 
+@pytest.mark.parametrize("died", [True, False])
+def test_first_init_container_begins_anew_after_an_empty_sandbox(*, died: bool) -> None:
+    """RESTART-16: where a sandbox came between in which it was not made, its records went for that one."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    old = s.run_container(web, sandbox, "i1")
+    s.wait(1).exited(old)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    s.remove(old)
+    second = s.run_sandbox(web, attempt=1)
+    if died:
+        s.sandbox_died(second)
+        s.wait(1).stop_sandbox(second)
+        second = s.run_sandbox(web, attempt=2)
+    s.run_container(web, second, "i1", attempt=0)
+
+    assert bool(s.judge("RESTART-16").breaks) is not died
+
+
 def test_pod_that_came_back_may_begin_anew() -> None:
     """RESTART-16 says nothing of a static pod that came back when its records had been removed."""
     s = Story()

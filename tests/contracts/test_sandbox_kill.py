@@ -89,6 +89,25 @@ def test_no_record_is_removed_before_the_kill() -> None:
     assert_bites("SANDBOX-18", tell)
 
 
+@pytest.mark.parametrize(("stays", "breaks"), [(0.0, False), (9.0, True)])
+def test_static_pod_that_came_back_for_a_moment(stays: float, *, breaks: bool) -> None:
+    """SANDBOX-18: the kubelet may not have seen its file, and collect what is left of the one before."""
+    s = Story()
+    web = s.pod(source="file")
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.unset(web)
+    s.record("kubelet", op="killed")
+    s.exited(c1, 255, seen=False)
+    s.sandbox_died(sandbox)
+    s.record("kubelet", op="started")
+    s.wait(60).set(web)
+    s.wait(stays).unset(web)
+    s.remove(c1)
+
+    assert bool(s.judge("SANDBOX-18").breaks) is breaks
+
+
 @pytest.mark.parametrize("wrong", ["never", "reported", "replaced"])
 def test_failed_sandbox_stop_is_retried(wrong: str) -> None:
     """SANDBOX-19 breaks when the kill is given up, or the pod reported as over or run anew before it is."""

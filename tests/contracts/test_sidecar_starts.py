@@ -211,6 +211,23 @@ def test_every_kill_is_told_at_once(*, late: bool) -> None:
     assert_bites("SIDECAR-27", tell)
 
 
+@pytest.mark.parametrize("is_back", [True, False])
+def test_file_that_is_back_at_once_kills_nothing(*, is_back: bool) -> None:
+    """SIDECAR-27 asks nothing for a static pod whose file is written again before anybody has looked."""
+    s = Story()
+    inits = [{"name": "s1", "image": "img:1", "restartPolicy": "Always"}]
+    web = s.pod(source="file", initContainers=inits)
+    sandbox = s.run_sandbox(web)
+    for name in ("s1", "c1"):
+        s.run_container(web, sandbox, name)
+    s.wait(1).unset(web)
+    if is_back:
+        s.set(web)
+    s.wait(60).call("ListContainers", {}, {})
+
+    assert bool(s.judge("SIDECAR-27").breaks) is not is_back
+
+
 def test_later_sidecars_begin_to_count_anew() -> None:
     """RESTART-16 expects nothing of a sidecar whose records went with its sandbox before its turn came."""
     s = Story()

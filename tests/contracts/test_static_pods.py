@@ -58,6 +58,26 @@ def test_edited_pod_is_another_pod(wrong: str) -> None:
     assert s.judge("STATIC-02").verdict is (BROKEN if wrong else KEPT)
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_edit_is_heard_of_late(*, waits: bool) -> None:
+    """STATIC-02: while a list of what runs keeps the kubelet waiting it runs the manifest before the edit."""
+    s = Story()
+    web = file_pod(s)
+    sandbox, _ = start_static(s, web)
+    s.wait(10).sandbox_died(sandbox)
+    listed = s.begin("ListContainers", {"filter": {}})
+    if not waits:
+        s.end("ListContainers", listed, {"containers": []})
+    again = file_pod(s, containers=OTHER)
+    s.wait(9)
+    if waits:
+        s.end("ListContainers", listed, {"containers": []})
+    s.run_sandbox(web, 1, config=static_config(s, web))
+    start_static(s.wait(3), again)
+
+    assert bool(s.judge("STATIC-02").breaks) is not waits
+
+
 @pytest.mark.parametrize(("changes", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_unchanged_manifest_keeps_its_uid(*, changes: bool, verdict: Verdict) -> None:
     """STATIC-02: the same content is the same pod."""

@@ -86,6 +86,22 @@ def test_new_sandbox_moves_the_time_of_its_condition() -> None:
     assert_bites("STATUS-09", tell)
 
 
+def test_forgotten_status_begins_with_what_the_mirror_told() -> None:
+    """STATUS-09: a time goes back where the pod was forgotten with its file, and not before."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod("web-node-1", source="file", uid="static")
+        s.run_sandbox(pod)
+        later = condition("Ready") | {"lastTransitionTime": LATER}
+        tell_status(s, pod, "Running", [runs()], conditions=[condition("Initialized"), later])
+        if right:
+            s.unset(pod)
+        second = [condition("Initialized"), condition("Ready", "False")]
+        tell_status(s, pod, "Running", [ended(0)], conditions=second)
+
+    assert_bites("STATUS-09", tell)
+
+
 @pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09"])
 def test_static_pod_that_is_back_begins_anew(contract_id: str) -> None:
     """STATUS-08, STATUS-09: what was told in a former life is forgotten, but not in the middle of one."""

@@ -118,6 +118,20 @@ def test_missing_pod_is_let_be(times: int, verdict: Verdict) -> None:
     assert s.judge("STATUS-05").verdict is verdict
 
 
+@pytest.mark.parametrize(("changes", "verdict"), [(2, KEPT), (0, BROKEN)])
+def test_missing_pod_is_asked_for_when_it_changes(changes: int, verdict: Verdict) -> None:
+    """STATUS-05: each start of a container makes a status that is tried once more."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    for attempt in range(changes):
+        s.run_container(web, sandbox, attempt=attempt)
+    for _ in range(7):
+        s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name="web", code=404)
+
+    assert s.judge("STATUS-05").verdict is verdict
+
+
 @pytest.mark.parametrize(("code", "ended_too", "verdict"), [(422, True, KEPT), (422, False, BROKEN)])
 def test_resurrection_is_not_asked_for(code: int, *, ended_too: bool, verdict: Verdict) -> None:
     """STATUS-10: a kubelet does not even try to tell that an ended container runs."""

@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, failed, read_as, status
+from kubelet_conformance.contracts.former_lives import (
+    LIVES,
+    REMOVALS,
+    ended_since_its_file_went,
+    is_cut_off,
+    take_lives,
+    take_removals,
+)
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import worker_busy_since
 from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
@@ -24,6 +30,7 @@ from kubelet_conformance.contracts.written import (
     record_with,
     seconds,
     take_names,
+    tells_of_probes_only,
 )
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.under_way import LISTS
@@ -61,12 +68,17 @@ def container_without_record_waits(m: Moment) -> Iterator[Finding]:
         if not entry.without_record:
             continue
         name, waiting = entry.status.name, entry.status.state.waiting
+        if is_lost(entry.status) and ended_since_its_file_went(m, pod):
+            continue
         if waiting is None:
             yield broken(f"{name} has no record and does not wait", pod.set_seq)
         elif entry.kind != "ephemeral" and waiting.reason not in {default, *START_ERRORS}:
             yield broken(f"{name} waits with reason {waiting.reason!r}, expected {default}", pod.set_seq)
         else:
             yield KEPT
+
+
+container_without_record_waits.remember(on=REMOVALS)(take_removals)
 
 
 def _wrong_end(said: Terminated, container: Container) -> str | None:
@@ -339,26 +351,13 @@ def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
 vanished_record_leaves_its_trace.remember(on=status())(take_names)
 
 
-def _tells_of_probes_only(m: Moment) -> bool:
-    """Whether the last status was written again for what a probe has found, and not built from records."""
-    before = m.pod.status if m.pod is not None else None
-    if m.status is None or before is None:
-        return False
-    old = {one.name: one for one in before.every_container}
-    new = {one.name: one for one in m.status.every_container}
-    if old.keys() != new.keys() or old == new:
-        return False
-    alike = (replace(one, ready=old[name].ready, started=old[name].started) for name, one in new.items())
-    return all(one == old[one.name] for one in alike)
-
-
 @contract("CSTAT-14", on=AGAIN, needs=NEEDS)
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
     """LastState is of a record: it goes with that record once the status is built from the remaining one.
 
     So does the end that was invented for a vanished record. restartCount stays.
     """
-    only_probes = _tells_of_probes_only(m)
+    only_probes = tells_of_probes_only(m)
     for entry in kubelets_entries(m):
         said, container, old = entry.status, entry.container, entry.before
         if container is None or not container.born or old is None or said.state.waiting or _ends(m):
@@ -372,13 +371,14 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             continue
         if last is None or last.container_id != older.container_id:
             yield KEPT
-        elif m.t - removed_t > REACTION:
+        elif m.t - removed_t > REACTION and not is_cut_off(m, removed_t):
             yield broken(
                 f"lastState of {said.name} is of a record that is gone", m.pod.status_seq if m.pod else None
             )
 
 
 last_state_goes_with_its_record.remember(on=status())(take_names)
+last_state_goes_with_its_record.remember(on=LIVES)(take_lives)
 
 
 @contract("CSTAT-15", on=status(), needs=NEEDS)

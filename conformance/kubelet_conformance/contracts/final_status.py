@@ -13,6 +13,7 @@ from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.written import AGAIN, is_lost
 from kubelet_conformance.trace.records import ApiWrite
+from kubelet_conformance.trace.untold import is_watch_late
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
@@ -134,13 +135,13 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending.
 
     A kubelet that starts knows no status of a static pod: its manifest has none. Nor does one that has
-    forgotten a pod whose file is gone, where the mirror is gone too.
+    forgotten a pod whose file is gone, where the mirror is gone too, or is told late.
     """
     pod, now = m.pod, m.status
     before = pod.status if pod else None
     if pod is None or now is None or before is None or not (pod.termination or now.terminal):
         return None
-    if is_told_nowhere(pod) or _is_of_another_kubelet(m, pod):
+    if is_told_nowhere(pod) or _is_told_late(m, pod) or _is_of_another_kubelet(m, pod):
         return None
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
@@ -149,6 +150,11 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     if before.pod_ip and sandboxes and now.pod_ip not in {before.pod_ip, sandboxes[-1].ip or before.pod_ip}:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
     return _lost_count(m, pod, _every(before), _every(now)) or KEPT
+
+
+def _is_told_late(m: Moment, pod: Pod) -> bool:
+    """The pod's file is gone, and the kubelet has yet to hear what it wrote to the mirror itself."""
+    return pod.static and not pod.wanted and is_watch_late(m.node, m.t)
 
 
 def _is_of_another_kubelet(m: Moment, pod: Pod) -> bool:

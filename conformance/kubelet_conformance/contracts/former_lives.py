@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import deleted, pod_set
+from kubelet_conformance.contract.words import deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.contracts.static_names import FullName, sent_static
+from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Deleted, Fault
 
 if TYPE_CHECKING:
@@ -21,15 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = (
     "LIVES",
+    "REMOVALS",
+    "ended_since_its_file_went",
     "has_no_mirror",
+    "is_cut_off",
     "is_told_nowhere",
     "is_without_a_past",
     "last_told_in_a_former_life",
     "take_lives",
+    "take_removals",
 )
 
 LIVES: Pattern = pod_set().either(deleted(), FAULT)
 """What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""
+REMOVALS: Pattern = pod_unset()
+"""The same for `ended_since_its_file_went`: `remember(on=REMOVALS)(take_removals)`."""
 _AWAY, _HEALED = "the API server is", "healed"
 
 
@@ -40,6 +48,13 @@ class _Life:
         self.back_t: float | None = None
         self.mirror_gone_t = -math.inf
         self.gone_uid = ""
+
+
+class _Removed:
+    """When files of static pods last went, by namespace and name: with nothing of it a pod is forgotten."""
+
+    def __init__(self) -> None:
+        self.t = Latest[FullName, float]()
 
 
 class _Away:
@@ -65,7 +80,25 @@ def take_lives(m: Moment) -> None:
         pod.note(_Life).back_t = m.t
 
 
-def _is_cut_off(m: Moment, t: float) -> bool:
+def take_removals(m: Moment) -> None:
+    """Take in which files go."""
+    name = sent_static(m)
+    if name is not None:
+        m.node.note(_Removed).t[name] = m.t
+
+
+def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
+    """The pod's file went once, and the kubelet, which may have heard late, has stopped a sandbox since.
+
+    What it told at that end of containers that never ran stays until they have a record (kubelet_pods.go
+    convertToAPIContainerStatuses), though the pod is back by now.
+    """
+    gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name))
+    return gone_t is not None and any(stop.call.t >= gone_t for one in pod.sandboxes for stop in one.stops)
+
+
+def is_cut_off(m: Moment, t: float) -> bool:
+    """The API server was away at `t` or since, or is: what is written may have been put off."""
     away = m.node.note(_Away)
     return away.since_t is not None or away.until_t >= t
 
@@ -88,7 +121,7 @@ def has_no_mirror(m: Moment, pod: Pod) -> bool:
     """
     if pod.static and not pod.mirror_uid:
         run = pod.sandbox.run if pod.sandbox is not None else None
-        return run is not None and _is_cut_off(m, run.t)
+        return run is not None and is_cut_off(m, run.t)
     return pod.static and pod.mirror_uid == pod.note(_Life).gone_uid
 
 
@@ -100,7 +133,7 @@ def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:
     if not pod.static or pod.status_t is None:
         return False
     began_t = m.node.started_t or 0.0
-    if began_t > pod.status_t and (pod.note(_Life).mirror_gone_t >= pod.status_t or _is_cut_off(m, began_t)):
+    if began_t > pod.status_t and (pod.note(_Life).mirror_gone_t >= pod.status_t or is_cut_off(m, began_t)):
         return True
     back_t = pod.note(_Life).back_t
     if not pod.wanted or back_t is None:

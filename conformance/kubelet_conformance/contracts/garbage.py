@@ -226,9 +226,13 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
     # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
     over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
-    if sandbox is pod.sandbox and pod.wanted and not over and m.t - pod.note(_Return).t > API_POLL:
+    is_back = m.t <= heard_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
+    if sandbox is pod.sandbox and pod.wanted and not over and not is_back:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT
+
+
+sandbox_goes_when_it_is_empty_and_stopped.remember(on=DELAYS)(take_in_delays)
 
 
 @sandbox_goes_when_it_is_empty_and_stopped.remember(on=pod_unset().either(pod_set()))

@@ -104,9 +104,14 @@ def grace_follows_the_reason(m: Moment) -> Findings:
 
 def _still_heard(m: Moment) -> set[int]:
     """The timeouts of a kill that began before it was heard that another grace is asked for."""
+    return {max(grace, MINIMUM_GRACE) for grace in _graces_still_heard(m)}
+
+
+def _graces_still_heard(m: Moment) -> set[int]:
+    """The graces of such a kill."""
     asked = m.pod.note(_Graces).asked if m.pod is not None else []
     is_new = len(asked) > 1 and m.t - asked[-1][2] <= API_POLL
-    return {max(grace, MINIMUM_GRACE) for grace, _, _ in asked} if is_new else set()
+    return {grace for grace, _, _ in asked} if is_new else set()
 
 
 @grace_follows_the_reason.clause("whole", on=done("StopContainer").either(failed("StopContainer")))
@@ -158,13 +163,17 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     if not why or not wait.turns or not wait.is_certain or any(_overridden(m, reason) for reason in why):
         return None
     got = _timeout(m)
-    if any(got in _left(m, wait, reason) for reason in why):
+    former = [Reason("former grace", grace, situation="deleted") for grace in _graces_still_heard(m)]
+    if any(got in _left(m, wait, reason) for reason in (*why, *former)):
         return KEPT
     left = _left(m, wait, why[0])
     text = (
         f"expected {left[0]} to {left[-1]} s left of {why[0].seconds} after {wait.seconds:.1f} s, got {got}"
     )
     return broken(text, why[0].seq)
+
+
+waiting_is_taken_off_the_grace.remember(on=pod_set())(_graces_are_remembered)
 
 
 def _open_pre_stop(container: Container) -> Execution | None:

@@ -161,7 +161,7 @@ def put_off(m: Moment) -> bool:
     old = pod.newest(asked(m).metadata.name) if pod is not None else None
     if old is None:
         return False
-    if old.removed_t is not None and sandbox.run is not None and sandbox.run.t - old.removed_t > RELIST:
+    if old.removed_t is not None and sandbox.run is not None and sandbox.run.t - old.removed_t >= RELIST:
         return True  # Its record went when another sync tried to run a sandbox.
     has_failed = old.attempt > 0 or (old.exit is not None and not old.exit.commanded)
     return has_failed and m.t - sandbox.ready_t > RELIST / 2

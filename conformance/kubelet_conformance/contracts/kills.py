@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kubelet_conformance.contract.versions import ByVersion
+from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, known_to_kubelet
 from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, Graces, Situation
@@ -201,7 +202,7 @@ def wait_before_stop(m: Moment) -> Wait:
         return Wait(0.0, 0)
     hook = _hook_before_stop(container)
     begun = [hook] if hook is not None else []
-    waits_for_turn = container.kind == "sidecar" and _goes_whole(pod, container)
+    waits_for_turn = container.kind == "sidecar" and _goes_whole(m, pod, container)
     if waits_for_turn:
         begun += _kills_of_siblings(pod, container, m.node.started_t or 0.0)
         if pod.termination is None and any(_killed_unseen(one, container) for one in pod.of_kind("app")):
@@ -211,10 +212,12 @@ def wait_before_stop(m: Moment) -> Wait:
     return Wait(m.t - min(begun), (hook is not None) + waits_for_turn)
 
 
-def _goes_whole(pod: Pod, container: Container) -> bool:
+def _goes_whole(m: Moment, pod: Pod, container: Container) -> bool:
     """The container is stopped together with the rest of its pod."""
     sandbox = container.sandbox
-    return pod.termination is not None or at_its_end(pod) or sandbox is None or sandbox.state != "ready"
+    if pod.termination is not None or at_its_end(pod) or time_may_be_over(m, pod):
+        return True
+    return sandbox is None or sandbox.state != "ready"
 
 
 def was_killed_alone(pod: Pod, container: Container) -> bool:

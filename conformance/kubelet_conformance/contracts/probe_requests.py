@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.records import Probe
 
 _OK, _REDIRECT, _BAD = 200, 300, 400
+_LOOPBACK = ("127.", "localhost", "::1")
 _STATUS_TOLD = re.compile(r"HTTP probe failed with statuscode: \d+")
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
@@ -171,11 +172,18 @@ def serving_is_healthy(m: Moment) -> Findings:
 def _is_meant(m: Moment, record: Probe) -> Findings:
     """A host that is no pod's is one that a probe names."""
     probes = [one for one in askers_anywhere(m, record) if not one.is_hook]
-    if not probes or not is_nobodys(m, record.host):
+    if not probes or not is_nobodys(m, record.host) or _may_be_the_nodes(m, record):
         return None
     if any(named_host(one.handler) == record.host for one in probes):
         return KEPT
     return broken(f"a probe goes to {record.host}, which is no pod's address")
+
+
+def _may_be_the_nodes(m: Moment, record: Probe) -> bool:
+    """A pod that asks lives in the node's network, and no status has told yet which address that gives it."""
+    untold = (pod for pod in m.world.pods.values() if pod.status is None or not pod.status.pod_ip)
+    hosted = (pod for pod in untold if pod.spec is not None and pod.spec.host_network)
+    return not record.host.startswith(_LOOPBACK) and any(asked_by(pod, record) for pod in hosted)
 
 
 class _Redirected:

@@ -11,13 +11,13 @@ from kubelet_conformance.contract.needs import CRI, STATUS
 from kubelet_conformance.contract.words import call, done, failed, status
 from kubelet_conformance.contracts.sandboxes import FINISHED, standing, told_ips
 from kubelet_conformance.contracts.situations import known_to_kubelet
-from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Answered, Findings
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Sandbox
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 WITHHELD_SINCE = (1, 22)
 """From here on a terminal phase waits until the kill has succeeded (status_manager.go)."""
@@ -97,6 +97,13 @@ def _is_newest(m: Moment) -> bool:
     return container is not None and pod is not None and pod.newest(container.name) is container
 
 
+def _came_and_went(pod: Pod) -> bool:
+    """The file of the pod was there for a moment only: the kubelet need not have seen it."""
+    if not pod.static or pod.termination is None or pod.changed_t is None:
+        return False
+    return pod.termination.t - pod.changed_t <= API_POLL
+
+
 @containers_are_stopped_before_their_sandbox.clause("records", on=call("RemoveContainer"))
 def records_outlast_the_kill(m: Moment) -> Findings:
     """The newest record of each container stays until the sandbox was stopped."""
@@ -105,7 +112,7 @@ def records_outlast_the_kill(m: Moment) -> Findings:
         return None
     if pod.termination is None or sandbox is not pod.sandbox or not sandbox.born:
         return None
-    if sandbox.state != "ready" and not known_to_kubelet(pod, m.node):
+    if sandbox.state != "ready" and (not known_to_kubelet(pod, m.node) or _came_and_went(pod)):
         return None  # A pod that no source knows, and of which nothing runs, is killed by nobody.
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
         return broken(f"the record of {container.name} is removed before the kill is over")

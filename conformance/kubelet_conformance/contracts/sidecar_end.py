@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, event, exited, status
+from kubelet_conformance.contract.words import call, done, event, exited, pod_set, status
+from kubelet_conformance.contracts.fresh import is_mirror
 from kubelet_conformance.contracts.instances import (
     exit_of,
     of_container,
@@ -23,6 +24,7 @@ from kubelet_conformance.contracts.situations import (
     at_its_end,
     hook_command,
     known_to_kubelet,
+    of,
     runs_pre_stop,
 )
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
@@ -285,7 +287,10 @@ def ended_ones_hold_up_nobody(m: Moment) -> Findings:
 
 @contract("SIDECAR-27", on=POD_IS_TO_GO, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
 def every_kill_is_told_at_once(m: Moment) -> Iterator[Finding]:
-    """When a pod goes, its running sidecars too get their Killing event at once, before they have a turn."""
+    """When a pod goes, its running sidecars too get their Killing event at once, before they have a turn.
+
+    A file that is back before anybody has looked has never been gone.
+    """
     pod = m.pod
     if pod is None or not to_watch(m):
         return
@@ -295,10 +300,15 @@ def every_kill_is_told_at_once(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=event("Killing").where(_on(spec.name), f"of {spec.name}"),
                 within=REACTION,
-                unless=exit_of(waiting),
+                unless=exit_of(waiting).either(pod_set().where(of(pod)).where(_is_wanted)),
                 not_before=stop_of(waiting),
                 text=f"a Killing event tells of sidecar {spec.name}",
             )
+
+
+def _is_wanted(m: Moment) -> bool:
+    """The pod is sent by its source, and is not to go."""
+    return m.manifest is not None and not is_mirror(m) and m.manifest.metadata.deletion_timestamp is None
 
 
 def _on(name: str) -> Predicate:

@@ -84,8 +84,8 @@ def uid_follows_the_content(m: Moment) -> Findings:
         text = f"static pod {meta.name} has UID {meta.uid} now, and was {version.uid} with the same manifest"
         return broken(text, version.seq)
     if meta.uid == version.before:
-        # What was under way for the old version may come just after the edit.
-        edited = m.t - version.t >= REACTION
+        # What was under way for the old version may come just after the edit is heard of.
+        edited = m.t - heard_by(m, version.t) >= REACTION
         return broken(f"{meta.name} keeps its UID {meta.uid} though edited", version.seq) if edited else None
     again, version.uid = bool(version.uid), meta.uid
     return KEPT if again or version.before else None
@@ -104,6 +104,9 @@ def _manifest_is_sent(m: Moment) -> None:
     content, old = msgspec.json.decode(m.record.pod), versions.get(name)
     if old is None or old.content != content:
         versions[name] = _Version(content, (old.uid or old.before) if old is not None else "", m.t, m.seq)
+
+
+uid_follows_the_content.remember(on=DELAYS)(take_in_delays)
 
 
 @uid_follows_the_content.clause("edit", on=pod_set())

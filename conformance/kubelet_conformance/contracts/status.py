@@ -131,7 +131,8 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
         if new is None:
             continue
         if new.status != old.status:
-            if (new.last_transition_time or "") < (old.last_transition_time or ""):
+            is_back = (new.last_transition_time or "") < (old.last_transition_time or "")
+            if is_back and not last_told_in_a_former_life(m, pod):
                 yield broken(f"lastTransitionTime of {old.type} goes back", pod.status_seq)
             continue
         if new.last_transition_time == old.last_transition_time:

@@ -33,6 +33,7 @@ __all__ = (
     "seconds",
     "take_names",
     "tells_of_others",
+    "tells_of_probes_only",
     "written",
 )
 
@@ -293,3 +294,17 @@ def seconds(stamp: str | None) -> int | None:
         return int(datetime.fromisoformat(stamp).timestamp())
     except ValueError:
         return None
+
+
+def tells_of_probes_only(m: Moment) -> bool:
+    """Whether the last status was written again for what a probe has found, and not built from records."""
+    before = m.pod.status if m.pod is not None else None
+    if m.status is None or before is None:
+        return False
+    old = {one.name: one for one in before.every_container}
+    new = {one.name: one for one in m.status.every_container}
+    if old.keys() != new.keys() or old == new:
+        return False
+    set_back = msgspec.structs.replace
+    alike = (set_back(one, ready=old[name].ready, started=old[name].started) for name, one in new.items())
+    return all(one == old[one.name] for one in alike)

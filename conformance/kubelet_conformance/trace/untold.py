@@ -24,6 +24,7 @@ __all__ = (
     "events_are_untold",
     "is_missed",
     "is_untold",
+    "is_watch_late",
     "is_withheld",
     "relist_fails",
     "relisted",
@@ -176,6 +177,12 @@ def is_missed(node: Node, pod: Pod) -> bool:
     So a pod that is deleted by force just goes, and nobody says with which grace.
     """
     return pod.uid in node.note(_Untold).missed
+
+
+def is_watch_late(node: Node, t: float) -> bool:
+    """Whether the kubelet may not have been told what was written to the API server, even by itself."""
+    known = node.note(_Untold)
+    return bool(known.watch_late) or known.gone_until >= t
 
 
 def is_withheld(node: Node, pod: Pod | None) -> bool:
