@@ -101,6 +101,21 @@ def test_first_seen_stays(seen: str, verdict: Verdict) -> None:
     assert s.judge("CONFIG-06").verdict is verdict
 
 
+@pytest.mark.parametrize(("goes", "breaks"), [(True, False), (False, True)])
+def test_pod_that_ended_late_is_seen_anew(*, goes: bool, breaks: bool) -> None:
+    """CONFIG-06: a kubelet that hears late of a file that went and is back ends the pod and sees another."""
+    s = Story()
+    web = s.pod("web-node-1", source="file", uid="static")
+    if goes:
+        s.wait(5).unset(web)
+        s.wait(5).set(web)
+    sandbox = s.run_sandbox(web, config=s.sandbox_config(web, annotations={SEEN: "one"}))
+    s.wait(1).stop_sandbox(sandbox)
+    s.run_sandbox(web, 1, config=s.sandbox_config(web, 1, annotations={SEEN: "two"}))
+
+    assert bool(s.judge("CONFIG-06").breaks) is breaks
+
+
 def deleted_pod(s: Story) -> PodHandle:
     """A pod that is being deleted when it is first sent."""
     web = s.pod()

@@ -47,6 +47,23 @@ def test_restart_count_never_falls() -> None:
         assert s.judge("CSTAT-07").verdict.words == ("kept" if right else "broken")
 
 
+@pytest.mark.parametrize("goes", [True, False])
+def test_pod_that_is_back_counts_anew(*, goes: bool) -> None:
+    """CSTAT-07: a static pod whose file went and is back has no restarts yet, but one that stayed has."""
+    s = Story()
+    web = s.pod("web-node-1", source="file", uid="static")
+    sandbox = s.run_sandbox(web)
+    tell_status(s, web, "Running", [waits(restartCount=1)])
+    if goes:
+        s.wait(5).unset(web)
+        s.stop_sandbox(sandbox)
+        s.wait(10).set(web)
+    s.run_sandbox(web, 1)
+    tell_status(s, web, "Pending", [waits()])
+
+    assert bool(s.judge("CSTAT-07").breaks) is not goes
+
+
 @pytest.mark.parametrize("wrong", [{"image": "other:1"}, {"imageID": "sha256:other"}, {"containerID": "x"}])
 def test_image_is_that_of_the_record(wrong: dict[str, Any]) -> None:
     """CSTAT-08: image, imageID and containerID are the runtime's."""

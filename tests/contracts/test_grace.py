@@ -134,6 +134,25 @@ def test_nobody_waits_for_an_earlier_instance(timeout: int, verdict: Verdict) ->
     assert not s.judge("TERM-05").breaks
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_nobody_waits_for_a_hook_before_its_start(*, again: bool) -> None:
+    """TERM-05: a sidecar that was made after a hook of another had begun did not wait for that hook."""
+    s = Story()
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
+    web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "lifecycle": PRE_STOP}])
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    s.delete(web, 30)
+    hook(s, c1, "drain", takes=7)
+    if again:
+        s.stop(c1, 23)
+        s.stop(sc, 23)
+        sc = s.run_container(web, s.run_sandbox(web, 1), "sc", 1)
+    s.stop(sc, 30)
+
+    assert bool(s.judge("TERM-05").breaks) is not again
+
+
 @pytest.mark.parametrize(("timeout", "verdict"), [(28, KEPT), (30, BROKEN)])
 @pytest.mark.parametrize("hooked", [False, True])
 def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict, *, hooked: bool) -> None:

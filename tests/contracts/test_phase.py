@@ -55,6 +55,21 @@ def test_phase_follows_the_containers(case: Case) -> None:
     assert_bites(contract_id, tell)
 
 
+@pytest.mark.parametrize("goes", [True, False])
+def test_end_that_is_heard_of_late_leaves_the_phase(*, goes: bool) -> None:
+    """PHASE-05: the end of a pod whose file went and is back may be told of what is wanted again."""
+    s = Story()
+    web = s.pod("web-node-1", source="file", uid="static")
+    if goes:
+        s.wait(5).unset(web)
+        s.wait(5).set(web)
+    s.stop_sandbox(s.run_sandbox(web))
+    lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
+    tell_status(s, web, "Pending", [{"name": "c1", "state": lost}])
+
+    assert bool(s.judge("PHASE-05").breaks) is not goes
+
+
 @pytest.mark.parametrize("waited", [1, 10])
 def test_phase_follows_with_the_next_sync(waited: int) -> None:
     """PHASE-02: a result of a probe is told at once, and the phase follows soon."""

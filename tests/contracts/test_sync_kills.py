@@ -61,6 +61,25 @@ def test_unseen_probe_may_be_the_reason() -> None:
     assert s.judge("SYNC-13").verdict is Verdict.KEPT
 
 
+def test_removal_that_is_heard_of_late_is_a_reason() -> None:
+    """SYNC-13: a sandbox goes because the pod's file had gone, of which the kubelet could not hear before."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod("web-node-1", source="file", uid="static")
+        listed = s.begin("ListContainers", {"filter": {}})
+        if not right:
+            s.end("ListContainers", listed, {"containers": []})
+        s.wait(5).unset(web)
+        s.wait(5).set(web)
+        if right:
+            s.end("ListContainers", listed, {"containers": []})
+        sandbox = s.run_sandbox(web)
+        s.wait(1).stop_sandbox(sandbox)
+        s.wait(5)
+
+    assert_bites("SYNC-13", tell)
+
+
 @pytest.mark.parametrize("wrong", ["sandbox", "container", "image"])
 def test_healthy_pod_is_let_be(wrong: str) -> None:
     """SYNC-13 breaks when a ready sandbox is stopped, or what runs is made or pulled for again."""

@@ -19,6 +19,7 @@ from kubelet_conformance.contract.words import (
     pod_unset,
 )
 from kubelet_conformance.contracts.change_table import change_row, word
+from kubelet_conformance.contracts.former_lives import REMOVALS, ended_since_its_file_went, take_removals
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
     Fresh,
@@ -319,10 +320,15 @@ def first_seen_stays(m: Moment) -> Findings:
         return None
     if m.node.started_t is None or old.ready_t < m.node.started_t or not pod.born:
         return None
+    if ended_since_its_file_went(m, pod):
+        return None  # It is another pod now, though it has the same UID.
     before, now = old.config.annotations.get(SEEN), sandbox_asked(m).annotations.get(SEEN)
     if before != now:
         return broken(f"{SEEN} is {now}, and was {before}", old.run.seq if old.run else None)
     return KEPT
+
+
+first_seen_stays.remember(on=REMOVALS)(take_removals)
 
 
 @contract("CONFIG-08", on=pod_set().either(kubelet("started")), needs=(CRI, PODS), clause="gone")

@@ -9,7 +9,12 @@ from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, status
 from kubelet_conformance.contracts.container_status import NEEDS
-from kubelet_conformance.contracts.former_lives import is_without_a_past
+from kubelet_conformance.contracts.former_lives import (
+    LIVES,
+    is_without_a_past,
+    last_told_in_a_former_life,
+    take_lives,
+)
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.written import END_TOLD, is_late, kubelets_entries, record_with, take_names
 from kubelet_conformance.trace.bodies import Annotation, CreateContainerReply
@@ -70,9 +75,17 @@ def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
 
 
 def _is_forgotten(m: Moment, pod: Pod) -> bool:
-    """A new kubelet has the last status of an API pod from its object, and of a static pod from nowhere."""
+    """A new kubelet has the last status of an API pod from its object, and of a static pod from nowhere.
+
+    One whose file is back begins anew.
+    """
     started_t = m.node.started_t
+    if pod.wanted and last_told_in_a_former_life(m, pod):
+        return True
     return pod.static and started_t is not None and (pod.status_t or 0.0) < started_t
+
+
+restart_count_is_that_of_the_record.remember(on=LIVES)(take_lives)
 
 
 @contract("CSTAT-08", on=status(), needs=NEEDS)

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.words import deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.static_names import FullName, sent_static
+from kubelet_conformance.contracts.struck import heard_by
+from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Deleted, Fault
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+    from kubelet_conformance.trace.views import Pod, Sandbox
 
 __all__ = (
     "LIVES",
@@ -32,6 +34,7 @@ __all__ = (
     "last_told_in_a_former_life",
     "take_lives",
     "take_removals",
+    "went_unheard",
 )
 
 LIVES: Pattern = pod_set().either(deleted(), FAULT)
@@ -95,6 +98,12 @@ def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
     """
     gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name))
     return gone_t is not None and any(stop.call.t >= gone_t for one in pod.sandboxes for stop in one.stops)
+
+
+def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
+    """The sandbox was run before the kubelet could hear that the pod's file had gone, and goes for that."""
+    gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name))
+    return gone_t is not None and sandbox.run is not None and sandbox.run.t <= heard_by(m, gone_t) + REACTION
 
 
 def is_cut_off(m: Moment, t: float) -> bool:

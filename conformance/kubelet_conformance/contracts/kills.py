@@ -289,4 +289,5 @@ def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[floa
         for stop in c.stops
         if stop.call.t >= since and stop.call.seq > (container.started_seq or 0)
     ]
+    since = max(since, container.started_t or 0.0)  # What began before was an earlier kill.
     return stops + [t for c in others for t in _pre_stop_hooks(c) if t >= since]

@@ -8,7 +8,14 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, status
-from kubelet_conformance.contracts.former_lives import LIVES, has_no_mirror, take_lives
+from kubelet_conformance.contracts.former_lives import (
+    LIVES,
+    REMOVALS,
+    ended_since_its_file_went,
+    has_no_mirror,
+    take_lives,
+    take_removals,
+)
 from kubelet_conformance.contracts.situations import (
     FAULT,
     TERMINATION_ASKED,
@@ -20,7 +27,7 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.tables import seen
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
-from kubelet_conformance.contracts.written import AGAIN, END_TOLD, written
+from kubelet_conformance.contracts.written import AGAIN, END_TOLD, is_lost, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +138,15 @@ def crash_loop_is_running(m: Moment) -> Findings:
 @contract("PHASE-05", on=STOPPED, needs=NEEDS)
 def always_never_succeeds(m: Moment) -> Findings:
     """A pod with policy Always whose containers have all stopped is Running, unless it is being deleted."""
-    return _judged(m, lambda now: now.row.row == "P8" and now.pod.termination is None)
+
+    def ends(now: Written) -> bool:
+        lost = any(is_lost(one) for one in now.status.lasting_containers)
+        return now.pod.termination is not None or (lost and ended_since_its_file_went(m, now.pod))
+
+    return _judged(m, lambda now: now.row.row == "P8" and not ends(now))
+
+
+always_never_succeeds.remember(on=REMOVALS)(take_removals)
 
 
 @contract("PHASE-06", on=STOPPED, needs=NEEDS)
