@@ -10,7 +10,7 @@ from kubelet_conformance.contract.words import call, done, failed, happened, kub
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import told_anew
 from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
-from kubelet_conformance.contracts.timing import EXEC_SLACK, SAME_MOMENT, STOP_SLACK
+from kubelet_conformance.contracts.timing import CALL_TIMEOUT, EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import (
     ContainerRequest,
     CreateContainerReply,
@@ -168,11 +168,14 @@ def unknown_id_is_not_found(m: Moment) -> Findings:
     return broken(f"{m.call.rpc} of an unknown id is answered by {code}") if code else None
 
 
-class _Removed:
-    """The last record of each removal, by what was removed."""
+class _Removed(dict[str, tuple[float, int]]):
+    """When something was removed, by what it was (s, seq): as long as a call about it may be under way."""
 
-    def __init__(self) -> None:
-        self.seqs: dict[str, int] = {}
+    def add(self, name: str, t: float, seq: int) -> None:
+        """Something is removed, and what was long ago is forgotten."""
+        self[name] = t, seq
+        for old in [each for each, (then, _) in self.items() if t - then > CALL_TIMEOUT]:
+            del self[old]
 
 
 def _id_of(m: Moment) -> str:
@@ -183,7 +186,7 @@ def _id_of(m: Moment) -> str:
 
 @unknown_id_is_not_found.remember(on=done("RemoveContainer", "RemovePodSandbox"))
 def _something_is_removed(m: Moment) -> None:
-    m.node.note(_Removed).seqs[_id_of(m)] = m.seq
+    m.node.note(_Removed).add(_id_of(m), m.t, m.seq)
 
 
 @unknown_id_is_not_found.clause("found", on=done("ContainerStatus", "PodSandboxStatus"))
@@ -191,7 +194,8 @@ def unknown_id_has_no_status(m: Moment) -> Findings:
     """An id that nobody was given and no list has named has no status."""
     if m.container or m.sandbox or not (m.header.from_start and m.node.listed):
         return None
-    if m.node.note(_Removed).seqs.get(_id_of(m), 0) > m.call.seq:
+    _, removed_seq = m.node.note(_Removed).get(_id_of(m), (0.0, 0))
+    if removed_seq > m.call.seq:
         return None  # It was there when it was asked for.
     return broken(f"{m.call.rpc} of an id that was never given out is answered by a status")
 
