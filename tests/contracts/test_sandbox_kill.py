@@ -152,6 +152,19 @@ def test_kill_goes_on_after_a_failed_stop(wrong: str) -> None:
     assert_bites("SANDBOX-26", tell)
 
 
+@pytest.mark.parametrize(("later", "broken"), [(0, True), (3, False)])
+def test_stop_that_failed_alone_is_no_kill(later: int, *, broken: bool) -> None:
+    """SANDBOX-26: a stop that failed long before the sandbox was stopped was no part of that kill."""
+    s = Story()
+    _, sandbox, c1 = dying(s)
+    s.stop(c1, error="INTERNAL")
+    s.exited(c1, code=137)
+    s.wait(later).stop_sandbox(sandbox)
+    s.wait(60)
+
+    assert bool(s.judge("SANDBOX-26").breaks) is broken
+
+
 @pytest.mark.parametrize("wrong", ["", "10.88.0.9"])
 def test_address_outlives_the_sandbox(wrong: str) -> None:
     """SANDBOX-20 breaks when the address is dropped with the sandbox, or was never told."""

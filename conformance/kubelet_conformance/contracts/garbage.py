@@ -118,7 +118,7 @@ def _may_all_go(m: Moment, pod: Pod) -> bool:
     return (bool(pod.finished) and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) > 0
 
 
-def _being_removed(m: Moment, pod: Pod) -> set[Container | None]:
+def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
     """What is asked to go, and no answer has come yet."""
     return {m.world.called.get(call.id) for call in pod.calls_open.values() if call.rpc == "RemoveContainer"}
 
@@ -131,7 +131,7 @@ def older_dead_record_is_removed(m: Moment) -> Iterator[Finding]:
         return
     if container is not pod.newest(container.name) or m.node.listing_failed or outside(m).disk_fails:
         return
-    going = _being_removed(m, pod)
+    going = being_removed(m, pod)
     for older in pod.containers.get(container.name, []):
         if older is container or older.state != "exited" or older in going:
             continue
@@ -155,7 +155,7 @@ def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
     grace = (
         pod.spec.grace_seconds if pod.spec and any(c.state == "running" for c in pod.every_container()) else 0
     )
-    going = _being_removed(m, pod)
+    going = being_removed(m, pod)
     for container in pod.every_container():
         if container.state in {"running", "exited"} and container.born and container not in going:
             yield answered(

@@ -17,6 +17,7 @@ from kubelet_conformance.contract.words import (
     status,
 )
 from kubelet_conformance.contracts.fresh import FRESH_STATIC, can_start, fresh_pod, host_ports, starts
+from kubelet_conformance.contracts.garbage import being_removed
 from kubelet_conformance.contracts.instances import HELD_UP
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
@@ -86,7 +87,9 @@ def older_dead_instances_go(m: Moment) -> Findings:
         return None
     if container.sandbox is None or container.sandbox.died_t is not None:
         return None  # With a new sandbox init records go in any order (SANDBOX-05).
+    going = being_removed(m, pod)  # These were asked to go before this death, and nobody asks twice.
     records = [c for c in pod.containers.get(container.name, []) if c.state == "exited" and c.born]
+    records = [c for c in records if c not in going]
     if not records or container is not pod.newest(container.name) or container in records:
         return None
     oldest, name = records[0], container.name

@@ -11,7 +11,7 @@ from kubelet_conformance.contract.needs import CRI, STATUS
 from kubelet_conformance.contract.words import call, done, failed, status
 from kubelet_conformance.contracts.sandboxes import FINISHED, standing, told_ips
 from kubelet_conformance.contracts.situations import known_to_kubelet
-from kubelet_conformance.contracts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Answered, Findings
@@ -172,6 +172,8 @@ def kill_with_a_failure_is_repeated(m: Moment) -> Findings:
     before = [stop.call.t for stop in sandbox.stops if stop.call is not m.call]
     since = before[-1] if before else 0.0
     last = [one.stops[-1] for one in sandbox.containers.values() if one.stops]
+    if m.call.t - max((stop.end_t or m.call.t for stop in last), default=0.0) > TOGETHER:
+        return None  # Those were stopped alone, such as for a hook that failed.
     if not any(stop.failed and not stop.not_found and stop.call.t > since for stop in last):
         return None
     return answered(by=_stop_of(sandbox), within=RETRY + RETRY_SLACK, text="the failed kill is repeated")
