@@ -87,7 +87,7 @@ def older_dead_instances_go(m: Moment) -> Findings:
         return None
     if container.sandbox is None or container.sandbox.died_t is not None:
         return None  # With a new sandbox init records go in any order (SANDBOX-05).
-    going = being_removed(m, pod)  # These were asked to go before this death, and nobody asks twice.
+    going = being_removed(m, pod)  # Asked to go before this death: no second call is owed.
     records = [c for c in pod.containers.get(container.name, []) if c.state == "exited" and c.born]
     records = [c for c in records if c not in going]
     if not records or container is not pod.newest(container.name) or container in records:
