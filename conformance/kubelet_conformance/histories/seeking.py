@@ -21,7 +21,7 @@ from kubelet_conformance.histories.drawing import STEPS, Machine
 from kubelet_conformance.histories.shrinking import WAYS, places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from kubelet_conformance.histories.history import History
     from kubelet_conformance.histories.playing import PlayedHistory
@@ -124,7 +124,7 @@ class _Search:
 
 
 @contextmanager
-def _by_the_seed_alone() -> Iterator[None]:
+def _by_the_seed_alone() -> Generator[None]:
     """Let Hypothesis take no numbers from the sources of modules that are not installed but lie in a folder.
 
     Else the same seed would give other histories in a checkout than from a wheel, and to whoever has modules
