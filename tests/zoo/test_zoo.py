@@ -13,11 +13,11 @@ from kubelet_bugs import Bug, every_bug, find_bug
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
+from kubelet_conformance.runtime_checks.in_process import told_directly
 from kubelet_conformance.runtime_checks.judging import stories_for, the_runtimes
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.stage import Choice, Stage, open_stage
-from kubelet_conformance.zoo.hunt import told_directly
 
 MOST_BROKEN = 15
 """How many contracts one bug may break on the witnesses of those that it declares."""

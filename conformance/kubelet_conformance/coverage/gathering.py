@@ -32,8 +32,6 @@ Counts: TypeAlias = Mapping[str, int]
 """How often contracts were put to the test and kept, by their ids."""
 
 _CHUNK = 8
-STORY = "runtime: "
-"""What stands before the name of a story that calls a runtime directly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ def declared_witnesses() -> dict[str, list[str]]:
             found[contract].append(name)
     for told in every_story():
         for contract in told.contracts:
-            found[contract].append(f"{STORY}{told.name}")
+            found[contract].append(told.title)
     return found
 
 
@@ -98,7 +96,7 @@ def declared_bugs() -> dict[str, list[str]]:
 
 def gather(begin: Callable[[str], None] = lambda _: None) -> list[Gathered]:
     """What every contract of the catalogue rests on, in its order; `begin` hears of each scenario."""
-    counts = dict(_told())
+    counts = _told()
     for name, counted in _played(list(every_scenario())):
         begin(name)
         counts[name] = counted
@@ -135,15 +133,10 @@ def _kept(played: Played) -> Counts:
     return {each: one.activations for each, one in outcomes if one.verdict is Verdict.KEPT}
 
 
-def _told() -> Iterator[tuple[str, Counts]]:
+def _told() -> dict[str, Counts]:
     """What each story that calls a runtime directly puts to the test, on the fake."""
-    from kubelet_conformance.runtime_checks.judging import judged, the_runtimes  # noqa: PLC0415 - it needs gRPC
-    from kubelet_conformance.runtime_checks.running import run_stories  # noqa: PLC0415
+    from kubelet_conformance.runtime_checks.in_process import told_directly  # noqa: PLC0415 - it needs gRPC
     from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415
-    from kubelet_conformance.targets.direct import Wanted  # noqa: PLC0415
 
-    run = run_stories(Wanted("fake", "", "run-coverage", 0), every_story(), USUAL_VERSION, 1)
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
-        _, stories = judged(run.told, list(the_runtimes().values()), None, Path(folder))
-    for each in stories:
-        yield f"{STORY}{each.scenario}", _kept(each)
+    told = told_directly("fake", every_story(), USUAL_VERSION)
+    return {title: _kept(played) for title, (_, played) in told.items()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.coverage.gathering import STORY
 from kubelet_conformance.reports.catalogue import Fate
+from kubelet_conformance.runtime_checks.story import STORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -131,9 +131,11 @@ def _by_the_seed_alone() -> Generator[None]:
     of his own. There is no setting for that.
     """
     providers.CONSTANTS_CACHE.cache.clear()
-    with patch.object(providers, "_get_local_constants", Constants):
-        yield
-    providers.CONSTANTS_CACHE.cache.clear()
+    try:
+        with patch.object(providers, "_get_local_constants", Constants):
+            yield
+    finally:
+        providers.CONSTANTS_CACHE.cache.clear()
 
 
 def _settings(size: int) -> settings:

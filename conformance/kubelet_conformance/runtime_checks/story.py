@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     Tell = Callable[[Runtime], Awaitable[None]]
 
-__all__ = ("NotPossible", "Story", "story")
+__all__ = ("STORY", "NotPossible", "Story", "story")
+
+STORY = "runtime: "
+"""What the title of a story begins with, where it stands beside names of scenarios."""
 
 
 class NotPossible(Exception):  # noqa: N818 - it names what was met
@@ -39,6 +42,11 @@ class Story:
     contracts: tuple[str, ...]
     needs: tuple[Need, ...] = ()
     alone: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name, told from those of scenarios."""
+        return f"{STORY}{self.name}"
 
 
 def story(*contracts: str, needs: tuple[Need, ...] = (), alone: bool = False) -> Callable[[Tell], Story]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,27 +12,22 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import judge, perform
 from kubelet_conformance.reports.played import Played
-from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
-from kubelet_conformance.runtime_checks.running import run_stories
+from kubelet_conformance.runtime_checks.in_process import told_directly
+from kubelet_conformance.runtime_checks.judging import stories_for
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.direct import Wanted
 from kubelet_conformance.targets.replaced import functions_replaced
 from kubelet_conformance.targets.stage import Choice, open_stage
 from kubelet_conformance.targets.zoo import bug_card
 from kubelet_conformance.zoo.reach import Reached, reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from types import CodeType
 
-    from kubelet_conformance.runtime_checks.story import Story
     from kubelet_conformance.targets.zoo import BugCard
 
-__all__ = ("Caught", "hunt", "told_directly")
+__all__ = ("Caught", "hunt")
 
-_STORY = "runtime: "
-"""What the name of a story begins with where those of scenarios stand beside it."""
 _KNOWN: dict[bytes, tuple[tuple[str, ...], str]] = {}
 """What came of each trace: a bug leaves most scenarios as they are, so that the same come again and again."""
 
@@ -113,15 +107,6 @@ def _broken_by(trace: bytes, scenario: str, lies: tuple[str, ...]) -> tuple[tupl
         judged, wrong = judge(Path(scenario), contracts, scenario, trace)
         _KNOWN[digest] = tuple(Played(scenario, judged).broken), wrong
     return _KNOWN[digest]
-
-
-def told_directly(runtime: str, stories: Iterable[Story], kubernetes: str) -> dict[str, tuple[bytes, Played]]:
-    """What became of stories told to a fake in process, by `runtime: NAME`: each trace, and its judgement."""
-    run = run_stories(Wanted(runtime, "", "run", 0), stories, kubernetes)
-    traces = {each.story.name: each.trace for each in run.told}
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
-        _, played = judged(run.told, list(the_runtimes().values()), None, Path(folder))
-    return {f"{_STORY}{each.scenario}": (traces[each.scenario], each) for each in played}
 
 
 def _choice(bug: BugCard) -> Choice:
