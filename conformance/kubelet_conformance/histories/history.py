@@ -92,9 +92,9 @@ class End(_Step, tag="end", frozen=True):
 
 
 class BreakRecords(_Step, tag="break-records", frozen=True):
-    """A sandbox dies or its record vanishes, a container's record vanishes or its state becomes unknown."""
+    """A sandbox dies."""
 
-    how: Literal["kill_sandbox", "remove_sandbox", "remove_container", "lose_track"]
+    how: Literal["kill_sandbox"]
     number: int
 
 

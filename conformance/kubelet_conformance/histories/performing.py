@@ -37,13 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ("Deed", "Performance", "Wanted")
 
-_BROKEN = {
-    "kill_sandbox": "sandbox {} of {} dies",
-    "remove_sandbox": "the record of sandbox {} of {} vanishes",
-    "remove_container": "the record of container {} of {} vanishes",
-    "lose_track": "the state of container {} of {} becomes unknown",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Deed:
@@ -118,7 +111,7 @@ class Performance:
             case End():
                 self._end(step)
             case BreakRecords():
-                self._break(step)
+                self._kill_sandbox(step.number)
             case Flip():
                 self._flip(step.path, step.status)
             case Publish():
@@ -257,31 +250,16 @@ class Performance:
                 by_name[one.name, container.name] = one, container
         return list(by_name.values())
 
-    def _break(self, step: BreakRecords) -> None:
-        if step.how in {"kill_sandbox", "remove_sandbox"}:
-            self._break_sandbox(step)
-            return
-        state = {"lose_track": "RUNNING"}.get(step.how)
-        found = [each for each in self._newest() if state in {None, each[1].state}]
-        if not found:
-            return
-        one, container = found[step.number % len(found)]
-        self._did(
-            _BROKEN[step.how].format(container.name, one.name),
-            f'node.runtime.{step.how}({one.variable}.container("{container.name}").id)',
-        )
-        getattr(self._node.runtime, step.how)(container.id)
-
-    def _break_sandbox(self, step: BreakRecords) -> None:
+    def _kill_sandbox(self, number: int) -> None:
         found = [(each, sandboxes) for each in self.wanted if (sandboxes := each.handle.sandboxes())]
         if not found:
             return
-        one, sandboxes = found[step.number % len(found)]
+        one, sandboxes = found[number % len(found)]
         self._did(
-            _BROKEN[step.how].format(sandboxes[-1].attempt, one.name),
-            f"node.runtime.{step.how}({one.variable}.sandbox().id)",
+            f"sandbox {sandboxes[-1].attempt} of {one.name} dies",
+            f"node.runtime.kill_sandbox({one.variable}.sandbox().id)",
         )
-        getattr(self._node.runtime, step.how)(sandboxes[-1].id)
+        self._node.runtime.kill_sandbox(sandboxes[-1].id)
 
     def _flip(self, path: str, status: int) -> None:
         self._did(f"servers answer {status} at {path}", f'node.runtime.answer_http("{path}", {status})')
