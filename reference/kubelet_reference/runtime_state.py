@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import TYPE_CHECKING, Protocol
 
 import grpc
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from kubelet_reference.versions import Behaviour
 
 __all__ = ("RuntimeState", "StatusReader")
+
+_log = logging.getLogger("kubelet_reference.runtime_state")
 
 POLL_SECONDS = 5.0
 FIRST_POLL_SECONDS = 0.1
@@ -97,7 +100,7 @@ class RuntimeState:
         try:
             status = await self._runtime.status()
         except grpc.RpcError as error:
-            self._problem = f"container runtime status check failed: {wrapped_text(error)}"
+            _log.warning("the runtime does not tell its status: %s", wrapped_text(error))
             return
         self._network = _unless_true(status, NETWORK_READY, "container runtime network not ready")
         self._problem = _unless_true(status, RUNTIME_READY, "container runtime not ready")

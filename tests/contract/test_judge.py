@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from outside_world import file_pod, static_config
 from story import FULL_CHANNELS, Story
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
@@ -12,7 +13,7 @@ from kubelet_conformance.contract.judge import EVIDENCE_MAX
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.verdicts import Outcome, Verdict, merged
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, done
+from kubelet_conformance.contract.words import call, done, pod_unset
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
@@ -214,3 +215,22 @@ def test_several_traces_become_one_verdict() -> None:
 
             assert both.verdict is min(first, second, key=order.index)
             assert both.activations == 3
+
+
+def test_replaced_static_pod_owes_nothing() -> None:
+    """Another static pod that takes a pod's place is to that pod as if it were removed."""
+
+    @contract("START-02", on=done("RunPodSandbox"))
+    def owes_a_container(_: Moment) -> Findings:
+        """A container is made in it."""
+        return answered(by=call("CreateContainer"), within=10, unless=pod_unset(), text="it is made")
+
+    for edited in (True, False):
+        s = Story()
+        web = file_pod(s)
+        s.run_sandbox(web, config=static_config(s, web))
+        if edited:
+            file_pod(s.wait(1), containers=[{"name": "c1", "image": "img:2"}])
+        s.wait(30).stop_here()
+
+        assert bool(s.judge_with(owes_a_container).breaks) is not edited

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from outside_world import file_pod, remove_file, static_config
 from story import Story
 from twice import assert_bites
 
@@ -365,3 +366,66 @@ def test_failed_creation_is_only_retried() -> None:
         s.wait(15 if right else 40).run_container(web, sandbox)
 
     assert_bites("BACKOFF-13", tell)
+
+
+@pytest.mark.parametrize("first", ["c1", "s1"])
+@pytest.mark.parametrize(("code", "verdict"), [(0, Verdict.NOT_EXERCISED), (1, Verdict.BROKEN)])
+def test_sidecar_goes_with_a_pod_that_is_over(first: str, code: int, verdict: Verdict) -> None:
+    """BACKOFF-02: a sidecar is not made again where the last app container has ended for good, soon after."""
+    s = Story()
+    sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
+    web, sandbox = pod(s, initContainers=[sidecar], restartPolicy="OnFailure")
+    s1 = s.run_container(web, sandbox, "s1")
+    c1 = s.run_container(web, sandbox)
+    s.wait(1).exited(s1, 1)
+    both = {"s1": s.run_container(web, sandbox, "s1", attempt=1), "c1": c1}
+    s.wait(5)
+    ends = both.pop(first), both.popitem()[1]
+    for one in ends:
+        s.exited(one, code if one is c1 else 1)
+    s.wait(60).stop_here()
+
+    assert s.judge("BACKOFF-02").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("same", "after", "broken"), [(True, 25, False), (True, 1, True), (False, 25, True), (False, 1, False)]
+)
+def test_static_pod_that_is_back_finds_its_series(*, same: bool, after: float, broken: bool) -> None:
+    """BACKOFF-01: with the same content it has the same UID, by which its back-offs are known."""
+    s = Story()
+    web = file_pod(s)
+    sandbox = s.run_sandbox(web, config=static_config(s, web))
+    crashes(s, web, sandbox, 3)
+    s.stop_sandbox(sandbox)
+    remove_file(s, web)
+    s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+    image = "img:1" if same else "img:2"
+    other = file_pod(s.wait(5), containers=[{"name": "c1", "image": image}])
+    again = web if same else other
+    new = s.run_sandbox(again, config=static_config(s, again))
+    s.exited(s.run_container(again, new), 1)
+    s.wait(after).run_container(again, new, attempt=1)
+
+    assert bool(s.judge("BACKOFF-01").breaks) is broken
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, Verdict.BROKEN)])
+def test_image_that_another_could_not_pull_is_not_owed(*, failed: bool, verdict: Verdict) -> None:
+    """BACKOFF-05: the back-off of a pull is by the pod and the image, whichever container it was for."""
+    s = Story()
+    names = {"c1": "img:1", "c2": "img:2"}
+    web, sandbox = pod(s, containers=[{"name": name, "image": image} for name, image in names.items()])
+    if failed:
+        s.call(
+            "PullImage",
+            {"image": {"image": "img:2"}, "sandbox_config": sandbox.config},
+            {},
+            error="NOT_FOUND",
+        )
+    crashes(s, web, sandbox, 4)
+    web.manifest["spec"]["containers"][0]["image"] = "img:2"
+    s.set(web)
+    s.wait(40).stop_here()
+
+    assert s.judge("BACKOFF-05").verdict is verdict

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from outside_world import api_write, file_pod, killed, remove_file, start_static, started
+from outside_world import NODE, api_write, file_pod, killed, remove_file, start_static, started
 from running import BROKEN, KEPT, running
+
+from kubelet_conformance.contract.verdicts import Verdict
 
 if TYPE_CHECKING:
     from story import ContainerHandle, SandboxHandle, Story
-
-    from kubelet_conformance.contract.verdicts import Verdict
 
 
 def orphaned() -> tuple[Story, SandboxHandle, ContainerHandle]:
@@ -70,6 +70,22 @@ def test_orphans_are_not_killed_at_once(t: float, verdict: Verdict) -> None:
     assert s.judge("CLEANUP-08").verdict is verdict
 
 
+@pytest.mark.parametrize(("down", "verdict"), [(True, BROKEN), (False, Verdict.NOT_EXERCISED)])
+def test_pod_that_goes_as_the_kubelet_starts_may_be_known(*, down: bool, verdict: Verdict) -> None:
+    """CLEANUP-08: what counts is whether it went before the start, if only in the same moment."""
+    s, web, _, c1 = running()
+    killed(s)
+    s.wait(1)
+    if down:
+        s.unset(web)
+    started(s)
+    if not down:
+        s.unset(web)
+    s.wait(1).stop(c1, timeout=2)
+
+    assert s.judge("CLEANUP-08").verdict is verdict
+
+
 def test_orphans_sandbox_is_stopped_last() -> None:
     """CLEANUP-08: a sandbox that is stopped before its containers breaks it."""
     s, sandbox, _ = orphaned()
@@ -92,9 +108,15 @@ def test_young_container_is_no_orphan(*, wrong: bool) -> None:
     assert s.judge("CLEANUP-02").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize(("mirror_first", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_mirrors_go_before_unknown_pods(*, mirror_first: bool, verdict: Verdict) -> None:
-    """CLEANUP-01: an orphan is killed after the mirrors of removed static pods are deleted."""
+@pytest.mark.parametrize(
+    ("mirror_first", "again", "verdict"),
+    [(True, False, KEPT), (False, False, BROKEN), (False, True, Verdict.NOT_EXERCISED)],
+)
+def test_mirrors_go_before_unknown_pods(*, mirror_first: bool, again: bool, verdict: Verdict) -> None:
+    """CLEANUP-01: an orphan is killed after the mirrors of removed static pods are deleted.
+
+    That of a pod in whose place another manifest is wanted is not left over.
+    """
     s, web, _, c1 = running()
     own = file_pod(s)
     start_static(s, own)
@@ -103,6 +125,8 @@ def test_mirrors_go_before_unknown_pods(*, mirror_first: bool, verdict: Verdict)
     killed(s)
     remove_file(s.wait(1), own)
     s.unset(web)
+    if again:
+        file_pod(s, own.name.removesuffix(f"-{NODE}"), containers=[{"name": "c1", "image": "img:2"}])
     started(s)
     s.wait(3)
     if mirror_first:

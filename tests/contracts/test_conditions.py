@@ -270,6 +270,39 @@ def test_not_ready_to_start_after_the_sandbox_is_gone() -> None:
     assert_bites("COND-06", tell)
 
 
+def test_stop_that_failed_may_have_taken_place() -> None:
+    """COND-06: after a stop that failed the sandbox may be gone; once it is read as ready it is not."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        pod = s.pod()
+        sandbox = s.run_sandbox(pod)
+        c1 = s.run_container(pod, sandbox)
+        s.stop_sandbox(sandbox, error="DEADLINE_EXCEEDED")
+        if not right:
+            s.wait(1).sandbox_status(sandbox)
+        ready_to_start(s, pod, [runs(c1)], value=False)
+
+    assert_bites("COND-06", tell)
+
+
+@pytest.mark.parametrize(("waits", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_sandbox_is_told_as_before_while_the_worker_waits(*, waits: bool, verdict: Verdict) -> None:
+    """COND-06: a sync that waits to be told of an image has not looked at the sandbox since."""
+    s = Story()
+    pod = s.pod()
+    sandbox = s.run_sandbox(pod)
+    c1 = s.run_container(pod, sandbox)
+    looked = s.begin("ImageStatus", {"image": {"image": "img:1"}})
+    if not waits:
+        s.end("ImageStatus", looked, {})
+    s.sandbox_died(sandbox)
+    s.sandbox_status(sandbox, state="SANDBOX_NOTREADY")
+    s.wait(20)
+    ready_to_start(s, pod, [ended(0, c1)], value=True)
+
+    assert s.judge("COND-06").verdict is verdict
+
+
 @pytest.mark.parametrize(("inspects", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_sandbox_that_cannot_be_inspected(*, inspects: bool, verdict: Verdict) -> None:
     """COND-06: a kubelet that cannot look at a dead sandbox tells what it has known of it."""
@@ -303,6 +336,28 @@ def test_new_sandbox_is_told(kubernetes: str, when: str, verdict: Verdict) -> No
     s.wait(30).end("PullImage", pull, {"image_ref": "sha256:img:1"})
     tell_status(s, pod, "Pending", [waits()], conditions=[condition("PodReadyToStartContainers")])
     s.wait(1).call("ListContainers", {}, {})
+
+    assert s.judge("COND-07").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("since", "verdict"), [("", BROKEN), ("a failed pull", KEPT), ("a restart of the kubelet", KEPT)]
+)
+def test_later_sync_tells_a_sandbox_while_it_pulls(since: str, verdict: Verdict) -> None:
+    """COND-07: a sync that has found the sandbox tells of it, though it pulls an image, too."""
+    s = Story()
+    pod = s.pod()
+    tell_status(s, pod, "Pending", [waits()], conditions=[condition("PodReadyToStartContainers", "False")])
+    s.run_sandbox(pod)
+    asked = {"image": {"image": "img:1"}, "sandbox_config": s.sandbox_config(pod)}
+    if since == "a failed pull":
+        s.call("PullImage", asked, error="INTERNAL")
+    elif since:
+        s.begin("PullImage", asked)
+        s.record("kubelet", op="killed")
+        s.record("kubelet", op="started")
+    s.wait(11).begin("PullImage", asked)
+    tell_status(s, pod, "Pending", [waits()], conditions=[condition("PodReadyToStartContainers")])
 
     assert s.judge("COND-07").verdict is verdict
 

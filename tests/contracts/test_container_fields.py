@@ -47,6 +47,19 @@ def test_restart_count_never_falls() -> None:
         assert s.judge("CSTAT-07").verdict.words == ("kept" if right else "broken")
 
 
+@pytest.mark.parametrize("count", [0, 1])
+def test_restart_count_may_be_that_of_a_record_that_just_went(count: int) -> None:
+    """CSTAT-07: the sync that removes a record told of it, so that the number may be lower than before."""
+    s, web, _, c1 = running()
+    tell_status(s, web, "Running", [waits(restartCount=2)])
+    s.exited(c1, 1)
+    s.remove(c1)
+    s.run_container(web, s.run_sandbox(web, 1), "c1", 1)
+    tell_status(s, web, "Running", [ended(1, c1, restartCount=count)])
+
+    assert s.judge("CSTAT-07").verdict.words == ("broken" if count else "kept")
+
+
 @pytest.mark.parametrize("goes", [True, False])
 def test_pod_that_is_back_counts_anew(*, goes: bool) -> None:
     """CSTAT-07: a static pod whose file went and is back has no restarts yet, but one that stayed has."""
@@ -82,6 +95,19 @@ def test_image_without_record_is_that_of_the_spec() -> None:
         tell_status(s, s.pod(), "Pending", [waits(image="img:1" if right else "img:2")])
 
     assert_bites("CSTAT-08", tell)
+
+
+@pytest.mark.parametrize("updated", [True, False])
+def test_image_without_record_may_be_that_of_the_spec_before(*, updated: bool) -> None:
+    """CSTAT-08: the sync that tells of a container may have begun before its image was changed."""
+    s = Story()
+    web = s.pod()
+    if updated:
+        web.manifest["spec"]["containers"][0]["image"] = "img:2"
+        s.set(web)
+    tell_status(s, web, "Pending", [waits(image="img:1" if updated else "img:2")])
+
+    assert bool(s.judge("CSTAT-08").breaks) is not updated
 
 
 def test_running_container_is_started() -> None:

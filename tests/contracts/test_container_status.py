@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from outside_world import file_pod, start_static
 from pod_status import again, end_of, ended, runs, tell_status, waits
 from running import running
 from story import NOON, Story
@@ -91,25 +92,93 @@ def test_running_state_does_not_outlive_the_exit() -> None:
         assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
 
 
-def test_running_state_is_kept_while_the_worker_waits() -> None:
-    """CSTAT-02: a result of a probe told during a long pull says nothing new of the state."""
-    for right in (True, False):
-        s, web, _, c1 = running()
-        tell_status(s, web, "Running", [runs(c1, ready=False)])
-        pull = s.begin("PullImage", {"image": {"image": "img:2"}, "sandbox_config": s.sandbox_config(web)})
-        s.exited(c1, 1)
-        if not right:
+@pytest.mark.parametrize(
+    ("ends", "verdict"), [("never", "kept"), ("just now", "kept"), ("at once", "broken")]
+)
+def test_running_state_is_kept_while_the_worker_waits(ends: str, verdict: str) -> None:
+    """CSTAT-02: a result of a probe told during a long pull, or just after it, says nothing of the state."""
+    s, web, _, c1 = running()
+    tell_status(s, web, "Running", [runs(c1, ready=False)])
+    pull = s.begin("PullImage", {"image": {"image": "img:2"}, "sandbox_config": s.sandbox_config(web)})
+    s.exited(c1, 1)
+    for moment in ("at once", "just now"):
+        if ends == moment:
             s.end("PullImage", pull, {"image_ref": "img:2"})
-        s.wait(30)
-        tell_status(s, web, "Running", [runs(c1)])
+        s.wait(30 if moment == "at once" else 0.5)
+    tell_status(s, web, "Running", [runs(c1)])
 
-        assert s.judge("CSTAT-02").verdict.words == ("kept" if right else "broken")
+    assert s.judge("CSTAT-02").verdict.words == verdict
 
 
-@pytest.mark.parametrize("rpc", ["ListContainers", "ListPodSandbox"])
+@pytest.mark.parametrize(("kind", "verdict"), [("initContainers", "kept"), ("containers", "broken")])
+def test_running_state_is_kept_while_room_is_made(kind: str, verdict: str) -> None:
+    """CSTAT-02: so it is while a sync removes an init container, which is to run again."""
+    s = Story()
+    apps = [{"name": "c1", "image": "img:1"}]
+    old = {"name": "old", "image": "img:1"}
+    spec: dict[str, Any] = {"containers": apps} | {kind: [*(apps if kind == "containers" else ()), old]}
+    web = s.pod(**spec)
+    sandbox = s.run_sandbox(web)
+    other, c1 = (s.run_container(web, sandbox, name) for name in ("old", "c1"))
+    tell_status(s, web, "Running", [runs(c1, ready=False)])
+    s.wait(10).exited(c1, 1)
+    s.stop_sandbox(sandbox)
+    s.begin("RemoveContainer", {"container_id": other.id})
+    s.wait(30)
+    tell_status(s, web, "Running", [runs(c1)])
+
+    assert s.judge("CSTAT-02").verdict.words == verdict
+
+
+def test_lost_state_is_told_at_the_end_of_a_former_life() -> None:
+    """CSTAT-02, -14, -15: what does not run is told as lost where its pod's file went and is back."""
+    for right in (True, False):
+        s = Story()
+        web = s.pod("web-node-1", source="file", uid="static")
+        sandbox = s.run_sandbox(web)
+        c1 = s.run_container(web, sandbox)
+        s.exited(c1, 1)
+        second = s.create(web, sandbox, attempt=1)
+        s.start(second, error="INTERNAL")
+        s.container_status(second, state="CONTAINER_CREATED")
+        last = {"lastState": end_of(c1, 1)}
+        tell_status(s, web, "Running", [waits("RunContainerError", second) | last])
+        if right:
+            s.unset(web)
+            s.wait(1).set(web)
+        s.remove(c1)
+        s.stop_sandbox(sandbox)
+        s.wait(10)
+        tell_status(s, web, "Running", [waits(of=second) | last | {"state": UNKNOWN_END}])
+
+        for contract_id in ("CSTAT-02", "CSTAT-14", "CSTAT-15"):
+            assert bool(s.judge(contract_id).breaks) is not right, contract_id
+
+
+@pytest.mark.parametrize(("edited", "verdict"), [(True, "kept"), (False, "broken")])
+def test_end_that_an_edit_has_made_up_is_moved(*, edited: bool, verdict: str) -> None:
+    """CSTAT-04: what had to go for an edit of its file is back, and tells the end that was made up then."""
+    s = Story()
+    web = file_pod(s)
+    sandbox, c1 = start_static(s, web)
+    s.exited(c1, 1)
+    if edited:
+        file_pod(s.wait(5), containers=[{"name": "c1", "image": "img:2"}])
+    s.stop_sandbox(sandbox)
+    s.remove(c1)
+    if edited:
+        file_pod(s.wait(5))
+    tell_status(s, web, "Pending", [waits("CrashLoopBackOff", c1) | {"lastState": UNKNOWN_END}])
+
+    assert s.judge("CSTAT-04").verdict.words == verdict
+
+
+@pytest.mark.parametrize(
+    "rpc", ["ListContainers", "ListPodSandbox", "ContainerStatus", "PodSandboxStatus", "ImageStatus"]
+)
 @pytest.mark.parametrize(("way", "verdict"), [("hangs", "kept"), ("is late", "kept"), ("comes", "broken")])
 def test_running_state_is_kept_while_the_kubelet_is_blind(rpc: str, way: str, verdict: str) -> None:
-    """CSTAT-02: without a listing nobody can know that a container has exited."""
+    """CSTAT-02: without a look nobody can know that a container has exited."""
     s, web, _, c1 = running()
     s.exited(c1, 1, seen=False)
     listing = s.begin(rpc, {})

@@ -156,6 +156,25 @@ def test_new_sandbox_forgets_how_a_sidecar_ended(*, is_removed: bool) -> None:
     assert bool(s.judge("TERM-30").breaks) is not is_removed
 
 
+@pytest.mark.parametrize("gone", [(), ("newest",), ("newest", "older"), ("older",)])
+def test_older_record_tells_what_is_left(gone: tuple[str, ...]) -> None:
+    """TERM-30: an older record is told of where the newest was removed before it."""
+    s, web, sandbox, older = running()
+    s.exited(older, 1)
+    newest = s.run_container(web, sandbox, attempt=1)
+    ended: dict[str, Any] = {"name": "c1", "restartCount": 1, "state": {"terminated": {"exitCode": 0}}}
+    s.delete(web)
+    s.stop(newest)
+    s.status(web, "Failed", **PAST, containerStatuses=[ended | {"containerID": f"fake://{newest.id}"}])
+    s.wait(1)
+    for one in gone:
+        s.wait(1).remove({"newest": newest, "older": older}[one])
+    told = ended | {"restartCount": 0, "containerID": f"fake://{older.id}"}
+    s.status(web, "Failed", **PAST, containerStatuses=[told])
+
+    assert bool(s.judge("TERM-30").breaks) is ("newest" not in gone)
+
+
 @pytest.mark.parametrize("source", ["file", "api"])
 def test_static_pod_has_no_status_when_its_kubelet_starts(source: str) -> None:
     """TERM-30: what a kubelet has told of a static pod stands in no manifest: the next one begins anew."""

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from running import BROKEN, KEPT, running
+from story import Story
 
 if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle, Story
+    from story import ContainerHandle, PodHandle, SandboxHandle
 
     from kubelet_conformance.contract.verdicts import Verdict
 
@@ -112,6 +113,28 @@ def test_records_of_a_gone_pod(*, removed: bool, verdict: Verdict) -> None:
         s.wait(50).remove(c1)
 
     assert s.judge("GC-02").verdict is verdict
+
+
+@pytest.mark.parametrize("first", ["fails", "succeeds"])
+def test_nothing_goes_before_a_first_relist(first: str) -> None:
+    """GC-02: a kubelet that hears events lists again five minutes after its first relist failed."""
+    s = Story(featureGates={"EventedPLEG": True})
+    web = s.pod()
+    c1 = s.run_container(web, s.run_sandbox(web))
+    s.wait(5).exited(c1, 1)
+    s.record("kubelet", op="killed")
+    s.record("kubelet", op="started")
+    s.call(
+        "ListContainers",
+        {},
+        {"containers": [{"id": c1.id}]},
+        error="UNAVAILABLE" if first == "fails" else None,
+    )
+    s.unset(web)
+    s.deleted(web)
+    s.wait(100).call("ListPodSandbox", {}, {})
+
+    assert bool(s.judge("GC-02").breaks) is (first == "succeeds")
 
 
 @pytest.mark.parametrize(("stopped", "verdict"), [(True, KEPT), (False, BROKEN)])

@@ -76,6 +76,23 @@ def test_failed_post_start_kills(stops: int, again: int, told: int, verdict: Ver
     assert s.judge("HOOK-03").verdict is verdict
 
 
+@pytest.mark.parametrize("policy", ["Never", "IfNotPresent"])
+def test_nothing_asks_for_an_image_that_may_not_be_pulled(policy: str) -> None:
+    """HOOK-03: with policy Never it is not made again where its new image is not there."""
+    s = Story()
+    c1 = {"name": "c1", "image": "img:1", "imagePullPolicy": policy, "lifecycle": POST_START}
+    web = s.pod(containers=[c1])
+    made = s.run_container(web, s.run_sandbox(web))
+    hook(s, made, "warm", code=1)
+    s.stop(made)
+    s.record("event", uid=web.uid, type="Warning", reason="FailedPostStartHook", message="failed")
+    web.manifest["spec"]["containers"][0]["image"] = "img:2"
+    s.set(web)
+    s.wait(60)
+
+    assert bool(s.judge("HOOK-03").breaks) is (policy == "IfNotPresent")
+
+
 @pytest.mark.parametrize(("state", "verdict"), [("waiting", KEPT), ("running", BROKEN)])
 def test_not_published_running_in_its_hook(state: str, verdict: Verdict) -> None:
     """HOOK-04: while the hook runs, the container is not shown as running."""

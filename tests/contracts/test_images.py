@@ -90,6 +90,25 @@ def test_pull_follows_an_absence(wrong: str) -> None:
     assert_bites("IMAGE-02", tell)
 
 
+@pytest.mark.parametrize(("queued", "breaks"), [(True, False), (False, True)])
+def test_pull_follows_what_was_so_before_its_turn(*, queued: bool, breaks: bool) -> None:
+    """IMAGE-02 and 19: a pull that waited for another one is made though that has brought the image."""
+    s = Story()
+    web = s.pod(containers=[{"name": "c1", "image": IMAGE}])
+    sandbox = s.run_sandbox(web)
+    ask(s, present=False)
+    if queued:
+        s.record("event", uid=web.uid, type="Normal", reason="Pulling", message=f'Pulling image "{IMAGE}"')
+    s.wait(20)
+    ask(s)
+    pull(s, web)
+    ask(s)
+    s.create(web, sandbox)
+
+    assert bool(s.judge("IMAGE-02").breaks) is breaks
+    assert bool(s.judge("IMAGE-19").breaks) is breaks
+
+
 @pytest.mark.parametrize(("seconds", "held_up", "breaks"), [(1, 0, False), (30, 30, False), (30, 0, True)])
 def test_pull_may_follow_the_policy_before(seconds: int, held_up: int, *, breaks: bool) -> None:
     """IMAGE-02: a sync that began before an update goes by what was wanted then, however late."""
@@ -252,6 +271,20 @@ def test_older_kubelets_tell_no_tag() -> None:
         s.create(web, sandbox, config=s.container_config(web, "c1", image=image))
 
     assert_bites("IMAGE-16", tell, kubernetes="1.26")
+
+
+@pytest.mark.parametrize(("since", "verdict"), [(0, Verdict.NOT_EXERCISED), (60, Verdict.BROKEN)])
+def test_sync_may_follow_the_image_of_before(since: float, verdict: Verdict) -> None:
+    """IMAGE-16: the request of an older kubelet does not say which of the pod's images it is about."""
+    s = Story(kubernetes="1.26")
+    web, sandbox = begun(s)
+    ask(s, image="img:2")
+    config = s.container_config(web, "c1", image={"image": f"sha256:{IMAGE}"})
+    web.manifest["spec"]["containers"][0]["image"] = "img:2"
+    s.set(web)
+    s.wait(since).create(web, sandbox, config=config)
+
+    assert s.judge("IMAGE-16").verdict is verdict
 
 
 @pytest.mark.parametrize("pulled", [False, True])

@@ -281,6 +281,26 @@ def test_container_that_never_began_ends_initialization(
     assert (s.judge(contract_id).verdict is Verdict.BROKEN) is broken
 
 
+@pytest.mark.parametrize("contract_id", ["INIT-01", "INIT-02", "INIT-03", "INIT-12"])
+@pytest.mark.parametrize("tried", [True, False])
+def test_record_that_could_not_be_removed_ends_initialization(contract_id: str, *, tried: bool) -> None:
+    """INIT-01, -02, -03, -12: the kubelet goes by a record of the sandbox before that it could not remove."""
+    s = Story()
+    web, sandbox = pod(s, "i1", "i2")
+    ran(s, web, sandbox, "i1")
+    last = ran(s, web, sandbox, "i2")
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    if tried:
+        s.call("RemoveContainer", {"container_id": last.id}, {}, error="UNAVAILABLE")
+    again = s.run_sandbox(web, attempt=1)
+    i1 = s.run_container(web, again, "i1", attempt=1)
+    s.run_container(web, again, "c1")
+    s.wait(5).exited(i1)
+
+    assert bool(s.judge(contract_id).breaks) is not tried
+
+
 def test_changed_init_image_restarts_nothing() -> None:
     """INIT-13 breaks when a new image of an init container restarts the app container."""
 
@@ -383,6 +403,21 @@ def test_what_failed_is_told_while_init_runs_again() -> None:
         s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[app])
 
     assert_bites("INIT-16", tell)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_what_no_call_shows_is_told_while_init_runs_again(*, once: bool) -> None:
+    """INIT-16: so it is with an image that may not be pulled, where the pod was initialized once."""
+    s = Story()
+    web, sandbox = pod(s, "i1")
+    if once:
+        ran(s, web, sandbox, "i1")
+    s.sandbox_died(sandbox)
+    s.run_container(web, s.run_sandbox(web, attempt=1), "i1", attempt=1)
+    waits = {"name": "c1", "ready": False, "state": {"waiting": {"reason": "ErrImageNeverPull"}}}
+    s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[waits])
+
+    assert bool(s.judge("INIT-16").breaks) is not once
 
 
 @pytest.mark.parametrize("which", ["initContainerStatuses", "containerStatuses"])

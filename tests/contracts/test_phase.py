@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from outside_world import api_write, file_pod, start_static
@@ -12,6 +12,9 @@ from story import Story
 from twice import assert_bites
 
 from kubelet_conformance.contracts.tables import COUNTS, PHASES, Counts, phase_of
+
+if TYPE_CHECKING:
+    from story import PodHandle
 
 SECOND: dict[str, Any] = {"name": "c2"}
 INIT: dict[str, Any] = {"name": "i1"}
@@ -55,6 +58,13 @@ def test_phase_follows_the_containers(case: Case) -> None:
     assert_bites(contract_id, tell)
 
 
+def tell_lost(s: Story, web: PodHandle) -> None:
+    """The sandbox of a pod that is to go is stopped, and its container, which never ran, is told as lost."""
+    s.stop_sandbox(s.run_sandbox(web))
+    lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
+    tell_status(s, web, "Pending", [{"name": "c1", "state": lost}])
+
+
 @pytest.mark.parametrize("goes", [True, False])
 def test_end_that_is_heard_of_late_leaves_the_phase(*, goes: bool) -> None:
     """PHASE-05: the end of a pod whose file went and is back may be told of what is wanted again."""
@@ -63,11 +73,56 @@ def test_end_that_is_heard_of_late_leaves_the_phase(*, goes: bool) -> None:
     if goes:
         s.wait(5).unset(web)
         s.wait(5).set(web)
-    s.stop_sandbox(s.run_sandbox(web))
-    lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
-    tell_status(s, web, "Pending", [{"name": "c1", "state": lost}])
+    tell_lost(s, web)
 
     assert bool(s.judge("PHASE-05").breaks) is not goes
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_end_leaves_the_phase_of_a_static_pod(*, goes: bool) -> None:
+    """PHASE-07: at the end of a static pod what never ran is told as lost, and the phase is as it was."""
+    s = Story()
+    web = s.pod("web-node-1", source="file", uid="static", restartPolicy="OnFailure")
+    if goes:
+        s.wait(5).unset(web)
+    tell_lost(s, web)
+
+    assert bool(s.judge("PHASE-07").breaks) is not goes
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_phase_is_held_back_at_that_of_the_mirror(*, anew: bool) -> None:
+    """PHASE-02: at its deadline a static pod that runs is Pending where its mirror is new, else as before."""
+    s = Story()
+    web = file_pod(s, activeDeadlineSeconds=10)
+    meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
+    api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
+    start_static(s, web)
+    tell_status(s, web, "Running", [runs()], startTime="2026-01-01T00:00:00Z")
+    s.wait(20)
+    if anew:
+        s.record("deleted", uid="mirror")
+        api_write(s, "create", "another", body={"metadata": meta}, code=201)
+    tell_status(s, web, "Pending", [runs()], startTime="2026-01-01T00:00:00Z")
+
+    assert bool(s.judge("PHASE-02").breaks) is not anew
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_phase_follows_what_a_probe_finds_long_after(*, follows: bool) -> None:
+    """PHASE-03: a result of a probe is told at once, however long the status before was ago."""
+    s = Story()
+    web = s.pod(initContainers=[{"name": "s1", "image": "img:1", "restartPolicy": "Always"}])
+    for started, phase in (
+        (False, "Pending"),
+        (True, "Pending"),
+        (True, "Running" if follows else "Pending"),
+    ):
+        tell_status(s, web, phase, [again(1)], inits=[runs(name="s1", started=started)])
+        s.wait(1 if started else 30)
+    s.wait(30)
+
+    assert bool(s.judge("PHASE-03").breaks) is not follows
 
 
 @pytest.mark.parametrize("waited", [1, 10])

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from running import BROKEN, KEPT, running
+from story import Story
 
 if TYPE_CHECKING:
-    from story import Story
-
     from kubelet_conformance.contract.verdicts import Verdict
 
 
@@ -81,6 +80,27 @@ def test_death_of_a_sandbox_wakes_the_worker(waits: float, verdict: Verdict) -> 
     s.wait(waits).stop(c1)
 
     assert s.judge("PLEG-04").verdict is verdict
+
+
+@pytest.mark.parametrize(("hook_is_over", "breaks"), [(False, False), (True, True)])
+def test_worker_in_a_hook_deals_with_a_death_later(*, hook_is_over: bool, breaks: bool) -> None:
+    """PLEG-04: a worker that waits for a postStart hook comes to a dead sandbox only after it."""
+    s = Story()
+    hook = {"postStart": {"exec": {"command": ["x", "0", "40"]}}}
+    web = s.pod(containers=[{"name": "c1", "image": "img:1", "lifecycle": hook}])
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    call_id = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["x", "0", "40"]})
+    s.wait(30)
+    if hook_is_over:
+        s.end("ExecSync", call_id)
+    s.sandbox_died(sandbox)
+    s.wait(10)
+    if not hook_is_over:
+        s.end("ExecSync", call_id)
+    s.wait(1).stop(c1)
+
+    assert bool(s.judge("PLEG-04").breaks) is breaks
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])

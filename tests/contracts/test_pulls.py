@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from outside_world import file_pod, remove_file, static_config
 from story import Story
 from twice import assert_bites
 
@@ -71,6 +72,24 @@ def test_back_off_begins_anew(after: str) -> None:
     pull(s, web)
 
     assert s.judge("IMAGE-07").breaks == 0
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_back_off_of_a_static_pod_that_is_back(*, same: bool) -> None:
+    """IMAGE-07: with the same content it has the same UID, by which the back-off is known."""
+    s = Story()
+    web = file_pod(s)
+    sandbox = s.run_sandbox(web, config=static_config(s, web))
+    pull(s, web, error="INTERNAL")
+    s.stop_sandbox(sandbox)
+    remove_file(s, web)
+    s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+    other = file_pod(s.wait(5), **({} if same else {"restartPolicy": "Never"}))
+    again = web if same else other
+    s.run_sandbox(again, config=static_config(s, again))
+    pull(s, again)
+
+    assert bool(s.judge("IMAGE-07").breaks) is same
 
 
 def test_failed_pull_is_retried() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from outside_world import outage
+from outside_world import file_pod, outage, remove_file, start_static
 from story import Story
 from twice import assert_bites
 
@@ -78,6 +78,22 @@ def test_stop_for_a_change_that_was_taken_back(*, changed: bool) -> None:
     s.wait(10).run_container(web, sandbox, attempt=1)
 
     assert bool(s.judge("RESTART-02").breaks) is not changed
+
+
+@pytest.mark.parametrize("went", [True, False])
+def test_stop_of_a_pod_whose_file_came_back(*, went: bool) -> None:
+    """RESTART-02: a static pod that was to go, and is wanted again before its sandbox was stopped."""
+    s = Story()
+    web = file_pod(s)
+    sandbox, c1 = start_static(s, web)
+    if went:
+        remove_file(s, web)
+    s.stop(c1)
+    if went:
+        file_pod(s)
+    s.wait(5).run_container(web, sandbox, attempt=1)
+
+    assert bool(s.judge("RESTART-02").breaks) is not went
 
 
 def test_end_is_read_before_a_restart() -> None:
@@ -337,6 +353,19 @@ def test_end_that_is_not_read_counts_for_nothing(*, changed: bool) -> None:
     s.run_container(web, sandbox, attempt=1)
 
     assert bool(s.judge("RESTART-05").breaks) is not changed
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_end_during_a_kill_counts_for_nothing(*, killed: bool) -> None:
+    """RESTART-05: what ends by itself while it is killed for its probe is made again by that."""
+    s = Story()
+    web, sandbox, c1 = running(s, "OnFailure", startupProbe={"httpGet": {"path": "/", "port": 80}})
+    s.wait(5).exited(c1, 0)
+    if killed:
+        s.call("StopContainer", {"container_id": c1.id, "timeout": "30"}, {})
+    s.run_container(web, sandbox, attempt=1)
+
+    assert bool(s.judge("RESTART-05").breaks) is not killed
 
 
 @pytest.mark.parametrize("late", [False, True])

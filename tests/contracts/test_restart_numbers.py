@@ -171,9 +171,9 @@ def test_hash_is_that_of_name_and_image(image: str) -> None:
     assert_bites("RESTART-08", tell)
 
 
-@pytest.mark.parametrize(("waits", "breaks"), [(1, False), (0, True)])
+@pytest.mark.parametrize(("waits", "op"), [(1.0, ""), (0.1, "started"), (0.1, "")])
 @pytest.mark.parametrize("contract", ["RESTART-16", "SANDBOX-05"])
-def test_init_container_that_backs_off(contract: str, waits: int, *, breaks: bool) -> None:
+def test_init_container_that_backs_off(contract: str, waits: float, op: str) -> None:
     """RESTART-16, SANDBOX-05: a first init container that sits out its back-off is made by a later sync."""
     s = Story()
     web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
@@ -184,6 +184,30 @@ def test_init_container_that_backs_off(contract: str, waits: int, *, breaks: boo
     s.stop_sandbox(sandbox)
     s.remove(old)
     again = s.run_sandbox(web, attempt=1)
-    s.wait(waits).run_container(web, again, "i1", attempt=0)
+    s.wait(waits)
+    if op:
+        s.record("kubelet", op="killed")
+        s.record("kubelet", op=op)
+    s.run_container(web, again, "i1", attempt=0)
 
-    assert (s.judge(contract).verdict is Verdict.BROKEN) is breaks
+    assert (s.judge(contract).verdict is Verdict.BROKEN) is (waits < 1 and not op)
+
+
+@pytest.mark.parametrize(("contract", "attempt"), [("RESTART-16", 2), ("RESTART-24", 1), ("RESTART-24", 2)])
+def test_init_container_that_cannot_be_made_begins_anew(contract: str, attempt: int) -> None:
+    """RESTART-16, RESTART-24: once the sync that replaced the sandbox is over, nothing tells of its past."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+        sandbox = s.run_sandbox(web)
+        old = s.run_container(web, sandbox, "i1")
+        s.sandbox_died(sandbox)
+        s.stop(old)
+        s.stop_sandbox(sandbox)
+        s.remove(old)
+        again = s.run_sandbox(web, attempt=1)
+        first = 1 if right or contract == "RESTART-24" else attempt
+        s.create(web, again, "i1", attempt=first, error="INTERNAL")
+        s.wait(1).create(web, again, "i1", attempt=0 if right else attempt)
+
+    assert_bites(contract, tell)

@@ -165,6 +165,27 @@ def test_stop_that_failed_alone_is_no_kill(later: int, *, broken: bool) -> None:
     assert bool(s.judge("SANDBOX-26").breaks) is broken
 
 
+@pytest.mark.parametrize("dies_first", [True, False])
+def test_stop_before_the_sandbox_died_is_no_kill(*, dies_first: bool) -> None:
+    """SANDBOX-26: a container that was being stopped when its sandbox died was stopped alone."""
+    s = Story()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.wait(1)
+    if dies_first:
+        s.sandbox_died(sandbox)
+    stop = s.wait(1).begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    if not dies_first:
+        s.wait(1).sandbox_died(sandbox)
+    s.exited(c1, code=137)
+    s.wait(1).end("StopContainer", stop, error="INTERNAL")
+    s.stop_sandbox(sandbox)
+    s.wait(60)
+
+    assert bool(s.judge("SANDBOX-26").breaks) is dies_first
+
+
 @pytest.mark.parametrize("wrong", ["", "10.88.0.9"])
 def test_address_outlives_the_sandbox(wrong: str) -> None:
     """SANDBOX-20 breaks when the address is dropped with the sandbox, or was never told."""

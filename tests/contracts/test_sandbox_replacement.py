@@ -179,3 +179,21 @@ def test_pod_that_goes_on_keeps_its_sandbox(spec: dict[str, Any]) -> None:
     s.exited(s.run_container(web, s.run_sandbox(web)), code=1)
 
     assert s.judge("SANDBOX-08").verdict is Verdict.NOT_EXERCISED
+
+
+@pytest.mark.parametrize("image", ["img:2", "img:1"])
+@pytest.mark.parametrize("contract_id", ["SANDBOX-08", "TERM-21"])
+def test_unread_end_of_a_changed_container(contract_id: str, image: str) -> None:
+    """SANDBOX-08, TERM-21: what ended unseen is stopped for its new definition and made again, else not."""
+    s = Story()
+    web = s.pod(restartPolicy="OnFailure")
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.exited(c1, seen=False)
+    web.manifest["spec"]["containers"][0]["image"] = image
+    s.set(web)
+    s.call("StopContainer", {"container_id": c1.id, "timeout": "30"}, {})
+    s.run_container(web, sandbox, "c1", 1)
+    s.wait(60).stop_here()
+
+    assert (s.judge(contract_id).verdict is Verdict.BROKEN) is (image == "img:1")

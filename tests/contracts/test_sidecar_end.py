@@ -77,6 +77,29 @@ def test_sidecars_are_stopped_in_reverse(order: tuple[str, ...]) -> None:
     assert_bites("SIDECAR-12", tell)
 
 
+@pytest.mark.parametrize("ends_before", [True, False])
+def test_sidecar_waits_for_the_next_one_alone(*, ends_before: bool) -> None:
+    """SIDECAR-12: where the next sidecar does not run when the kill begins, those after it hold up nobody."""
+    s = Story()
+    names = ("s1", "s2", "s3")
+    inits = [{"name": name, "image": "img:1", "restartPolicy": "Always"} for name in names]
+    web = s.pod(initContainers=inits, terminationGracePeriodSeconds=10)
+    sandbox = s.run_sandbox(web)
+    c = {name: s.run_container(web, sandbox, name) for name in (*names, "c1")}
+    s.wait(1)
+    if ends_before:
+        s.exited(c["s2"], 1)
+    s.wait(1).delete(web, 10)
+    s.stop(c["c1"], 10)
+    s.wait(1)
+    if not ends_before:
+        s.exited(c["s2"], 1)
+    for name in ("s1", "s3"):
+        s.stop(c[name], 10)
+
+    assert bool(s.judge("SIDECAR-12").breaks) is not ends_before
+
+
 @pytest.mark.parametrize("last", ["s2", "s1"])
 def test_every_sidecar_has_its_turn(last: str) -> None:
     """SIDECAR-12 breaks when a sidecar whose turn has come is not stopped."""

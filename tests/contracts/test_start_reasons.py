@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from story import Story
 from twice import assert_bites
 
-if TYPE_CHECKING:
-    from story import Story
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 def waits(reason: str) -> list[dict[str, Any]]:
@@ -59,3 +59,27 @@ def test_reason_does_not_outlive_the_kubelet() -> None:
         s.wait(1).status(web, "Pending", containerStatuses=waits(reason))
 
     assert_bites("SYNC-16", tell)
+
+
+def test_reason_of_a_former_image_is_told_until_the_next_try() -> None:
+    """SYNC-16: a pull of the image before failed in this life, and nothing was tried since the change."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(containers=[{"name": "c1", "image": "img:2"}])
+        sandbox = s.run_sandbox(web)
+        s.wait(1).status(web, "Pending", containerStatuses=waits("CreateContainerError"))
+        s.record("kubelet", op="killed")
+        s.wait(1).record("kubelet", op="started")
+        request = {"image": {"image": "img:2"}, "sandbox_config": sandbox.config}
+        if right:
+            s.call("PullImage", request, error="NOT_FOUND")
+        s.call("PullImage", request | {"image": {"image": "img:1"}}, {"image_ref": "sha256:img:1"})
+        web.manifest["spec"]["containers"][0]["image"] = "img:1"
+        s.wait(1).set(web)
+        s.wait(1).status(web, "Pending", containerStatuses=waits("ImagePullBackOff"))
+
+    right, wrong = Story(), Story()
+    tell(right, right=True)
+    tell(wrong, right=False)
+    assert right.judge("SYNC-16").verdict is not Verdict.BROKEN
+    assert wrong.judge("SYNC-16").verdict is Verdict.BROKEN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from outside_world import api_write, file_pod, start_static
 from pod_status import condition, end_of, ended, runs, tell_status, waits
-from running import running
+from running import BROKEN, running
 from story import Story
 from twice import assert_bites
 
@@ -84,6 +84,19 @@ def test_new_sandbox_moves_the_time_of_its_condition() -> None:
         tell_status(s, pod, "Running", [runs()], conditions=[condition("Ready"), moved])
 
     assert_bites("STATUS-09", tell)
+
+
+@pytest.mark.parametrize("probed", [True, False])
+def test_container_may_become_ready_just_before_its_end(*, probed: bool) -> None:
+    """STATUS-09: what its readiness probe told last is in no status, and moves the time."""
+    s = Story()
+    probe = {"readinessProbe": {"exec": {"command": ["ready"]}}} if probed else {}
+    pod = s.pod(containers=[{"name": "c1", "image": "img:1", **probe}], restartPolicy="Never")
+    ready = condition("Ready", "False")
+    tell_status(s, pod, "Running", [runs(ready=False)], conditions=[ready])
+    tell_status(s, pod, "Succeeded", [ended(0)], conditions=[ready | {"lastTransitionTime": LATER}])
+
+    assert (s.judge("STATUS-09").verdict is BROKEN) is not probed
 
 
 def test_forgotten_status_begins_with_what_the_mirror_told() -> None:
@@ -280,3 +293,20 @@ def test_address_follows_a_new_sandbox() -> None:
         tell_status(s, web, "Running", [runs()], **(OTHER_IP if right else IP))
 
         assert s.judge("STATUS-16").verdict.words == ("kept" if right else "broken")
+
+
+@pytest.mark.parametrize("policy", ["OnFailure", "Always"])
+def test_no_address_follows_while_an_end_is_final(policy: str) -> None:
+    """STATUS-16: no status is told at all while what it says has ended for good runs again."""
+    s = Story()
+    web = s.pod(restartPolicy=policy)
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.wait(5).exited(c1, 0)
+    s.sandbox_died(sandbox)
+    second = s.run_sandbox(web, 1, read=False)
+    s.sandbox_status(second, network={"ip": "10.88.0.9"})
+    s.run_container(web, second, attempt=1)
+    tell_status(s.wait(30), web, "Running", [ended(0, c1)], **IP)
+
+    assert bool(s.judge("STATUS-16").breaks) is (policy == "Always")

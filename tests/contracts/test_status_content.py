@@ -85,6 +85,24 @@ def test_reason_goes_with_its_phase(second: dict[str, Any], verdict: Verdict) ->
     assert s.judge("STATUS-17").verdict is verdict
 
 
+def test_reason_of_a_static_pod_is_forgotten() -> None:
+    """STATUS-17: a kubelet that starts does not know why a static pod had ended; one that goes on does."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod("web-node-1", source="file", uid="static")
+        c1 = s.run_container(web, s.run_sandbox(web))
+        s.exited(c1, 1)
+        tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded")
+        if right:
+            s.wait(1).record("kubelet", op="killed")
+            s.wait(1).record("kubelet", op="started")
+        tell_status(s, web, "Failed", [ended(1, c1)])
+        tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded")
+        tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded", message="late")
+
+    assert_bites("STATUS-17", tell)
+
+
 def test_stale_reason_is_dropped() -> None:
     """STATUS-17: a reason does not outlive its phase."""
     s, web, _, c1 = running()

@@ -159,7 +159,7 @@ def test_status_of_a_removed_pod_is_forgotten() -> None:
         assert s.judge("STATUS-14").verdict is verdict
 
 
-@pytest.mark.parametrize("without", ["time", "kubelet", "end", "housekeeping"])
+@pytest.mark.parametrize("without", ["time", "kubelet", "end", "stop", "housekeeping"])
 def test_what_was_never_forgotten_may_go_on(without: str) -> None:
     """STATUS-14: the kubelet had no time to forget, or was away meanwhile, or has not ended the pod yet."""
     s = Story(started=NOON)
@@ -167,7 +167,7 @@ def test_what_was_never_forgotten_may_go_on(without: str) -> None:
     sandbox = s.run_sandbox(web)
     tell_status(s, web, "Running", [runs()], startTime=NOON)
     s.wait(10)
-    if without != "end":
+    if without not in {"end", "stop"}:
         s.stop_sandbox(sandbox)
     s.unset(web)
     if without == "kubelet":
@@ -177,6 +177,8 @@ def test_what_was_never_forgotten_may_go_on(without: str) -> None:
         s.call("ListPodSandbox", {}, {}, takes=100)
     elif without == "end":
         s.wait(100)
+    elif without == "stop":
+        s.wait(100).sandbox_died(sandbox)
     else:
         s.wait(1).set(web)
         s.wait(100)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from outside_world import heal, outage
+from running import running
 from story import Story
 from twice import assert_bites
 
@@ -107,6 +108,24 @@ def test_one_step_at_a_time() -> None:
         if right:
             s.end("StopContainer", call_id)
         s.run_container(web, sandbox, "c2")
+
+    assert_bites("SYNC-03", tell)
+
+
+def test_collecting_an_old_sandbox_is_no_step() -> None:
+    """SYNC-03: an old sandbox that is empty may be stopped meanwhile, one with containers may not."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod()
+        old = s.run_sandbox(web)
+        c1 = s.run_container(web, old)
+        s.sandbox_died(old)
+        s.stop_sandbox(old)
+        if right:
+            s.remove(c1)
+        new = s.run_sandbox(web, attempt=1)
+        s.begin("StopPodSandbox", {"pod_sandbox_id": old.id})
+        s.run_container(web, new, attempt=1)
 
     assert_bites("SYNC-03", tell)
 
@@ -260,6 +279,26 @@ def test_sidecar_that_ended_with_its_pod_may_run_once_more(*, ended: bool) -> No
 
     assert bool(s.judge("SYNC-08").breaks) is not ended
     assert bool(s.judge("SANDBOX-08").breaks) is not ended
+
+
+@pytest.mark.parametrize("killed", [True, False])
+@pytest.mark.parametrize("contract_id", ["SYNC-08", "SANDBOX-08", "TERM-21"])
+def test_end_in_a_pre_stop_hook_is_none_of_its_own(contract_id: str, *, killed: bool) -> None:
+    """What is killed for a change may end by itself in its preStop hook: the same sync makes it again."""
+    s, web, sandbox, c1 = running(policy="OnFailure", lifecycle={"preStop": {"exec": {"command": ["bye"]}}})
+    if killed:
+        hook = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["bye"]})
+        s.exited(c1)
+        s.end("ExecSync", hook, {"exit_code": 137})
+        s.call("StopContainer", {"container_id": c1.id, "timeout": "29"}, {})
+    else:
+        s.exited(c1)
+    second = s.run_container(web, sandbox, attempt=1)
+    s.wait(20).exited(second)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Succeeded")
+
+    assert bool(s.judge(contract_id).breaks) is not killed
 
 
 def network(s: Story, *, ready: bool) -> None:

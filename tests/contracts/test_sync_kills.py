@@ -52,6 +52,25 @@ def test_container_is_stopped_for_a_reason(reason: str) -> None:
     assert_bites("SYNC-13", tell)
 
 
+def test_another_image_may_be_the_reason_all_the_same() -> None:
+    """SYNC-13: an older kubelet's sync made a container by the manifest of before, and does not say so."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        web = s.pod(containers=[{"name": "c1", "image": "img:1"}])
+        sandbox = s.run_sandbox(web)
+        s.call("ImageStatus", {"image": {"image": "img:1"}}, {"image": {"id": "sha256:img:1"}})
+        web.manifest["spec"]["containers"][0]["image"] = "img:2"
+        s.set(web)
+        s.wait(0.1 if right else 20)
+        s.call("ImageStatus", {"image": {"image": "img:2"}}, {"image": {"id": "sha256:img:2"}})
+        made_of = {"image": "sha256:img:1" if right else "sha256:img:2"}
+        c1 = s.create(web, sandbox, config=s.container_config(web, "c1", image=made_of))
+        s.start(c1)
+        s.stop(c1)
+
+    assert_bites("SYNC-13", tell, kubernetes="1.26")
+
+
 def test_unseen_probe_may_be_the_reason() -> None:
     """SYNC-13 lets a container be stopped whose probe no call shows."""
     s = Story()
@@ -59,6 +78,23 @@ def test_unseen_probe_may_be_the_reason() -> None:
     s.stop(c1)
 
     assert s.judge("SYNC-13").verdict is Verdict.KEPT
+
+
+def test_sidecars_go_with_a_pod_that_fails() -> None:
+    """SYNC-13: under Never sidecars are stopped when the last app container fails its probe for good."""
+
+    def tell(s: Story, *, right: bool) -> None:
+        probe = {"exec": {"command": ["alive"]}, "failureThreshold": 1, "periodSeconds": 1}
+        app = {"name": "c1", "image": "img:1", "startupProbe": probe}
+        sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
+        web = s.pod(containers=[app], initContainers=[sidecar], restartPolicy="Never")
+        sandbox = s.run_sandbox(web)
+        s1, c1 = (s.run_container(web, sandbox, name) for name in ("s1", "c1"))
+        run = {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}
+        s.call("ExecSync", run, {"exit_code": 1 if right else 0})
+        s.wait(1).stop(s1)
+
+    assert_bites("SYNC-13", tell)
 
 
 def test_removal_that_is_heard_of_late_is_a_reason() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from story import Story
 from twice import assert_bites
 
 if TYPE_CHECKING:
-    from story import PodHandle, Story
+    from story import PodHandle
 
 WAITED = "Unable to attach or mount volumes: timed out"
 INIT = [{"name": "i1", "image": "img:1"}]
@@ -133,6 +134,19 @@ def test_failed_start_is_tried_again_soon() -> None:
         s.wait(11 if right else 70).run_container(web, sandbox)
 
     assert_bites("SYNC-23", tell)
+
+
+@pytest.mark.parametrize(("code", "breaks"), [(0, False), (1, True)])
+def test_what_succeeded_is_not_tried_again(code: int, *, breaks: bool) -> None:
+    """SYNC-23: a container that was stopped for a change, and succeeded so, is not due under OnFailure."""
+    s = Story()
+    web = s.pod(restartPolicy="OnFailure")
+    sandbox = s.run_sandbox(web)
+    s.exited(s.run_container(web, sandbox), code=code)
+    s.create(web, sandbox, error="UNKNOWN")
+    s.wait(70).call("ListContainers", {}, {})
+
+    assert bool(s.judge("SYNC-23").breaks) is breaks
 
 
 def test_failed_ephemeral_container_keeps_no_other_up() -> None:

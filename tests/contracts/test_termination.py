@@ -45,6 +45,21 @@ def test_sandbox_waits_for_the_reply() -> None:
     assert s.judge("TERM-01").verdict is BROKEN
 
 
+@pytest.mark.parametrize("restarts", [True, False])
+def test_nobody_waits_for_what_a_former_kubelet_asked(*, restarts: bool) -> None:
+    """TERM-01: no answer comes to a kubelet that has gone, though the next one begins in that very moment."""
+    s, web, sandbox, c1 = running()
+    s.delete(web)
+    s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    if restarts:
+        s.record("kubelet", op="killed")
+        s.record("kubelet", op="started")
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+
+    assert bool(s.judge("TERM-01").breaks) is not restarts
+
+
 @pytest.mark.parametrize(("stopped", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_object_goes_last(*, stopped: bool, verdict: Verdict) -> None:
     """TERM-01: the object goes after the sandbox was stopped."""

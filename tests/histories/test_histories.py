@@ -183,8 +183,12 @@ def test_choices_of_order_matter() -> None:
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
 def test_what_was_found_once_is_kept_now(kept: Kept) -> None:
-    """A history that once showed a mistake of the reference, of a fake or of a judge breaks nothing."""
-    played = play(kept.history, REFERENCE, CONTRACTS)
+    """A history that once showed a mistake of the reference, of a fake or of a judge breaks nothing.
+
+    `IMAGE-16-c11f1178@1.26.json` did so with a kubelet of that version.
+    """
+    _, _, version = kept.name.partition("@")
+    played = play(kept.history, Choice(kubernetes=version) if version else REFERENCE, CONTRACTS)
 
     assert not played.failed, played.failed
     assert played.broken() == ()
@@ -196,6 +200,16 @@ def test_crash_loop_is_at_rest(kubernetes: str) -> None:
     crash_loop = History((Want(pod(container("c1", "exit 1 0"))),))
 
     assert play(crash_loop, Choice(kubernetes=kubernetes), ()).restless == ()
+
+
+@pytest.mark.parametrize("script", ["exit 1 3", "seq 1@100 1@8 run"])
+def test_what_is_not_begun_again_is_not_at_rest(script: str) -> None:
+    """Be it before the node has come to rest, or after that: a sync that found a back-off is not repeated."""
+    crash = History((Want(pod(container("c1", script))),))
+
+    played = play(crash, Choice(kubelet="bug:MUT-WORK-15", kubernetes="1.32"), ())
+
+    assert played.restless == ("c1 of pod-1 is terminated Error",)
 
 
 @pytest.mark.parametrize(("kubernetes", "there"), [("1.28", False), ("1.29", True)])

@@ -132,7 +132,7 @@ def test_runtime_is_unfit_until_it_said_otherwise() -> None:
 
 
 def test_runtime_without_answer_is_down_after_30_seconds() -> None:
-    """A poll that fails is an error at once, and the runtime counts as down 30 s after the last good one."""
+    """A poll that fails is no error by itself: the runtime counts as down 30 s after the last good one."""
 
     async def main() -> None:
         runtime = Runtime()
@@ -144,8 +144,8 @@ def test_runtime_without_answer_is_down_after_30_seconds() -> None:
         failed = state.errors()
         await clock.sleep(1)
 
-        assert failed == ["container runtime status check failed: no answer"]
-        assert state.errors()[0] == "container runtime is down"
+        assert failed == []
+        assert state.errors() == ["container runtime is down"]
 
     run(main())
 

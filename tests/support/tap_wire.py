@@ -139,6 +139,7 @@ def hears(chunks: Sequence[Chunk]) -> list[Heard]:
 
 
 def told(heard: Any) -> tuple[Any, ...]:
-    """What was heard without its time."""
-    fields = [getattr(heard, name) for name in heard.__struct_fields__ if name not in {"at_ns", "timeout_ns"}]
+    """What was heard without its times, and without who ended a call."""
+    left_out = {"at_ns", "timeout_ns", "by_client"}
+    fields = [getattr(heard, name) for name in heard.__struct_fields__ if name not in left_out]
     return (type(heard).__name__, *fields)

@@ -102,6 +102,11 @@ def answered(*says: bytes, rpc: str = "Version") -> list[tuple[Any, ...]]:
     return talk.told()[1:]
 
 
+def by_client(talk: Talk) -> bool:
+    """Whether the one call that ended was given up by its client."""
+    return next(each for each in talk.hears() if isinstance(each, CallEnded)).by_client
+
+
 def ended(code: str, text: str = "") -> list[tuple[Any, ...]]:
     """A failure of the one call."""
     return [("CallEnded", "c1", "Version", code, text)]
@@ -173,6 +178,7 @@ def test_call_given_up_by_the_client(after_ns: int, code: str, text: str) -> Non
     talk.answers(runtime.answers(1, b"too late"))
 
     assert talk.told()[1:] == ended(code, text)
+    assert by_client(talk) == (code == "CANCELLED")
     assert next(each for each in talk.hears() if isinstance(each, CallBegan)).timeout_ns == 2 * SECOND
 
 
@@ -193,12 +199,15 @@ def test_connection_that_breaks_ends_its_calls(what: What, code: str, text: str)
     ]
 
 
-def test_call_after_the_runtime_is_gone() -> None:
+@pytest.mark.parametrize("then", [b"", frame(wire.RST, 0, 1, b"\0\0\0\x08")], ids=["waits", "gives up"])
+def test_call_after_the_runtime_is_gone(then: bytes) -> None:
     """What a client still asks on a connection whose other end broke is never answered."""
     client = Peer()
-    talk = Talk().connects().add(What.RUNTIME_GONE).asks(client.asks(1, "Version")).add(What.CLIENT_GONE)
+    talk = Talk().connects().add(What.RUNTIME_GONE).asks(client.asks(1, "Version") + then)
+    talk.add(What.CLIENT_GONE)
 
     assert talk.told()[1:] == ended("UNAVAILABLE", BROKEN)
+    assert not by_client(talk)
     assert [each.what for each in talk.hears() if isinstance(each, PeerChange)] == [
         "client connected",
         "client gone",

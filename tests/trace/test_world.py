@@ -224,3 +224,92 @@ def test_manifest_replaces_no_pod_of_the_api() -> None:
     s.record("pod", op="remove", source="file", namespace="default", name="own")
 
     assert s.world().pods[own.uid].wanted
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_mirror_tells_which_of_two_versions_is_run(number: int) -> None:
+    """Two versions that were sent at one time are told apart by what the mirror shows."""
+    s = Story(started="2026-01-01T12:00:00Z")
+    specs = {each: {"containers": [{"name": "c1", "image": f"img:{each}"}]} for each in (1, 2)}
+    for spec in specs.values():
+        s.record("pod", op="set", source="file", pod={"metadata": {"name": "st"}, "spec": spec})
+    st = s.pod("unused")
+    st.manifest["metadata"] = {"name": "st-node-1", "namespace": "default", "uid": "hash"}
+    seen = {"kubernetes.io/config.seen": f"2026-01-01T12:00:{s.now:02.0f}Z"}
+    shown = st.manifest["metadata"] | {"annotations": {**seen, "kubernetes.io/config.mirror": "hash"}}
+    body = {"metadata": shown, "spec": specs[number]}
+    s.record("api", verb="create", resource="pods", uid="mirror", code=201, body=body)
+    s.run_sandbox(st, config=s.sandbox_config(st, annotations=seen))
+    run = s.world().pods["hash"]
+
+    assert run.spec is not None
+    assert run.spec.containers[0].image == f"img:{number}"
+    assert run.mirror_uid == "mirror"
+
+
+def test_pod_is_known_as_long_as_a_call_makes_its_sandbox() -> None:
+    """What a call under way makes is found while nobody wants the pod any more, and is the pod's own."""
+    s = Story()
+    web = s.pod()
+    config = s.sandbox_config(web)
+    call = s.begin("RunPodSandbox", {"config": config})
+    s.deleted(web)
+    record = {"id": "sb", "metadata": config["metadata"], "created_at": "5"}
+    s.wait(1).call("ListPodSandbox", {}, {"items": [record]})
+    s.end("RunPodSandbox", call, {"pod_sandbox_id": "sb"})
+    world = s.world()
+
+    assert world.sandboxes["sb"].born
+    assert world.pods[web.uid].sandbox is world.sandboxes["sb"]
+
+
+@pytest.mark.parametrize("how", ["fails", "is not answered"])
+def test_pod_is_forgotten_once_nothing_is_made_for_it(how: str) -> None:
+    """A call that comes to nothing leaves nothing of a pod that is gone."""
+    s = Story()
+    web = s.pod()
+    call = s.begin("RunPodSandbox", {"config": s.sandbox_config(web)})
+    s.deleted(web)
+    if how == "fails":
+        s.wait(1).end("RunPodSandbox", call, error="UNAVAILABLE")
+    else:
+        s.wait(1).record("kubelet", op="killed")
+
+    assert s.world().pods == {}
+
+
+@pytest.mark.parametrize(("created_at", "newest"), [(10**19, True), (5, False)])
+def test_sandboxes_are_as_old_as_the_runtime_says(created_at: int, *, newest: bool) -> None:
+    """One that nobody is known to have made may be newer than one that was made in the trace."""
+    s = Story()
+    web = s.pod()
+    own = s.run_sandbox(web)
+    meta = {"name": web.name, "uid": web.uid, "namespace": web.namespace, "attempt": 1}
+    found = {"id": "sb", "metadata": meta, "created_at": str(created_at)}
+    s.call("ListPodSandbox", {"filter": {"id": "sb"}}, {"items": [found]})
+    sandboxes = s.world().pods[web.uid].sandboxes
+
+    assert [one.id for one in sandboxes] == ([own.id, "sb"] if newest else ["sb", own.id])
+
+
+@pytest.mark.parametrize(("uid", "told"), [("hash", True), ("other", False)])
+def test_pod_that_comes_again_has_its_mirror_back(uid: str, *, told: bool) -> None:
+    """A mirror that was left is that of the same content, and not of whatever has the name."""
+    s = Story()
+    manifest = {"metadata": {"name": "st"}, "spec": {"containers": [{"name": "c1", "image": "img:1"}]}}
+    s.record("pod", op="set", source="file", pod=manifest)
+    st = s.pod("unused")
+    st.manifest["metadata"] = {"name": "st-node-1", "namespace": "default", "uid": "hash"}
+    sandbox = s.run_sandbox(st)
+    mirror = {"uid": "mirror", "namespace": "default", "name": "st-node-1"}
+    s.record("status", status={"phase": "Running"}, **mirror)
+    s.record("pod", op="remove", source="file", namespace="default", name="st")
+    s.stop_sandbox(sandbox)
+    s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+    s.record("pod", op="set", source="file", pod=manifest)
+    st.manifest["metadata"]["uid"] = uid
+    s.run_sandbox(st)
+    s.record("status", status={"phase": "Pending"}, **mirror)
+    status = s.world().pods[uid].status
+
+    assert (status is not None) is told

@@ -1,13 +1,10 @@
-"""Scenarios that never enter what a bug replaces are not played again, and nothing is missed by that."""
+"""What the right kubelet does in a scenario is known, and which bugs would do the same."""
 
 from __future__ import annotations
 
-import pytest
-
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.replaced import functions_replaced
+from kubelet_conformance.targets.replaced import Replaced, what_is_replaced
 from kubelet_conformance.targets.stage import Choice
-from kubelet_conformance.zoo import hunt as hunting
 from kubelet_conformance.zoo.reach import reached
 from kubelet_reference.pod_cache import PodCache
 from kubelet_reference.stop_timeout import stop_timeout
@@ -17,10 +14,16 @@ SOME = list(every_scenario().items())[::20]
 
 def test_what_a_bug_replaces_is_known() -> None:
     """Of the right kubelet nothing is replaced, of a wrong one the function that is another there."""
-    assert functions_replaced(Choice()) == frozenset()
-    forgetful = functions_replaced(Choice(kubelet="bug:MUT-PLEG-07"))
+    assert what_is_replaced(Choice()) == Replaced(frozenset(), {}, {})
+    forgetful = what_is_replaced(Choice(kubelet="bug:MUT-PLEG-07"))
+    undecided = what_is_replaced(Choice(kubelet="bug:MUT-PHASE-01"))
 
-    assert forgetful == frozenset({PodCache.delete.__code__})
+    assert forgetful is not None
+    assert forgetful.functions == {PodCache.delete.__code__}
+    assert (forgetful.decisions, list(forgetful.parts)) == ({}, ["kubelet.pod_cache"])
+    assert undecided is not None
+    assert (undecided.functions, list(undecided.decisions)) == (frozenset(), ["kubelet.status.pod_phase"])
+    assert undecided.parts == undecided.decisions
 
 
 def test_what_a_scenario_enters_is_known() -> None:
@@ -31,16 +34,9 @@ def test_what_a_scenario_enters_is_known() -> None:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("bug", ["MUT-PLEG-07", "CRIO-7004", "K8S-100608"])
-def test_nothing_is_missed(monkeypatch: pytest.MonkeyPatch, bug: str) -> None:
-    """What catches a bug is the same whether all is played or only what may differ."""
-    monkeypatch.setattr(hunting, "every_scenario", lambda: dict(SOME))
-    sooner = hunting.hunt(bug, full=True)
+def test_whose_decisions_differ_is_known() -> None:
+    """A bug of phases differs where there is such a phase, and no wrong decision does anything."""
+    alike = [name for name, _ in SOME if "MUT-PHASE-01" not in reached(name, "1.32").differed]
 
-    def everywhere(_: Choice) -> None:
-        """It cannot be told what the bug replaces."""
-
-    monkeypatch.setattr(hunting, "functions_replaced", everywhere)
-
-    assert hunting.hunt(bug, full=True) == sooner
+    assert "MUT-PHASE-01" in reached("phase.debugging_does_not_keep_a_pod_running", "1.32").differed
+    assert len(alike) > len(SOME) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -17,13 +17,15 @@ from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from kubelet_conformance.zoo.hunt import Caught
+    from kubelet_conformance.zoo.hunt import Caught, Outcome
 
 __all__ = ("zoo",)
 
 SCHEMA = 1
+
+T = TypeVar("T")
 
 
 @click.command()
@@ -47,27 +49,53 @@ def zoo(  # noqa: PLR0913 - one parameter an option
     if only_list:
         deliver("".join(f"{card.id:<14} {safe(card.title)}\n" for card in cards), output)
         return Exit.OK
-    caught = list(_hunted([card.id for card in cards], workers=min(workers, len(cards) or 1), full=full))
+    caught = list((_hunted_everywhere if full else _hunted)([card.id for card in cards], workers=workers))
     deliver(as_json(_report(caught)) if form == "json" else "".join(_lines(caught)), output)
-    if any(each.failed for each in caught):
+    if any(each.is_in_doubt for each in caught):
         return Exit.INTERNAL_ERROR
     return Exit.OK if all(each.is_caught for each in caught) else Exit.FAILED
 
 
-def _hunted(ids: list[str], *, workers: int, full: bool) -> Iterator[Caught]:
+def _hunted(ids: list[str], *, workers: int) -> Iterator[Caught]:
+    """Hunt bug by bug."""
     from kubelet_conformance.zoo.hunt import hunt  # noqa: PLC0415 - see above
 
-    progress = Steps(len(ids), "bugs hunted")
+    return _each(hunt, ids, workers=workers, done="bugs hunted")
+
+
+def _hunted_everywhere(ids: list[str], *, workers: int) -> Iterator[Caught]:
+    """Play scenario by scenario on all of them, and tell the runtimes among them every story."""
+    from kubelet_conformance.scenarios import every_scenario  # noqa: PLC0415 - see above
+    from kubelet_conformance.targets.zoo import bug_card  # noqa: PLC0415 - see above
+    from kubelet_conformance.zoo.everything import play_on_each, tell_every_story  # noqa: PLC0415 - see above
+    from kubelet_conformance.zoo.hunt import Caught  # noqa: PLC0415 - see above
+
+    found: dict[str, dict[str, Outcome]] = {each: {} for each in ids}
+    scenarios = list(every_scenario())
+    played = _each(partial(play_on_each, ids), scenarios, workers=workers, done="scenarios played")
+    for scenario, outcomes in zip(scenarios, played, strict=True):
+        for bug, outcome in outcomes.items():
+            found[bug][scenario] = outcome
+    runtimes = [each for each in ids if bug_card(each).is_of_runtimes]
+    told = _each(tell_every_story, runtimes, workers=workers, done="wrong runtimes called directly")
+    for bug, outcomes in zip(runtimes, told, strict=True):
+        found[bug] |= outcomes
+    return (Caught.of(bug_card(bug), found[bug]) for bug in ids)
+
+
+def _each(work: Callable[[str], T], names: list[str], *, workers: int, done: str) -> Iterator[T]:
+    """What comes of the work on each of these, in their order."""
+    progress = Steps(len(names), done)
     try:
-        if workers == 1:
-            for each in ids:
-                progress.begin(each)
-                yield hunt(each, full=full)
-            return
-        with ProcessPoolExecutor(workers) as pool:
-            for name, caught in zip(ids, pool.map(partial(hunt, full=full), ids), strict=True):
+        if min(workers, len(names)) <= 1:
+            for name in names:
                 progress.begin(name)
-                yield caught
+                yield work(name)
+            return
+        with ProcessPoolExecutor(min(workers, len(names))) as pool:
+            for name, result in zip(names, pool.map(work, names), strict=True):
+                progress.begin(name)
+                yield result
     finally:
         progress.clear()
 

@@ -13,6 +13,7 @@ from kubelet_conformance.contract.verdicts import UNTESTED, Evidence, Outcome, V
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import TEACHING, learn
 from kubelet_conformance.trace.looking import key_of, look
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.untold import EVENTS_GATE, HEARING_SECONDS, is_untold
 from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.world import World
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.versions import Version
     from kubelet_conformance.trace.entity import Entity
     from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Record
 
 __all__ = ("EVIDENCE_MAX", "TEXT_CHARS_MAX", "Judge")
@@ -39,6 +39,7 @@ TEXT_CHARS_MAX = 2000
 
 _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
+_REMOVED = ("pod:remove",)
 _TURNS = _KUBELET_GONE | {"fault", "done:Status"}
 """The records that may end what is owed, or put it off."""
 
@@ -76,6 +77,13 @@ class _Listener:
 
     def _not_answered(self, obligation: Obligation, seq: int, text: str) -> None:
         self.tally.broken(self.clause, (obligation.seq, seq), text, obligation.pod)
+
+
+def _as_removed(moment: Moment) -> Moment:
+    """The moment as it is for the static pod whose place another one takes: its file goes (file.go)."""
+    return Moment(
+        moment.world, moment.node, moment.record, moment.seq, moment.t, _REMOVED, pod=moment.replaced
+    )
 
 
 def _several(findings: Finding | Iterable[Finding]) -> Iterable[Finding]:
@@ -227,6 +235,8 @@ class Judge:
             ledger.look(moment, node)
         if pod is not None and pod.owed:
             ledger.look(moment, pod)
+        if moment.replaced is not None:
+            ledger.look(_as_removed(moment), moment.replaced)
         self._judge(moment)
         learn(moment)
         if key in _TURNS:

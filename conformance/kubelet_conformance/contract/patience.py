@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 __all__ = ("Patience",)
 
 _RETRY_SECONDS = 35.0
-"""A worker comes back to a pod at most 15 s after an error, a watch at most 30 s after its loss."""
+"""A worker comes back to a pod at most 15 s after an error, a watch that ended within a few seconds."""
+_FIRST_WATCH, _LONGEST_WATCH = 2.0, 60.0
+"""An API server that was away is asked again after 0.8 s, and after twice as long each time, 30 s at most;
+all of these may be doubled (reflector.go).
+"""
 _PROMPT_SECONDS = 0.5
 """A call that takes longer was held up."""
 _RELIST_SECONDS = 300.0
@@ -46,6 +50,10 @@ class Patience:
         self._open: dict[str, float] = {}
         """When the calls began that have no reply yet and should be prompt."""
         self._outages = 0
+        self._away_t = 0.0
+        """Since when the API server is away, or last was."""
+        self._watched_by = -math.inf
+        """By when the watch is there again after that."""
         self._late_watches = 0
         self._evented = False
         self._found_at = -math.inf
@@ -81,17 +89,32 @@ class Patience:
             self._last = record.t
             self._take_fault(record)
         elif record.kind == "kubelet":
-            self._open.clear()
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Nobody waits for an answer any more; what hung until now has held the kubelet up until now."""
+        if self._is_held_up():
+            self._last = self._now
+        self._open.clear()
 
     def _take_fault(self, record: Fault) -> None:
         """What stands from now on, or no longer does."""
         what, more = record.what.removeprefix(_HEALED), -1 if record.what.startswith(_HEALED) else 1
         if what.startswith(_API_SERVER):
-            self._outages = max(0, self._outages + more)
+            self._api_server(more)
         elif what == _WATCH:
             self._late_watches += more
         elif what.startswith(_UNTOLD):
             self._untold(record)
+
+    def _api_server(self, more: int) -> None:
+        """It goes, or comes back: then the kubelet may wait for its next try, the longer the more it had."""
+        was_away, self._outages = self._outages > 0, max(0, self._outages + more)
+        if not was_away:
+            self._away_t = self._now
+        elif not self._outages:
+            wait = min(2 * (self._now - self._away_t) + _FIRST_WATCH, _LONGEST_WATCH)
+            self._watched_by = self._now + wait
 
     def _comes_with_a_relist(self, failed: Reply) -> bool:
         """Whether what this was to tell is known after a relist only: it is repeated by none before."""
@@ -103,12 +126,12 @@ class Patience:
         seconds = record.values.get("seconds")
         self._found_at = max(self._found_at, record.t + (float(seconds) if seconds else _RELIST_SECONDS))
 
+    def _is_held_up(self) -> bool:
+        """Some call should have been answered by now."""
+        return any(self._now - t > _PROMPT_SECONDS for t in self._open.values())
+
     def until(self, obligation: Obligation) -> float:
         """Until when, in seconds since the start, this may still be answered, whatever its deadline."""
-        held_up = (
-            self._outages > 0
-            or self._late_watches > 0
-            or any(self._now - t > _PROMPT_SECONDS for t in self._open.values())
-        )
+        held_up = self._outages > 0 or self._late_watches > 0 or self._is_held_up()
         last = self._now if held_up else max(self._last, min(self._found_at, self._now))
-        return last + (obligation.due.within or 0.0) + _RETRY_SECONDS
+        return max(last + _RETRY_SECONDS, self._watched_by) + (obligation.due.within or 0.0)

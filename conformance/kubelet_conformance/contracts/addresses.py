@@ -39,16 +39,19 @@ def version_of(text: str) -> int | None:
 
 
 class _Told:
-    """Every address that a sandbox was ever read with."""
+    """Every address that a sandbox was ever read with, and whether it had one when it was last read."""
 
     def __init__(self) -> None:
         self.ips: set[str] = set()
+        self.has_one = False
 
 
 def _take_address(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.sandbox is not None:
-        m.sandbox.note(_Told).ips.update(told_ips(record))
+        told = m.sandbox.note(_Told)
+        told.ips.update(told_ips(record))
+        told.has_one = bool(told_ips(record))
 
 
 _READ: Pattern = done("PodSandboxStatus")
@@ -61,8 +64,10 @@ def _addresses(m: Moment) -> set[str]:
         return set()
     if pod.spec is None or pod.spec.host_network:
         return set()
-    told = sandbox.note(_Told).ips
-    return set() if any(version_of(ip) is None for ip in told) else told
+    told = sandbox.note(_Told)
+    if not told.has_one:
+        return set()  # It has died since, and a sync whose own reading came late knows of no address.
+    return set() if any(version_of(ip) is None for ip in told.ips) else told.ips
 
 
 def _ip_variables(m: Moment, spec: ContainerSpec) -> Iterator[tuple[str, str]]:

@@ -17,11 +17,13 @@ from kubelet_conformance.contracts.backoffs import (
     has_series,
     is_usual,
     most_delay,
+    pulls_are_held_up,
     restart_at,
     restart_bound,
     take_attempt,
     was_killed,
 )
+from kubelet_conformance.contracts.former_lives import REMOVALS, has_come_back, take_removals
 from kubelet_conformance.contracts.instances import (
     FREE_CHANGE,
     HELD_UP,
@@ -30,14 +32,13 @@ from kubelet_conformance.contracts.instances import (
     asked,
     awake,
     failed_run,
-    never_pulled,
     newly_imaged,
     start_of,
     to_watch,
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import of, to_run
+from kubelet_conformance.contracts.situations import LAST_END, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 
@@ -45,11 +46,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.contracts.backoffs import Restart
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Kind, Pod
 
+_CALLED_OFF = HELD_UP.either(SIDECAR_ENDS)
+_SIDECAR_CALLED_OFF = HELD_UP.either(LAST_END)
 _TOLD = re.compile(r"back-off (?:(\d+)m)?(\d+)s restarting failed container=(\S+) pod=(\S+)_(\S+)\((\S+)\)")
+
+
+def _called_off(container: Container) -> Pattern:
+    """What may keep this one from being made again in time, or for good."""
+    return _SIDECAR_CALLED_OFF if container.kind == "sidecar" else _CALLED_OFF
 
 
 def _crashed(m: Moment, *kinds: Kind) -> Container | None:
@@ -58,6 +67,8 @@ def _crashed(m: Moment, *kinds: Kind) -> Container | None:
     if container is None or m.exit is None or m.exit.commanded or container.kind not in kinds:
         return None
     if not to_watch(m) or m.pod is None or _is_left(m, container) or waits_for_sidecars(container):
+        return None
+    if at_its_end(m.pod, container, m.exit.code):
         return None
     sandbox = container.sandbox
     return container if sandbox is not None and sandbox.state == "ready" and not sandbox.stops else None
@@ -111,7 +122,7 @@ def _(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=HELD_UP.either(SIDECAR_ENDS),
+        unless=_called_off(container),
         text=f"{container.name} is made again at once after its first crash",
     )
 
@@ -131,7 +142,7 @@ def counts_from_the_end(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP.either(SIDECAR_ENDS),
+        unless=_called_off(container),
         text=f"{container.name} is made again after a back-off of {most_delay(m, container.name):g} s",
     )
 
@@ -154,7 +165,7 @@ def long_run_begins_anew(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=HELD_UP.either(SIDECAR_ENDS),
+        unless=_called_off(container),
         text=f"{container.name} is made again at once after a run of {m.t - container.created_t:.0f} s",
     )
 
@@ -174,13 +185,15 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
     for newest in newly_imaged(m, "exited"):
         pod = newest.pod
         sent = m.manifest.spec.entries.get(newest.name) if m.manifest is not None else None
-        if pod is None or sent is None or never_pulled(pod, newest.name):
+        if pod is None or sent is None or waits_for_sidecars(newest):
+            continue
+        if sent[1].pull_policy == "Never" or pulls_are_held_up(m, pod, sent[1].image):
             continue
         if wants_restart(pod, newest) and not has_series(m, pod, newest.name, sent[1].image):
             yield answered(
                 by=start_of(newest.name),
                 within=REACTION,
-                unless=HELD_UP.either(SIDECAR_ENDS),
+                unless=_CALLED_OFF,
                 text=f"{newest.name} is made at once with its new image",
             )
 
@@ -206,6 +219,8 @@ def refusal_is_told(m: Moment) -> Iterator[Finding]:
         newest = m.world.containers.get(told.runtime_id)
         if ended is None and newest is not None and newest.state == "created":
             continue  # What was made before it was never started either.
+        if ended is None and not told.container_id and has_come_back(m, pod):
+            continue  # Reasons are kept by the pod's UID, longer than its statuses.
         if ended is None:
             yield broken(f"{told.name} is in CrashLoopBackOff without a terminated lastState")
             continue
@@ -215,6 +230,9 @@ def refusal_is_told(m: Moment) -> Iterator[Finding]:
         if not wrong and is_newest and gone is not None and told.restart_count != gone.attempt:
             wrong = f"{told.name} has restartCount {told.restart_count}, expected {gone.attempt}"
         yield broken(wrong) if wrong else KEPT
+
+
+refusal_is_told.remember(on=REMOVALS)(take_removals)
 
 
 def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
@@ -239,7 +257,7 @@ def siblings_are_not_held_up(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=REACTION,
-        unless=HELD_UP.either(SIDECAR_ENDS),
+        unless=_called_off(container),
         text=f"{container.name} is made at once while another container is held up",
     )
 
@@ -263,7 +281,7 @@ def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
             newest = pod.newest(name)
             if newest is None or newest.kind != "app" or newest.state != "exited" or newest.exit is None:
                 continue
-            if _waits_for_inits(pod, newest):
+            if _waits_for_inits(pod, newest) or waits_for_sidecars(newest):
                 continue
             held_up = delay_before(m, pod, name) - (m.t - newest.exit.t)
             if held_up > KUBELET_START + RETRY and wants_restart(pod, newest):
@@ -299,6 +317,6 @@ def failed_creation_is_only_retried(m: Moment) -> Findings:
     return answered(
         by=start_of(name),
         within=RETRY + RETRY_SLACK,
-        unless=HELD_UP.either(SIDECAR_ENDS),
+        unless=_CALLED_OFF,
         text=f"{name} is tried again",
     )

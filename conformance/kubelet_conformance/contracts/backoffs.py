@@ -15,9 +15,11 @@ import msgspec
 from kubelet_conformance.contract.words import failed
 from kubelet_conformance.contracts.distress import every_pod
 from kubelet_conformance.contracts.instances import REMAKING, asked, finished_t
+from kubelet_conformance.contracts.lasting import lasting
 from kubelet_conformance.contracts.situations import post_start_may_have_failed
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import Annotation, ImageStatusRequest, PullImageRequest
+from kubelet_conformance.trace.made_of import image_asked_for, made_of
 from kubelet_conformance.trace.records import Call
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ __all__ = (
     "is_usual",
     "may_stay_stopped",
     "most_delay",
+    "no_pull",
+    "pulls_are_held_up",
     "restart_at",
     "restart_bound",
     "retry_bound",
@@ -130,7 +134,7 @@ def _delay(attempts: int) -> float:
 
 
 def _series_of(pod: Pod, m: Moment) -> _Series:
-    series = pod.note(_Series)
+    series = lasting(m, pod, _Series)
     if series.life != m.node.lives:
         series.life, series.entries, series.by_hash = m.node.lives, {}, {}
         series.images = set()
@@ -172,7 +176,7 @@ def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
     name = config.metadata.name
     ended = _newest_exited(pod, name) or _just_removed(pod, name)
     finished = finished_t(ended) if ended else None
-    image = config.image.user_specified_image
+    image = image_asked_for(m)
     entry = series.entry(name, config.annotations.get(Annotation.HASH, ""), image)
     if ended is None or ended.exit is None or finished is None:
         if _ended_before(pod, name):
@@ -249,6 +253,21 @@ def has_series(m: Moment, pod: Pod, name: str, image: str) -> bool:
     return (name, image) in _series_of(pod, m).images
 
 
+def pulls_are_held_up(m: Moment, pod: Pod, image: str) -> bool:
+    """A pull of the image failed for this pod: the back-off of that is shared by all its containers.
+
+    It is by the pod and the image (image_manager.go).
+    """
+    pulls = pod.pulls.get(image)
+    return pulls is not None and pulls.life == m.node.lives and bool(pulls.failed_seq)
+
+
+def no_pull(m: Moment, pod: Pod, name: str) -> bool:
+    """Nothing is asked for this container where its image is not there: it may not be pulled, or not yet."""
+    spec = pod.container_spec(name)
+    return spec is not None and (spec.pull_policy == "Never" or pulls_are_held_up(m, pod, spec.image))
+
+
 def may_stay_stopped(m: Moment, container: Container) -> bool:
     """The sync that stops it may not make it again.
 
@@ -257,14 +276,16 @@ def may_stay_stopped(m: Moment, container: Container) -> bool:
     spec, config, pod = container.spec, container.config, container.pod
     if spec is None or config is None or pod is None or post_start_may_have_failed(container):
         return spec is not None and config is not None
-    had = config.image.user_specified_image
+    had = made_of(container)
     is_changed = bool(had) and had != spec.image
-    return is_changed and (spec.pull_policy == "Never" or has_series(m, pod, container.name, spec.image))
+    if not is_changed or spec.pull_policy == "Never" or pulls_are_held_up(m, pod, spec.image):
+        return is_changed
+    return has_series(m, pod, container.name, spec.image)
 
 
 def delay_before(m: Moment, pod: Pod, name: str) -> float:
     """The back-off that the kubelet before the one that starts here kept in memory for certain."""
-    series = pod.note(_Series)
+    series = lasting(m, pod, _Series)
     entry = series.entries.get(name) if series.life == m.node.lives else None
     return entry.least_delay(m.t) if entry else 0.0
 

@@ -12,7 +12,13 @@ from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
 from kubelet_conformance.contracts.sandboxes import FINISHED
-from kubelet_conformance.contracts.situations import API_DELETE, known_to_kubelet, of, pod_of_write
+from kubelet_conformance.contracts.situations import (
+    API_DELETE,
+    known_to_kubelet,
+    may_be_unknown,
+    of,
+    pod_of_write,
+)
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
 
 
 class _Mirror:
@@ -37,12 +44,18 @@ def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
     left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
-    left = [pod for pod in left if not known_to_kubelet(pod, m.node)]
+    left = [pod for pod in left if not known_to_kubelet(pod, m.node) and not _is_wanted_again(m, pod)]
     for pod in left:
         if not pod.note(_Mirror).deleted:
             text = f"container {m.container.name if m.container else ''}, which nobody knows, is stopped"
             return broken(f"{text} before the mirror of {pod.name} is deleted", pod.set_seq)
     return KEPT if left else None
+
+
+def _is_wanted_again(m: Moment, pod: Pod) -> bool:
+    """By another manifest of that name: the mirror is then its worker's (mirrors are looked up by name)."""
+    newest = m.world.names.get((pod.namespace, pod.name))
+    return newest is not None and newest.static and newest.wanted
 
 
 mirrors_go_before_unknown_pods.remember(on=OUTSIDE)(take_in)
@@ -120,6 +133,8 @@ def orphans_are_not_killed_at_once(m: Moment) -> Findings:
         return None
     if container.started_t >= started:
         return None  # This kubelet started it, and need not find out that nobody wants it.
+    if pod.termination is not None and pod.termination.seq > m.node.started_seq:
+        return None  # It went in the very moment of the start: this kubelet may have been told of it.
     if m.t - started < HOUSEKEEPING - SAME_MOMENT:
         return broken(f"{pod.name}, which nobody wants, is killed {m.t - started:.1f} s after the start")
     return KEPT
@@ -151,7 +166,7 @@ def young_container_is_no_orphan(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.started_t is None or container.stops:
         return None
-    if m.t - container.started_t > _YOUNG or not known_to_kubelet(pod, m.node) or explained(m):
+    if m.t - container.started_t > _YOUNG or may_be_unknown(pod, m.node) or explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {container.name}, which has just been started,")
 

@@ -13,7 +13,9 @@ from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
-from kubelet_conformance.contracts.written import is_lost, written
+from kubelet_conformance.contracts.unseen import LOOKS, may_be_old, take_in_looks
+from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, is_lost, written
+from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.untold import EVENTS_GATE
 
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     from kubelet_conformance.contracts.written import Written
     from kubelet_conformance.trace.manifests import ContainerState, ContainerStatus, PodStatus
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+    from kubelet_conformance.trace.records import Call
+    from kubelet_conformance.trace.views import Pod, Sandbox
 
 NEEDS = (STATUS, PODS)
-READY_TO_START = "PodReadyToStartContainers"
 
 
 class Expected(NamedTuple):
@@ -119,7 +121,7 @@ def _is_ended_with_its_pod(now: Written) -> bool:
     before = now.before.lasting_by_name if now.before is not None else {}
     return any(
         is_lost(one) and (one.name not in now.pod.containers or _waited(before.get(one.name)))
-        for one in now.status.container_statuses or ()
+        for one in now.status.lasting_containers
     )
 
 
@@ -165,10 +167,10 @@ def _views(m: Moment, now: Written) -> tuple[PodStatus | None, ...]:
     """By which statuses a sidecar may count as started.
 
     Results of several probes may be told before the next sync, which waits for a relist; a kubelet that hears
-    events may wait 5 s.
+    events may wait 5 s. Only a sync says anew what is initialized.
     """
     before, synced = now.pod.status, now.pod.note(_Synced)
-    if before is None or synced.status is None or _stages(before) != _stages(now.status):
+    if before is None or synced.status is None or _by_syncs(before) != _by_syncs(now.status):
         synced.status, synced.until_t = now.status, None
     elif synced.until_t is None:
         synced.until_t = m.t
@@ -180,8 +182,11 @@ def _hears_events(m: Moment) -> bool:
     return bool(m.header.feature_gates.get(EVENTS_GATE))
 
 
-def _stages(status: PodStatus) -> list[tuple[str, str, ContainerState]]:
-    return [(one.name, one.runtime_id, one.state) for one in status.every_container]
+def _by_syncs(status: PodStatus) -> tuple[list[tuple[str, str, ContainerState]], Expected | None]:
+    """What a status tells that no result of a probe changes by itself."""
+    stages = [(one.name, one.runtime_id, one.state) for one in status.every_container]
+    said = status.condition("Initialized")
+    return stages, Expected(said.status, said.reason, said.message) if said is not None else None
 
 
 def _containers_ready(now: Written, phase: str) -> Expected:
@@ -281,6 +286,9 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Iterator[Finding]:
         yield KEPT
 
 
+ready_to_start_means_a_usable_sandbox.remember(on=LOOKS)(take_in_looks)
+
+
 @ready_to_start_means_a_usable_sandbox.clause("in the end", on=deleted())
 def sandbox_is_gone_in_the_end(m: Moment) -> Findings:
     """The last status of a pod that was stopped does not tell of a sandbox."""
@@ -307,22 +315,30 @@ def _true(m: Moment, now: Written) -> Finding:
     gone_t = min([*ends, *(t for t in (newest.died_t, newest.removed_t) if t is not None)], default=m.t)
     if newest.state != "removed" and (newest.status_t is None or newest.status_t < gone_t):
         return KEPT  # The kubelet has not been able to inspect it since.
-    if m.t - gone_t > REACTION:
+    if m.t - gone_t > REACTION and not _may_be_old(m, now, gone_t):
         return broken(
             f"{READY_TO_START} is True, the sandbox is gone", newest.run.seq if newest.run else None
         )
     return KEPT
 
 
+def _may_be_old(m: Moment, now: Written, gone_t: float) -> bool:
+    """The status tells of the sandbox as before, which no sync can have looked at since."""
+    before = now.before.condition(READY_TO_START) if now.before is not None else None
+    return may_be_old(m, gone_t, is_same=before is not None and before.status == "True")
+
+
+def _may_be_stopped(sandbox: Sandbox) -> bool:
+    """A stop of it is under way, or has failed and may have taken place: its status was not read since."""
+    stop = sandbox.stops[-1] if sandbox.stops else None
+    return stop is not None and (stop.end_t is None or (sandbox.status_t or 0.0) <= stop.end_t)
+
+
 def _is_in_use(now: Written) -> bool:
-    """The status is built from a container of the newest sandbox."""
+    """The status is built from a container of the newest sandbox, which nobody has tried to stop."""
     newest, status = now.pod.sandboxes[-1], now.status
     every = status.lasting_containers
-    return any(said.runtime_id in newest.containers for said in every)
-
-
-TOLD_AT_ONCE = ByVersion({"1.29..1.35": False, ">=1.36": True})
-"""A sandbox that was made is told at once, and not by the next sync."""
+    return any(said.runtime_id in newest.containers for said in every) and not _may_be_stopped(newest)
 
 
 @contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=TOLD_AT_ONCE)
@@ -338,16 +354,24 @@ def new_sandbox_is_told_by_the_next_sync(m: Moment) -> Findings:
     before = pod.status.condition(READY_TO_START) if pod.status is not None else None
     if before is not None and before.status == "True":
         return None
-    if TOLD_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(pod):
+    if TOLD_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(m, pod):
         return KEPT
     return broken(f"{READY_TO_START} is True while the sync that made the sandbox still pulls an image")
 
 
-def _still_in_first_sync(pod: Pod) -> bool:
+def _still_in_first_sync(m: Moment, pod: Pod) -> bool:
     """The sync that ran the newest sandbox pulls the image of its first container."""
     run = pod.sandbox.run if pod.sandbox is not None else None
-    pulls = any(c.rpc == "PullImage" for c in pod.calls_open.values())
-    return run is not None and pulls and (pod.create is None or pod.create.seq < run.seq)
+    if run is None or run.seq < m.node.started_seq:
+        return False  # A kubelet before this one has run it.
+    pulls = any(c.rpc == "PullImage" and not _is_pulled_again(pod, c, run) for c in pod.calls_open.values())
+    return pulls and (pod.create is None or pod.create.seq < run.seq)
+
+
+def _is_pulled_again(pod: Pod, pull: Call, run: Call) -> bool:
+    """A pull of this image has failed since the sandbox was run: this is a later sync."""
+    earlier = pod.pulls.get(pull.request.view(PullImageRequest).image.image)
+    return earlier is not None and earlier.failed_seq > run.seq
 
 
 @new_sandbox_is_told_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))

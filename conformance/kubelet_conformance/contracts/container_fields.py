@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contracts.written import Entry
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+    from kubelet_conformance.trace.views import Container, Pod
 
 STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
 """Whether init containers carry `started`."""
 
 
 class _Counted:
-    """The restart counts of the last status, by name, and its seq."""
+    """The restart counts of the last status, by name, and its seq; what removed records said, by id."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
+        self.removed: dict[str, str] = {}
         self.seq = 0
 
 
@@ -55,9 +56,8 @@ def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
         before, seq = counted.counts.get(said.name, 0), counted.seq
         counted.counts[said.name] = said.restart_count
         record = container.record if container else None
-        config = container.config or record if container else None
-        noted = config.annotations.get(Annotation.RESTART_COUNT) if config else None
-        if container is None or noted is None or not noted.isdecimal():
+        noted = _number(container) if container else counted.removed.get(said.runtime_id, "")
+        if not noted.isdecimal():
             is_forgotten = _is_forgotten(m, pod) or is_without_a_past(pod, said.name)
             if said.restart_count < before and not is_forgotten:
                 yield broken(f"restartCount of {said.name} falls from {before} to {said.restart_count}", seq)
@@ -65,13 +65,34 @@ def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
         # A container that is lost while it runs counts as restarted before there is a new record.
         lost = record is not None and record.state == "CONTAINER_UNKNOWN"
         if said.restart_count != int(noted) and not (lost and said.restart_count == int(noted) + 1):
-            made = container.create.seq if container.create else None
+            made = container.create.seq if container and container.create else None
             yield broken(
                 f"restartCount of {said.name} is {said.restart_count}, its record says {noted}", made
             )
         else:
             yield KEPT
     counted.seq = m.seq
+
+
+def _number(container: Container) -> str:
+    """The restart count in a record's annotation; empty where it has none."""
+    config = container.config or container.record
+    return config.annotations.get(Annotation.RESTART_COUNT, "") if config else ""
+
+
+_REMOVED_REMEMBERED = 16
+
+
+@restart_count_is_that_of_the_record.remember(on=call("RemoveContainer"))
+def _number_goes(m: Moment) -> None:
+    """The status of the sync that removes a record comes later, and tells of that record."""
+    record = m.container.record if m.container is not None else None
+    is_lost = record is not None and record.state == "CONTAINER_UNKNOWN"
+    if m.pod is not None and m.container is not None and not is_lost:
+        removed = m.pod.note(_Counted).removed
+        removed[m.container.id] = _number(m.container)
+        if len(removed) > _REMOVED_REMEMBERED:
+            del removed[next(iter(removed))]
 
 
 def _is_forgotten(m: Moment, pod: Pod) -> bool:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import call, done, failed, read_as, status
+from kubelet_conformance.contract.words import read_as, status
 from kubelet_conformance.contracts.former_lives import (
     LIVES,
     REMOVALS,
+    end_is_made_up,
     ended_since_its_file_went,
     is_cut_off,
     take_lives,
     take_removals,
 )
-from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.situations import worker_busy_since
 from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
-from kubelet_conformance.contracts.timing import REACTION, TOGETHER
+from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.unseen import LOOKS, is_unseen, take_in_looks
 from kubelet_conformance.contracts.written import (
     AGAIN,
     END_TOLD,
@@ -30,10 +29,10 @@ from kubelet_conformance.contracts.written import (
     record_with,
     seconds,
     take_names,
+    tells_of_its_sandbox_only,
     tells_of_probes_only,
 )
 from kubelet_conformance.trace.bodies import ContainerStatusReply
-from kubelet_conformance.trace.under_way import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +67,7 @@ def container_without_record_waits(m: Moment) -> Iterator[Finding]:
         if not entry.without_record:
             continue
         name, waiting = entry.status.name, entry.status.state.waiting
-        if is_lost(entry.status) and ended_since_its_file_went(m, pod):
+        if end_is_made_up(m, pod, entry.status):
             continue
         if waiting is None:
             yield broken(f"{name} has no record and does not wait", pod.set_seq)
@@ -122,7 +121,7 @@ def _running(m: Moment, entry: Entry, container: Container) -> Finding:
     name, ended = entry.status.name, container.exit
     if container.start is None:
         return broken(f"{name} is shown running and was never started")
-    if ended is not None and m.t - ended.t > REACTION and not _is_unseen(m, entry, ended.t):
+    if ended is not None and m.t - ended.t > REACTION and not is_unseen(m, entry, ended.t):
         return broken(f"{name} is shown running {m.t - ended.t:.1f} s after it exited", ended.seq)
     running, record = entry.status.state.running, container.record
     stamp = seconds(running.started_at) if running else None
@@ -133,62 +132,16 @@ def _running(m: Moment, entry: Entry, container: Container) -> Finding:
     return KEPT
 
 
-def _is_unseen(m: Moment, entry: Entry, t: float) -> bool:
-    """No sync can have looked since `t`: the kubelet was down or blind, or the pod's worker waits ever since.
-
-    A result of a probe that is told meanwhile changes `ready` or `started` in the status before, no state.
-    """
-    if _was_down(m, t) or _was_blind(m, t):
-        return True
-    before, since = entry.before, worker_busy_since(m.pod) if m.pod is not None else None
-    is_same = before is not None and before.state == entry.status.state
-    return is_same and since is not None and since <= t + REACTION
-
-
-class _Lists:
-    """Listings of what there is: those without a reply, and when one last failed or took long."""
-
-    def __init__(self) -> None:
-        self.open: dict[str, float] = {}
-        self.bad_t = -math.inf
-
-
-def _was_blind(m: Moment, t: float) -> bool:
-    """The listing that could tell the kubelet what was at `t` is not answered, or only was just now."""
-    lists = m.node.note(_Lists)
-    is_open = any(m.t - began > TOGETHER for began in lists.open.values())
-    return is_open or (lists.bad_t > t and m.t - lists.bad_t <= REACTION)
-
-
-@state_is_that_of_the_record.remember(on=call(*LISTS))
-def _listing_begins(m: Moment) -> None:
-    m.node.note(_Lists).open[m.call.id] = m.t
-
-
-@state_is_that_of_the_record.remember(on=done(*LISTS).either(failed(*LISTS), LIFE_ENDS))
-def _listing_ends(m: Moment) -> None:
-    """Take their replies in; a kubelet that ends waits for none."""
-    lists = m.node.note(_Lists)
-    if LIFE_ENDS.matches(m):
-        lists.open.clear()
-        return
-    began = lists.open.pop(m.call.id, m.t)
-    if m.reply.error is not None or m.t - began > TOGETHER:
-        lists.bad_t = m.t
-
-
-def _was_down(m: Moment, t: float) -> bool:
-    """The kubelet that writes did not see what was at `t`."""
-    relisted = m.node.relisted_t
-    return relisted is None or relisted + REACTION > m.t or (m.node.down_t is not None and m.node.down_t > t)
-
-
 def _started(container: Container) -> int | None:
     return container.start.seq if container.start else None
 
 
 def _ended(container: Container) -> int | None:
     return container.exit.seq if container.exit else _started(container)
+
+
+state_is_that_of_the_record.remember(on=LOOKS)(take_in_looks)
+state_is_that_of_the_record.remember(on=REMOVALS)(take_removals)
 
 
 @state_is_that_of_the_record.clause("last state", on=END_TOLD)
@@ -229,12 +182,15 @@ def _state_is_read(m: Moment) -> None:
 @state_is_that_of_the_record.clause("as read", on=status())
 def state_was_read(m: Moment) -> Iterator[Finding]:
     """What is said of a container follows from a state that its record was read in (table 27.8)."""
-    if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
+    pod = m.pod
+    if m.header.feature_gates.get("EventedPLEG") or _ends(m) or pod is None or not m.header.from_start:
         return  # Events of the runtime tell states too.
     for entry in kubelets_entries(m):
         container = entry.container
         read = container.note(_Read).states if container is not None else set[Recorded]()
         if container is None or not container.born or not read or container.state == "removed":
+            continue
+        if end_is_made_up(m, pod, entry.status):
             continue
         told, before = shown(entry.status), said(entry.before)
         if told in may_be_shown(read, before):
@@ -293,12 +249,23 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
         last = said.last_state.terminated
         if container.exit is None:
             yield broken(f"{said.name} waits, and its record has not ended", _started(container))
-        elif last is None or last.container_id != said.container_id:
+        elif (last is None or last.container_id != said.container_id) and not _was_made_up(m, entry):
             yield broken(f"{said.name} waits, and its end is not in lastState", container.exit.seq)
         elif waiting.reason not in START_ERRORS:
             yield broken(f"{said.name} waits with reason {waiting.reason!r}, no start has failed")
         else:
             yield KEPT
+
+
+refused_restart_waits_after_its_end.remember(on=REMOVALS)(take_removals)
+
+
+def _was_made_up(m: Moment, entry: Entry) -> bool:
+    """What has moved is the end that was made up when its pod had to go, which is back; no record is left."""
+    last, container = entry.status.last_state.terminated, entry.container
+    if last is None or last.reason != UNKNOWN_END or container is None or container.state != "removed":
+        return False
+    return m.pod is not None and ended_since_its_file_went(m, m.pod)
 
 
 def _read_as_unknown(container: Container) -> bool:
@@ -357,13 +324,15 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
 
     So does the end that was invented for a vanished record. restartCount stays.
     """
-    only_probes = tells_of_probes_only(m)
+    is_old = tells_of_probes_only(m) or tells_of_its_sandbox_only(m)
     for entry in kubelets_entries(m):
         said, container, old = entry.status, entry.container, entry.before
         if container is None or not container.born or old is None or said.state.waiting or _ends(m):
             continue
+        if end_is_made_up(m, m.pod, said):
+            continue  # The rest of it stays as it was.
         last, older = said.last_state.terminated, old.last_state.terminated
-        if older is None or old.container_id not in {"", said.container_id} or only_probes:
+        if older is None or old.container_id not in {"", said.container_id} or is_old:
             continue
         gone = record_with(m, older.runtime_id)
         removed_t = container.created_t if older.reason == UNKNOWN_END else gone.removed_t if gone else None
@@ -379,6 +348,7 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
 
 last_state_goes_with_its_record.remember(on=status())(take_names)
 last_state_goes_with_its_record.remember(on=LIVES)(take_lives)
+last_state_goes_with_its_record.remember(on=REMOVALS)(take_removals)
 
 
 @contract("CSTAT-15", on=status(), needs=NEEDS)
@@ -392,9 +362,12 @@ def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
             continue
         if container.record is not None and container.record.state != "CONTAINER_CREATED":
             continue  # The start failed for the kubelet only: the runtime has done it.
-        if _ends(m) and is_lost(said):
+        if is_lost(said) and (_ends(m) or end_is_made_up(m, m.pod, said)):
             continue
         if said.state.waiting is not None:
             yield KEPT
         else:
             yield broken(f"{said.name} was never started and does not wait", _started(container))
+
+
+unstarted_record_waits.remember(on=REMOVALS)(take_removals)

@@ -11,6 +11,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, kubelet, status
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, ROUNDING
+from kubelet_conformance.trace.under_way import is_the_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,8 +72,8 @@ def _to_watch(pod: Pod) -> bool:
     return pod.born and pod.wanted and pod.termination is None and not pod.finished and runs
 
 
-_KEEPS_THE_WORKER = call("PullImage", "ExecSync")
-"""A pull and a hook may take longer than the pod has: its worker does one thing after the other."""
+_KEEPS_THE_WORKER = call("PullImage", "ExecSync", "StopContainer").where(is_the_workers)
+"""A pull, a hook and a kill may take longer than the pod has: its worker does one thing after the other."""
 
 
 def _is_ended(m: Moment, pod: Pod, deadline: float, slack: float) -> Answered:

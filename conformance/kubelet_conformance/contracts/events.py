@@ -13,7 +13,7 @@ from kubelet_conformance.contract.words import call, done, event, failed
 from kubelet_conformance.contracts.image_volumes import shows_images
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
-    known_to_kubelet,
+    may_be_unknown,
     runs_post_start,
     runs_pre_stop,
 )
@@ -118,7 +118,7 @@ def container_events_name_their_container(m: Moment) -> Findings:
     if kind == "unknown":
         return None
     if path != _LISTS.get(kind):
-        if path == _LISTS["app"] and not known_to_kubelet(pod, m.node):
+        if path == _LISTS["app"] and may_be_unknown(pod, m.node):
             return None  # What nobody wants is known from its records alone, and these tell of no list.
         return broken(f"event {record.reason} is about {record.container}, expected {_LISTS[kind]}{{{name}}}")
     return KEPT

@@ -145,9 +145,11 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
         return None
     if before.start_time and now.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
-    sandboxes = [each for each in pod.sandboxes if each.state != "removed"]
-    # A pod that is to go may still be in the sandbox that was just made for it.
-    if before.pod_ip and sandboxes and now.pod_ip not in {before.pod_ip, sandboxes[-1].ip or before.pod_ip}:
+    addresses = [each.ip for each in pod.sandboxes if each.state != "removed"]
+    if before.pod_ip in addresses:
+        addresses = addresses[addresses.index(before.pod_ip) :]
+    # A pod that is to go may still be in a sandbox that was made for it since.
+    if before.pod_ip and addresses and now.pod_ip not in {before.pod_ip, *filter(None, addresses)}:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
     return _lost_count(m, pod, _every(before), _every(now)) or KEPT
 
@@ -169,6 +171,8 @@ def _lost_count(
         kept = new.get(name)
         if kept is not None and (_is_left_over(m, kept, old) or is_without_a_past(pod, name)):
             continue
+        if kept is not None and _is_counted_anew(m, pod, kept, old):
+            continue
         if kept is None or kept.restart_count < old.restart_count - is_lost(old):
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
         forgotten = kept.last_state.terminated is None and kept.state.terminated is None
@@ -181,17 +185,44 @@ final_status_keeps_the_past.remember(on=LIVES)(take_lives)
 
 
 def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:
-    """It was made anew in a new sandbox, for which the records of all that ran before it were removed."""
+    """The records of all that ran before it are gone.
+
+    It was made anew in a new sandbox, for which they were removed; or garbage collection came while it had
+    been made and its start took its time: then it counts as the newest that does not run.
+    """
     one = m.world.containers.get(kept.runtime_id)
-    if one is None or one.kind not in {"init", "sidecar"} or kept.runtime_id == old.runtime_id:
+    if one is None or kept.runtime_id == old.runtime_id:
         return False
-    return all(each is one or each.state == "removed" for each in pod.containers.get(one.name, ()))
+    others = [each for each in pod.containers.get(one.name, ()) if each is not one]
+    if any(each.state != "removed" for each in others):
+        return False
+    began = one.started_t or m.t
+    return one.kind in {"init", "sidecar"} or all((each.removed_t or m.t) < began for each in others)
+
+
+def _is_counted_anew(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:
+    """No record was left when it was made in a new sandbox: then only logs tell of its restarts."""
+    one = m.world.containers.get(kept.runtime_id)
+    if one is None or one.kind not in {"init", "sidecar"} or not _is_alone(m, pod, kept, old):
+        return False
+    return kept.restart_count == one.attempt and one.sandbox is not None and one.sandbox.attempt > 0
 
 
 def _is_left_over(m: Moment, kept: ContainerStatus, old: ContainerStatus) -> bool:
-    """The newest record has been removed, and an older one is left, since only what has run is collected."""
-    left = m.world.containers.get(kept.runtime_id)
-    return left is not None and left.start_failed and old.runtime_id not in m.world.containers
+    """The newest record has been removed, and an older one is left: only what has run is collected.
+
+    Of a pod that goes the newest record is the first to be removed, and news of that may tell of the others
+    (pod_container_deletor.go, pleg/evented.go).
+    """
+    if old.runtime_id in m.world.containers:
+        return False
+    left, newest = m.world.containers.get(kept.runtime_id), m.pod.newest(kept.name) if m.pod else None
+    if left is not None and (left.start_failed or left.state == "created"):
+        return True
+    if newest is None or newest.id != old.runtime_id or newest.removed_t is None:
+        return False
+    went_later = m.world.went_since(kept.runtime_id, newest.removed_t)
+    return kept.runtime_id != old.runtime_id and (left is not None or went_later)
 
 
 @contract("TERM-31", on=FINISHED, needs=(CRI, STATUS), versions=since("1.23"))

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import done, failed, pod_set
+from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION
 
@@ -13,23 +14,23 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
 
-__all__ = ("VERSIONS", "former_policies", "take_in_versions")
+__all__ = ("VERSIONS", "former_policies", "may_follow_a_former_version", "take_in_versions")
 
 _SYNCING = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer")
 VERSIONS: Pattern = pod_set().either(DELAYS, done(*_SYNCING), failed(*_SYNCING))
-"""What a contract that asks `former_policies` has to see: `remember(on=VERSIONS)(take_in_versions)`."""
+"""What a contract that asks something here has to see: `remember(on=VERSIONS)(take_in_versions)`."""
 
 
 class _Former:
-    """The policies by image of the versions that a sync may still follow, and until when it may."""
+    """The policies by image of the versions that a sync may still follow, and when its last step was."""
 
     def __init__(self) -> None:
         self.policies: set[tuple[str, str]] = set()
-        self.until_t = -math.inf
+        self.last_t = -math.inf
 
 
 def take_in_versions(m: Moment) -> None:
-    """Keep what `former_policies` tells up to date."""
+    """Keep up to date what is asked here."""
     if m.keys[0] != "pod:set":
         take_in_delays(m)
     pod = m.pod
@@ -41,13 +42,21 @@ def take_in_versions(m: Moment) -> None:
             former.policies.clear()
         every = (*(pod.spec.init_containers or ()), *pod.spec.containers)
         former.policies |= {(one.image, one.pull_policy) for one in every}
-        former.until_t = m.t + REACTION
-    elif former.policies and m.call.t <= former.until_t:
-        former.until_t = max(former.until_t, m.t + REACTION)
+        former.last_t = m.t
+    elif former.policies and m.call.t <= former.last_t + REACTION:
+        former.last_t = max(former.last_t, m.t)
 
 
 def _is_followed(m: Moment, former: _Former) -> bool:
-    return m.t <= heard_by(m, former.until_t)
+    return m.t <= heard_by(m, former.last_t) + REACTION
+
+
+def may_follow_a_former_version(m: Moment) -> bool:
+    """The pod has changed, and a sync may still follow what it was."""
+    pod = m.pod
+    if pod is None or never_updated(pod) or pod.changed_t is None:
+        return False
+    return m.t - pod.changed_t < REACTION or _is_followed(m, pod.note(_Former))
 
 
 def former_policies(m: Moment, image: str) -> set[str]:

@@ -15,20 +15,25 @@ from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.contracts.written import is_lost
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Deleted, Fault
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.trace.manifests import ContainerStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod, Sandbox
 
 __all__ = (
     "LIVES",
     "REMOVALS",
+    "end_is_made_up",
     "ended_since_its_file_went",
+    "has_come_back",
     "has_no_mirror",
     "is_cut_off",
+    "is_left_to_itself",
     "is_told_nowhere",
     "is_without_a_past",
     "last_told_in_a_former_life",
@@ -39,8 +44,9 @@ __all__ = (
 
 LIVES: Pattern = pod_set().either(deleted(), FAULT)
 """What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""
-REMOVALS: Pattern = pod_unset()
-"""The same for `ended_since_its_file_went`: `remember(on=REMOVALS)(take_removals)`."""
+REMOVALS: Pattern = pod_unset().either(pod_set())
+"""The same for `ended_since_its_file_went` and what asks it: `remember(on=REMOVALS)(take_removals)`."""
+_LOOKED_AFTER_SINCE = (1, 27)
 _AWAY, _HEALED = "the API server is", "healed"
 
 
@@ -58,6 +64,13 @@ class _Removed:
 
     def __init__(self) -> None:
         self.t = Latest[FullName, float]()
+
+
+class _Edited:
+    """When the pod's file was last edited into that of another pod: the pod goes as if the file had gone."""
+
+    def __init__(self) -> None:
+        self.t = -math.inf
 
 
 class _Away:
@@ -84,10 +97,23 @@ def take_lives(m: Moment) -> None:
 
 
 def take_removals(m: Moment) -> None:
-    """Take in which files go."""
+    """Take in which files go, and which are edited."""
     name = sent_static(m)
-    if name is not None:
+    if m.replaced is not None:
+        m.replaced.note(_Edited).t = m.t
+    elif name is not None and m.manifest is None:
         m.node.note(_Removed).t[name] = m.t
+
+
+def _file_went_t(m: Moment, pod: Pod) -> float:
+    """When the pod's file last went, or became that of another pod; minus infinity where it never did."""
+    gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name), -math.inf)
+    return max(gone_t, pod.note(_Edited).t)
+
+
+def has_come_back(m: Moment, pod: Pod) -> bool:
+    """The pod is a static one that went before, with its file or by an edit of that."""
+    return pod.static and (pod.finished_before or _file_went_t(m, pod) > -math.inf)
 
 
 def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
@@ -96,14 +122,37 @@ def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
     What it told at that end of containers that never ran stays until they have a record (kubelet_pods.go
     convertToAPIContainerStatuses), though the pod is back by now.
     """
-    gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name))
-    return gone_t is not None and any(stop.call.t >= gone_t for one in pod.sandboxes for stop in one.stops)
+    gone_t = _file_went_t(m, pod)
+    return gone_t > -math.inf and any(stop.call.t >= gone_t for one in pod.sandboxes for stop in one.stops)
+
+
+def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
+    """It is told as lost for the end of a static pod, or of the former life of one that is back.
+
+    What does not run then is told to have ended, whatever its record says, and the phase stays, but for pods
+    of the API (status_manager.go TerminatePod).
+    """
+    if pod is None or not is_lost(said):
+        return False
+    return (pod.static and pod.termination is not None) or ended_since_its_file_went(m, pod)
+
+
+def is_left_to_itself(m: Moment, pod: Pod) -> bool:
+    """Its file goes or is gone, or its object by force, up to 1.26: nobody repeats a kill that failed.
+
+    Nor one that was put off: as long as it has a worker only what config has is synced again (WORK-27).
+    """
+    if m.kubernetes is None or m.kubernetes >= _LOOKED_AFTER_SINCE:
+        return False
+    is_going = not pod.wanted or "pod:remove" in m.keys
+    end = pod.termination
+    return is_going and (pod.static or end is None or end.grace == 0 or end.cause in {"forced", "removed"})
 
 
 def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
     """The sandbox was run before the kubelet could hear that the pod's file had gone, and goes for that."""
-    gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name))
-    return gone_t is not None and sandbox.run is not None and sandbox.run.t <= heard_by(m, gone_t) + REACTION
+    gone_t = _file_went_t(m, pod)
+    return gone_t > -math.inf and sandbox.run is not None and sandbox.run.t <= heard_by(m, gone_t) + REACTION
 
 
 def is_cut_off(m: Moment, t: float) -> bool:

@@ -18,6 +18,7 @@ from kubelet_conformance.contract.words import (
     read_as,
 )
 from kubelet_conformance.contracts.distress import DISTRESS, distress, setting, take_distress
+from kubelet_conformance.contracts.former_lives import is_left_to_itself
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
@@ -151,6 +152,8 @@ def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
     """When a pod is gone, all its dead containers are removed within a minute."""
     pod = m.pod
     if pod is None or not pod.born or not m.node.kubelet_up or ("deleted" in m.keys and pod.static):
+        return
+    if is_left_to_itself(m, pod):
         return
     grace = (
         pod.spec.grace_seconds if pod.spec and any(c.state == "running" for c in pod.every_container()) else 0

@@ -8,6 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, deleted, pod_set
 from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE
+from kubelet_conformance.contracts.kills import deletion_grace, forced
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import GC_PERIOD
 from kubelet_conformance.trace.latest import Latest
@@ -92,11 +93,17 @@ def log_folder_of_a_gone_pod_goes(m: Moment) -> Findings:
     grace = pod.spec.grace_seconds if pod.spec is not None else 0
     return answered(
         by=REMOVED.where(lambda n: isinstance(n.record, Disk) and n.record.path == path, f"it is {path}"),
-        within=GC_PERIOD + GC_SLACK + grace,
+        within=GC_PERIOD + GC_SLACK + grace + _forced_grace(m, pod),
         unless=FAULT,
         whole_node=True,
         text=f"the folder of the logs of {pod.name} is removed",
     )
+
+
+def _forced_grace(m: Moment, pod: Pod) -> float:
+    """What a deletion by force leaves the containers, once the sync that is under way has used up its own."""
+    grace = deletion_grace(m, pod) if forced(pod) else 0
+    return grace if grace is not None else pod.spec.grace_seconds if pod.spec is not None else 0
 
 
 log_folder_of_a_gone_pod_goes.remember(on=DISK)(_take)

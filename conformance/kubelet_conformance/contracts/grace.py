@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, Kept, answered, broken, contract
@@ -19,8 +20,13 @@ from kubelet_conformance.contracts.kills import (
     reasons,
     wait_before_stop,
 )
-from kubelet_conformance.contracts.situations import hook_command, known_to_kubelet, runs_pre_stop
+from kubelet_conformance.contracts.situations import (
+    hook_command,
+    may_be_unknown,
+    runs_pre_stop,
+)
 from kubelet_conformance.contracts.stop_table import STOPS, stop_timeouts
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.untold import is_missed
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Container, Execution
 
 _READ = ByVersion({"1.22..1.26": True, ">=1.28": True})
+_APART_KEPT = 16
 
 
 def _stops_a_running_container(m: Moment) -> bool:
@@ -110,7 +117,7 @@ def _still_heard(m: Moment) -> set[int]:
 def _graces_still_heard(m: Moment) -> set[int]:
     """The graces of such a kill."""
     asked = m.pod.note(_Graces).asked if m.pod is not None else []
-    is_new = len(asked) > 1 and m.t - asked[-1][2] <= API_POLL
+    is_new = len(asked) > 1 and m.t - heard_by(m, asked[-1][2]) <= API_POLL
     return {grace for grace, _, _ in asked} if is_new else set()
 
 
@@ -127,6 +134,7 @@ def stop_is_not_given_up(m: Moment) -> Findings:
 
 
 grace_follows_the_reason.remember(on=pod_set())(_graces_are_remembered)
+grace_follows_the_reason.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("TERM-04", on=STOP, needs=(CRI, PODS), versions=_READ)
@@ -174,6 +182,7 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
 
 
 waiting_is_taken_off_the_grace.remember(on=pod_set())(_graces_are_remembered)
+waiting_is_taken_off_the_grace.remember(on=DELAYS)(take_in_delays)
 
 
 def _open_pre_stop(container: Container) -> Execution | None:
@@ -248,7 +257,7 @@ def grace_only_shrinks(m: Moment) -> Findings:
     if len({grace for grace, _, _ in asked}) < 2 or pod.spec is None:  # noqa: PLR2004 - several
         return None
     # A grace that was asked for just now may come too late for a kill that has begun.
-    heard = [one for one in asked if m.t - one[2] > API_POLL]
+    heard = [one for one in asked if m.t - heard_by(m, one[2]) > API_POLL]
     least, seq, _ = min(heard) if heard else max(asked)
     if _timeout(m) > max(least, MINIMUM_GRACE):
         return broken(f"expected at most {least} s, got {_timeout(m)}", seq)
@@ -256,6 +265,7 @@ def grace_only_shrinks(m: Moment) -> Findings:
 
 
 grace_only_shrinks.remember(on=pod_set())(_graces_are_remembered)
+grace_only_shrinks.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("WORK-08", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True, ">=1.31": True}))
@@ -264,11 +274,11 @@ def grace_of_a_forced_deletion(m: Moment) -> Findings:
     1.31 on.
     """
     pod = m.pod
-    if pod is None or not forced(pod) or not known_to_kubelet(pod, m.node) or wait_before_stop(m).turns:
+    if pod is None or not forced(pod) or may_be_unknown(pod, m.node) or wait_before_stop(m).turns:
         return None
     if is_missed(m.node, pod):
         return None  # All that is told is that it is gone: WORK-33.
-    if _timeout(m) in _still_heard(m):
+    if _timeout(m) in _still_heard(m) or _fits_another_reason(m):
         return None
     sandbox = m.container.sandbox if m.container is not None else None
     if sandbox is not None and sandbox.died_t is not None:
@@ -276,7 +286,28 @@ def grace_of_a_forced_deletion(m: Moment) -> Findings:
     return _as_forced(m, pod.termination.seq if pod.termination else 0, _timeout(m))
 
 
+def _fits_another_reason(m: Moment) -> bool:
+    """The sync that stops it may have begun before the kubelet heard of the end, for something else."""
+    others = (reason for reason in reasons(m) if reason.situation != "deleted")
+    return any(_floor(m, reason) == _timeout(m) for reason in others)
+
+
+class _Apart:
+    """The stops of a pod for which something else is a reason than its end, by the record of their call."""
+
+    def __init__(self) -> None:
+        self.seqs = deque[int](maxlen=_APART_KEPT)
+
+
+@grace_of_a_forced_deletion.remember(on=STOP)
+def _stops_for_another_reason_are_remembered(m: Moment) -> None:
+    """Remember which they are: that the pod is to go may be told just after one of them."""
+    if m.pod is not None and _fits_another_reason(m):
+        m.pod.note(_Apart).seqs.append(m.seq)
+
+
 grace_of_a_forced_deletion.remember(on=pod_set())(_graces_are_remembered)
+grace_of_a_forced_deletion.remember(on=DELAYS)(take_in_delays)
 
 
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())
@@ -285,8 +316,11 @@ def grace_of_a_forced_deletion_told_late(m: Moment) -> Iterator[Finding]:
     pod = m.pod
     if pod is None or not pod.born or pod.static or pod.termination is not None:
         return
+    apart = pod.note(_Apart).seqs
     for container in pod.every_container():
         for stop in container.stops:
+            if stop.call.seq in apart:
+                continue
             if stop.end_t is None and m.t - stop.call.t <= API_POLL and stop.timeout is not None:
                 yield from filter(None, (_as_forced(m, stop.call.seq, stop.timeout),))
 
@@ -308,9 +342,9 @@ def removed_manifest_leaves_the_grace(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or not pod.static or pod.termination is None or pod.spec is None:
         return None
-    if pod.termination.cause != "removed" or not known_to_kubelet(pod, m.node):
+    if pod.termination.cause != "removed" or may_be_unknown(pod, m.node):
         return None
-    if wait_before_stop(m).turns or _has_a_hook_that_was_not_seen(container):
+    if wait_before_stop(m).turns or _has_a_hook_that_was_not_seen(container) or _fits_another_reason(m):
         return None
     expected = max(pod.spec.grace_seconds, MINIMUM_GRACE)
     if _timeout(m) not in {expected, pod.spec.grace_seconds}:

@@ -8,12 +8,19 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, exited, failed, read_as, status
 from kubelet_conformance.contracts.backoffs import retry_bound
-from kubelet_conformance.contracts.instances import HELD_UP, creation_of
-from kubelet_conformance.contracts.kills import failing_probe, reasons
+from kubelet_conformance.contracts.instances import (
+    HELD_UP,
+    SIDECAR_ENDS,
+    creation_of,
+    waits_for_sidecars,
+)
+from kubelet_conformance.contracts.kills import failing_probe, forced, reasons
 from kubelet_conformance.contracts.situations import (
     about,
+    another_image,
     hook_command,
-    known_to_kubelet,
+    may_be_unknown,
+    post_starts,
     runs_post_start,
     runs_pre_stop,
     to_run,
@@ -21,11 +28,13 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Execution, Pod
 
@@ -44,6 +53,7 @@ def _succeeded(m: Moment) -> bool:
 
 
 _ENDED = done("ExecSync").either(failed("ExecSync"))
+_FORCED_HAS_HOOK_SINCE = (1, 28)
 
 
 @contract("HOOK-01", on=POST_START, needs=(CRI, PODS), clause="once")
@@ -76,12 +86,10 @@ def post_start_follows_the_start(m: Moment) -> Findings:
 
 def _post_start_under_way(pod: Pod) -> Execution | None:
     """The postStart hook that some container of the pod is running."""
-    for container in pod.every_container():
-        command = hook_command(container, "post_start")
-        if command is None or container.state != "running":
-            continue
-        for hook in container.hooks:
-            if hook.cmd == command and hook.end_t is None and hook.call.id in container.hooks_open:
+    running = (container for container in pod.every_container() if container.state == "running")
+    for container in running:
+        for hook in post_starts(container):
+            if hook.end_t is None and hook.call.id in container.hooks_open:
                 return hook
     return None
 
@@ -139,15 +147,14 @@ def killed_one_is_made_again(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "app" or pod.restart_policy != "Always":
         return None
-    failed_hooks = [
-        hook for hook in _of_container(hook_command(container, "post_start"), container) if hook.failed
-    ]
-    if not failed_hooks or not to_run(m):
+    if not any(hook.failed for hook in post_starts(container)) or not to_run(m):
+        return None
+    if waits_for_sidecars(container):
         return None
     return answered(
         by=creation_of(container.name),
         within=retry_bound(m, container.name),
-        unless=HELD_UP,
+        unless=HELD_UP.either(SIDECAR_ENDS, another_image(container)),
         text=f"{container.name} is made again after its postStart hook failed",
     )
 
@@ -169,7 +176,9 @@ def container_is_not_published_running_in_its_hook(m: Moment) -> Findings:
 def _gets_a_hook(container: Container, pod: Pod, m: Moment) -> bool:
     if container.state != "running" or hook_command(container, "pre_stop") is None:
         return False
-    return known_to_kubelet(pod, m.node) and all(reason.seconds > 0 for reason in reasons(m))
+    if forced(pod) and m.kubernetes is not None and m.kubernetes < _FORCED_HAS_HOOK_SINCE:
+        return False  # The grace of 0 that was asked for leaves no time for it, though the stop gets more.
+    return not may_be_unknown(pod, m.node) and all(reason.seconds > 0 for reason in reasons(m))
 
 
 @contract("HOOK-05", on=call("StopContainer"), needs=(CRI, PODS), clause="first")
@@ -234,9 +243,20 @@ def failed_pre_stop_does_not_keep_the_container(m: Moment) -> Findings:
 @failed_pre_stop_does_not_keep_the_container.clause("event", on=_ENDED.where(runs_pre_stop))
 def failed_pre_stop_is_told(m: Moment) -> Findings:
     """The event is sent."""
-    if m.container is None or _succeeded(m) or m.header.channels.events == "none":
+    pod = m.pod
+    if m.container is None or pod is None or _succeeded(m) or m.header.channels.events == "none":
         return None
-    return answered(by=event("FailedPreStopHook"), within=EVENT_SLACK, text="FailedPreStopHook is sent")
+    return answered(
+        by=event("FailedPreStopHook").where(_tells_of(pod)),
+        within=EVENT_SLACK,
+        whole_node=True,
+        text="FailedPreStopHook is sent",
+    )
+
+
+def _tells_of(pod: Pod) -> Predicate:
+    """The event is about this pod, of which nothing else may be left: the hook may outlast the grace."""
+    return lambda m: m.pod is pod or (isinstance(m.record, Event) and m.record.uid == pod.uid)
 
 
 @contract("HOOK-07", on=call("ExecSync"), needs=(CRI, PODS))

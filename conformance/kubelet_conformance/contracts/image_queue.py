@@ -1,4 +1,4 @@
-"""IMAGE: how many images are pulled at a time, how often, and with whose credentials."""
+"""IMAGE: how many images are pulled at a time, how often, for which sandbox, and with whose credentials."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, event, failed, kubelet, sandbox_died
 from kubelet_conformance.contracts.images import containers_of, is_another_try, pulled_image, reference
+from kubelet_conformance.contracts.sandbox_config import differing, of_the_pod, told_otherwise
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, PullImageRequest
@@ -206,6 +207,22 @@ def _first_to_pull(pod: Pod) -> str | None:
         return None
     first = spec.containers[0]
     return reference(first.image) if first.pull_policy == "Always" else None
+
+
+@contract("IMAGE-15", on=call("PullImage"))
+def pull_is_told_the_sandbox(m: Moment) -> Findings:
+    """PullImage carries the config of the pod's sandbox, and the pod's annotations with the image."""
+    pod, request = m.pod, m.request(PullImageRequest)
+    if not request.sandbox_config.metadata.uid:
+        return broken(f"{request.image.image} is pulled without a sandbox config")
+    sandbox = pod.sandbox if pod is not None else None
+    if pod is None or sandbox is None or sandbox.config is None:
+        return None
+    wrong = told_otherwise(pod, sandbox.config, request.sandbox_config)
+    if wrong:
+        return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run.seq if sandbox.run else None)
+    given, told = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
+    return KEPT if given == told else broken(f"image annotation {differing(given, told)}")
 
 
 class _Owners:

@@ -8,10 +8,15 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call
-from kubelet_conformance.contracts.former_images import VERSIONS, former_policies, take_in_versions
+from kubelet_conformance.contracts.former_images import (
+    VERSIONS,
+    former_policies,
+    may_follow_a_former_version,
+    take_in_versions,
+)
 from kubelet_conformance.contracts.image_table import ImageFacts, image_row
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.sandbox_config import differing, never_updated, of_the_pod, told_otherwise
+from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import PullImageRequest
@@ -108,9 +113,11 @@ def _found(m: Moment) -> _Use | None:
     if pod is None or spec is None or not pod.born or not m.node.born:
         return None
     use = _Use(m, pod, spec)
-    recent = not never_updated(pod) and pod.changed_t is not None and m.t - pod.changed_t < REACTION
     sure = bool(asked(m).image.user_specified_image) or pod.kind_of(spec.name) == "ephemeral"
-    return None if recent and not sure and not (use.answers or use.pulled) else use
+    if sure or not may_follow_a_former_version(m):
+        return use
+    # Others may have looked for the image that the pod has now.
+    return use if asked(m).image.image in {use.known.id, use.known.pulled_ref} - {""} else None
 
 
 @contract("IMAGE-01", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -120,9 +127,7 @@ def image_is_ensured_before_each_container(m: Moment) -> Findings:
     if use is None:
         return None
     if not use.answers and not use.pulled:
-        return broken(
-            f"{use.name} is made, and nobody looked for {use.image} since the last creation", use.since
-        )
+        return broken(f"{use.name} is made, and nobody has looked for {use.image} for it", use.since)
     return KEPT
 
 
@@ -138,7 +143,7 @@ def pull_policy_decides(m: Moment) -> Findings:
     if not specs or not m.node.born:
         return None
     policies = {spec.pull_policy for spec in specs} | former_policies(m, image)
-    last = m.world.images.get(image, ImageKnown()).last
+    last = _followed(m, image)
     rows = [row for policy in sorted(policies) for row in _rows(m, policy, last)]
     if all(row.step != "pull" for row in rows):
         return broken(
@@ -146,6 +151,13 @@ def pull_policy_decides(m: Moment) -> Findings:
         )
     wrong, seq = _pulled_in_vain(m, image) if "Always" not in policies else ("", 0)
     return broken(wrong, seq) if wrong else KEPT
+
+
+def _followed(m: Moment, image: str) -> ImageAnswer | None:
+    """The answer to ImageStatus that a pull follows: the last, or that before it had to wait for others."""
+    own = m.pod.pulls.get(image) if m.pod is not None else None
+    due = own.due_since(max(own.pulled_seq, own.failed_seq)) if own and own.life == m.node.lives else None
+    return due or m.world.images.get(image, ImageKnown()).last
 
 
 def _seq(m: Moment, last: ImageAnswer | None) -> int:
@@ -176,9 +188,6 @@ def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:
             own.pulled_seq or own.failed_seq,
         )
     return "", 0
-
-
-pull_policy_decides.remember(on=VERSIONS)(take_in_versions)
 
 
 @pull_policy_decides.clause("used", on=call("CreateContainer"))
@@ -279,11 +288,11 @@ def failed_inspection_is_no_absence(m: Moment) -> Findings:
     """
     pod, image = m.pod, pulled_image(m)
     policies = {spec.pull_policy for spec in containers_of(pod, image)} if pod is not None else set[str]()
-    known = m.world.images.get(image, ImageKnown())
-    if "Always" in policies or not policies or known.last is None:
+    known, last = m.world.images.get(image, ImageKnown()), _followed(m, image)
+    if "Always" in policies or not policies or last is None:
         return None
-    if known.last.present is None:
-        return broken(f"{image} is pulled after ImageStatus of it had failed", known.last.seq)
+    if last.present is None:
+        return broken(f"{image} is pulled after ImageStatus of it had failed", last.seq)
     return KEPT if any(answer.present is None for answer in known.answers) else None
 
 
@@ -296,25 +305,8 @@ def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
         failed = known.failed_seq > 0
         if not failed and m.pod is not None and not never_updated(m.pod):
             continue  # It may be that of the image it had before.
-        yield (
-            KEPT if failed else broken(f"{spec.name} waits for ImageInspectError, and no ImageStatus failed")
-        )
-
-
-@contract("IMAGE-15", on=call("PullImage"))
-def pull_is_told_the_sandbox(m: Moment) -> Findings:
-    """PullImage carries the config of the pod's sandbox, and the pod's annotations with the image."""
-    pod, request = m.pod, m.request(PullImageRequest)
-    if not request.sandbox_config.metadata.uid:
-        return broken(f"{request.image.image} is pulled without a sandbox config")
-    sandbox = pod.sandbox if pod is not None else None
-    if pod is None or sandbox is None or sandbox.config is None:
-        return None
-    wrong = told_otherwise(pod, sandbox.config, request.sandbox_config)
-    if wrong:
-        return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run.seq if sandbox.run else None)
-    given, told = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
-    return KEPT if given == told else broken(f"image annotation {differing(given, told)}")
+        none = broken(f"{spec.name} waits for ImageInspectError, and no ImageStatus failed")
+        yield KEPT if failed else none
 
 
 @contract("IMAGE-16", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -334,9 +326,8 @@ def container_is_made_from_what_was_found(m: Moment) -> Findings:
     spec = m.pod.container_spec(use.name) if m.pod is not None else None
     if USER_IMAGE.get(m.kubernetes) and spec is not None and m.pod is not None and never_updated(m.pod):
         named = given.user_specified_image
-        return (
-            KEPT if named == spec.image else broken(f"{use.name} is said to want {named!r}, not {spec.image}")
-        )
+        another = broken(f"{use.name} is said to want {named!r}, not {spec.image}")
+        return KEPT if named == spec.image else another
     return KEPT
 
 
@@ -350,17 +341,22 @@ def policy_follows_from_the_tag(m: Moment) -> Findings:
     if use is None or spec is None or spec.image_pull_policy is not None:
         return None
     if use.policy == "Always":
-        return (
-            KEPT if use.pulled else broken(f"{use.name} is made, and {use.image} was not pulled", use.since)
-        )
+        not_pulled = broken(f"{use.name} is made, and {use.image} was not pulled", use.since)
+        return KEPT if use.pulled else not_pulled
     pulled_seq = _pulled_for(m, use.image)
     if pulled_seq <= use.since or not use.answers:
         return KEPT
     before = [answer for answer in use.answers if answer.seq < pulled_seq]
     checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
-    if before and before[-1].present and not checks:
+    if before and before[-1].present and not checks and not _was_due(m, use):
         return broken(f"{use.image} was pulled for {use.name}, though it is there", before[-1].seq)
     return KEPT
+
+
+def _was_due(m: Moment, use: _Use) -> bool:
+    """The image was absent, and the pull of it had to wait for others."""
+    own = m.pod.pulls.get(use.image) if m.pod is not None else None
+    return own is not None and own.due_since(use.since) is not None
 
 
 def _pulled_for(m: Moment, image: str) -> int:
@@ -388,6 +384,16 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     if not after:
         return broken(f"{use.name} is made, and {use.image} was not asked for once more", use.since)
     last = max(after)
-    return (
-        KEPT if last.present else broken(f"{use.name} is made, though ImageStatus did not find it", last.seq)
-    )
+    if last.present:
+        return KEPT
+    return broken(f"{use.name} is made, though ImageStatus did not find it", last.seq)
+
+
+for _each in (
+    image_is_ensured_before_each_container,
+    pull_policy_decides,
+    container_is_made_from_what_was_found,
+    policy_follows_from_the_tag,
+    image_is_asked_once_more_for_its_user,
+):
+    _each.remember(on=VERSIONS)(take_in_versions)

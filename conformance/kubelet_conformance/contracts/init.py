@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited
-from kubelet_conformance.contracts.backoffs import restart_bound
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, take_attempt
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -20,13 +20,13 @@ from kubelet_conformance.contracts.instances import (
     first_missing,
     following,
     made_in,
-    never_pulled,
     recorded,
     regular_inits,
     start_of,
     stop_of,
     to_watch,
 )
+from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def one_at_a_time_in_order(m: Moment) -> Findings:
         return None
     name = asked(m).metadata.name
     earlier = _earlier_inits(pod, name)
-    if not earlier or left_created(pod, sandbox):
+    if not earlier or left_created(pod, sandbox) or is_misled(pod, sandbox):
         return None
     for spec in earlier:
         if not _done_with(pod, spec.name, sandbox):
@@ -83,6 +83,10 @@ def one_at_a_time_in_order(m: Moment) -> Findings:
                 f"{name} is made, expected init container {spec.name} to complete first", pod.set_seq
             )
     return KEPT
+
+
+one_at_a_time_in_order.remember(on=PURGES)(take_purges)
+one_at_a_time_in_order.remember(on=ATTEMPTS)(take_attempt)
 
 
 @one_at_a_time_in_order.clause("next-follows", on=OWN_END)
@@ -97,9 +101,9 @@ def _(m: Moment) -> Findings:
     if init_row(InitSeen("exited", pod.restart_policy, failed=failed)).act != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
-    if missing is None or sandbox.state != "ready" or sandbox.stops or never_pulled(pod, missing):
+    if missing is None or sandbox.state != "ready" or sandbox.stops or no_pull(m, pod, missing):
         return None
-    if at_its_end(pod):
+    if at_its_end(pod) or is_misled(pod, sandbox):
         return None  # What was stopped for the new sandbox ended well, and is not run again.
     return answered(
         by=start_of(missing),
@@ -116,7 +120,7 @@ def end_was_read_before_next(m: Moment) -> Findings:
     if pod is None or sandbox is None or m.header.feature_gates.get("EventedPLEG"):
         return None
     name = asked(m).metadata.name
-    if made_in(pod, name, sandbox):
+    if made_in(pod, name, sandbox) or is_misled(pod, sandbox):
         return None
     before = (made_in(pod, spec.name, sandbox) for spec in _earlier_inits(pod, name))
     standing = [one for one in before if one is not None and one.born and one.state != "removed"]
@@ -124,6 +128,9 @@ def end_was_read_before_next(m: Moment) -> Findings:
         if one.record is None or one.record.state != "CONTAINER_EXITED":
             return broken(f"{name} is made before the kubelet has read that {one.name} exited", _seq(one))
     return KEPT if standing else None
+
+
+end_was_read_before_next.remember(on=PURGES)(take_purges)
 
 
 def _seq(container: Container) -> int | None:
@@ -136,16 +143,21 @@ def nothing_else_meanwhile(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "init" or container.start is None:
         return None
+    if is_misled(pod, container.sandbox):
+        return None
     for other in _must_wait(pod, container):
         if other.create and other.create.seq > container.start.seq and other.sandbox is container.sandbox:
             return broken(f"{other.name} was made while {container.name} ran", other.create.seq)
     return KEPT
 
 
+nothing_else_meanwhile.remember(on=PURGES)(take_purges)
+
+
 @nothing_else_meanwhile.clause("at-once", on=call("CreateContainer"))
 def _(m: Moment) -> Findings:
     pod = m.pod
-    if pod is None or m.sandbox is None:
+    if pod is None or m.sandbox is None or is_misled(pod, m.sandbox):
         return None
     name = asked(m).metadata.name
     for init in _inits_in(pod, m.sandbox):
@@ -251,7 +263,7 @@ def new_sandbox_runs_init_again(m: Moment) -> Findings:
         return None
     name = asked(m).metadata.name
     inits = list(regular_inits(pod))
-    if not inits or pod.kind_of(name) != "app" or left_created(pod, sandbox):
+    if not inits or pod.kind_of(name) != "app" or left_created(pod, sandbox) or is_misled(pod, sandbox):
         return None
     for spec in inits:
         own = made_in(pod, spec.name, sandbox)
@@ -260,6 +272,9 @@ def new_sandbox_runs_init_again(m: Moment) -> Findings:
                 f"{name} is made in the new sandbox, where {spec.name} has not completed", pod.set_seq
             )
     return KEPT
+
+
+new_sandbox_runs_init_again.remember(on=PURGES)(take_purges)
 
 
 @contract("INIT-13", on=FREE_CHANGE, needs=(CRI, PODS))

@@ -25,8 +25,10 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     unread_end,
 )
+from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.sandboxes import FINISHED
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_image
+from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 
@@ -61,16 +63,19 @@ def failed_one_is_retried(m: Moment) -> Findings:
         return None
     if container.kind != "init" or m.exit.commanded or not to_watch(m) or not in_place(container):
         return None
+    if is_misled(pod, container.sandbox):
+        return None
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP,
+        unless=HELD_UP.either(another_image(container)),
         not_before=creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is made again after it failed",
     )
 
 
 failed_one_is_retried.remember(on=ATTEMPTS)(take_attempt)
+failed_one_is_retried.remember(on=PURGES)(take_purges)
 
 
 @failed_one_is_retried.clause("end-was-read", on=REMAKING)
@@ -202,12 +207,16 @@ def created_one_is_tried_again(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "init" or not to_watch(m):
         return None
-    if not in_place(container):
-        return None
+    if not in_place(container) or was_seen_started(container) or is_misled(pod, container.sandbox):
+        return None  # An event has told that it runs after all, or the kubelet goes by another record.
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name) + RETRY + RETRY_SLACK,
-        unless=HELD_UP.either(told_otherwise(container)),
+        unless=HELD_UP.either(told_otherwise(container), another_image(container)),
         not_before=creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is made again after its start failed",
     )
+
+
+created_one_is_tried_again.remember(on=ATTEMPTS)(take_attempt)
+created_one_is_tried_again.remember(on=PURGES)(take_purges)

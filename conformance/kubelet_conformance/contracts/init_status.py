@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import failed, status
+from kubelet_conformance.contract.words import exited, failed, status
+from kubelet_conformance.contracts.former_lives import REMOVALS, has_come_back, take_removals
 from kubelet_conformance.contracts.instances import failing_start, regular_inits, sidecars
 
 if TYPE_CHECKING:
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 _STAYS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
 """Whether Initialized stays True once an app container has run, whatever its init containers do."""
+
+
+_UNSEEN_FAILURES = frozenset(
+    {"CreateContainerConfigError", "ErrImageNeverPull", "ImageInspectError", "InvalidImageName"}
+)
+"""Why a container could not be started, where no failed call shows that it was tried for this pod."""
 
 
 def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
@@ -79,6 +86,10 @@ class _Failed:
 
     def __init__(self) -> None:
         self.names: set[str] = set()
+        self.initialized = False
+        """Its init containers were through once: why its app containers did not start then is told as well,
+        until they do (reason_cache.go), though another sandbox begins with the init containers again.
+        """
 
 
 @contract("INIT-16", on=status(), needs=(PODS, STATUS))
@@ -93,16 +104,42 @@ def apps_wait_for_initializing(m: Moment) -> Findings:
     tried = {*pod.containers, *pod.note(_Failed).names}
     apps = [told for told in now.container_statuses or () if told.name not in tried]
     for told in apps:
+        if not told.container_id and has_come_back(m, pod):
+            continue  # Reasons are kept by the pod's UID, longer than its statuses.
         reason = told.state.waiting.reason if told.state.waiting else "none"
+        if pod.note(_Failed).initialized and (
+            reason in _UNSEEN_FAILURES or _was_put_off(pod, told.name, reason)
+        ):
+            continue
         if reason != "PodInitializing":
             return broken(f"{told.name} waits for {reason}, expected PodInitializing")
     return KEPT if apps else None
+
+
+def _was_put_off(pod: Pod, name: str, reason: str) -> bool:
+    """Its image could not be pulled for another container of the pod, and the back-off of that is its own."""
+    spec = pod.container_spec(name)
+    pulls = pod.pulls.get(spec.image) if spec is not None else None
+    return reason == "ImagePullBackOff" and pulls is not None and bool(pulls.failed_seq)
+
+
+apps_wait_for_initializing.remember(on=REMOVALS)(take_removals)
 
 
 @apps_wait_for_initializing.remember(on=failed("CreateContainer", "PullImage"))
 def _(m: Moment) -> None:
     if m.pod is not None:
         m.pod.note(_Failed).names.add(failing_start(m))
+
+
+@apps_wait_for_initializing.remember(on=exited())
+def _takes_in_the_last_init(m: Moment) -> None:
+    """Take in that the last init container completed: app containers may be tried from here on."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or m.exit is None or m.exit.code != 0:
+        return
+    if [spec.name for spec in regular_inits(pod)][-1:] == [container.name]:
+        pod.note(_Failed).initialized = True
 
 
 @contract("INIT-17", on=status(), needs=(PODS, STATUS))

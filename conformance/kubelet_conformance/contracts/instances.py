@@ -57,7 +57,6 @@ __all__ = (
     "given_up_with_its_pod",
     "in_place",
     "made_in",
-    "never_pulled",
     "newly_imaged",
     "of_container",
     "put_off",
@@ -111,10 +110,11 @@ INIT_FIRST = call("CreateContainer").where(_is_init, "it is an init container")
 
 
 def _is_sidecar(m: Moment) -> bool:
-    return m.container is not None and m.container.kind == "sidecar"
+    one = m.container
+    return one is not None and (one.kind == "sidecar" or waits_for_sidecars(one))
 
 
-SIDECAR_ENDS = exited().where(_is_sidecar, "it is a sidecar")
+SIDECAR_ENDS = exited().where(_is_sidecar, "it is a sidecar, or the last app container beside one")
 """Where no app container runs, the sidecars come first again (`waits_for_sidecars`)."""
 
 _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"})
@@ -155,16 +155,16 @@ def put_off(m: Moment) -> bool:
 
     The sync that runs a sandbox makes the first container right then, unless that must wait for its back-off.
     """
-    sandbox, pod = m.sandbox, m.pod
-    if sandbox is None or sandbox.ready_t is None or m.t - sandbox.ready_t > REACTION:
+    sandbox, pod, name, life_t = m.sandbox, m.pod, asked(m).metadata.name, m.node.started_t or 0.0
+    if sandbox is None or sandbox.ready_t is None or sandbox.ready_t < max(m.t - REACTION, life_t):
         return True
-    old = pod.newest(asked(m).metadata.name) if pod is not None else None
-    if old is None:
+    if pod is None or (old := pod.newest(name)) is None:
         return False
     if old.removed_t is not None and sandbox.run is not None and sandbox.run.t - old.removed_t >= RELIST:
         return True  # Its record went when another sync tried to run a sandbox.
+    was_tried = name in pod.create_failed and pod.create_failed[name].t >= sandbox.ready_t
     has_failed = old.attempt > 0 or (old.exit is not None and not old.exit.commanded)
-    return has_failed and m.t - sandbox.ready_t > RELIST / 2
+    return was_tried or (has_failed and m.t - sandbox.ready_t > RELIST / 2)
 
 
 def asked(m: Moment) -> ContainerConfig:
@@ -278,12 +278,6 @@ def failing_start(m: Moment) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def never_pulled(pod: Pod, name: str) -> bool:
-    """Nothing is asked for this container where its image is not there: it may not be pulled."""
-    spec = pod.container_spec(name)
-    return spec is not None and spec.pull_policy == "Never"
-
-
 def recorded(pod: Pod, name: str) -> Container | None:
     """The newest instance of that name, if the runtime still has its record."""
     newest = pod.newest(name)
@@ -316,10 +310,11 @@ def finished_t(container: Container) -> float | None:
 
 def unread_end(m: Moment, container: Container) -> bool:
     """It ended by itself, and the kubelet has not been told: to its knowledge it runs."""
-    if not container.born or container.exit is None or container.exit.commanded:
+    if not container.born or (end := container.exit) is None or end.commanded or container.state != "exited":
         return False
     told = container.record is not None and container.record.state == "CONTAINER_EXITED"
-    return container.state == "exited" and not told and not m.header.feature_gates.get("EventedPLEG")
+    told = told or any(stop.succeeded for stop in container.stops)
+    return not told and not m.header.feature_gates.get("EventedPLEG")
 
 
 def wants_restart(pod: Pod, container: Container) -> bool | None:

@@ -9,9 +9,15 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, done, failed
 from kubelet_conformance.contracts.kills import stopped_for_itself
-from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, worker_is_busy
+from kubelet_conformance.contracts.situations import (
+    END,
+    TERMINATION_ASKED,
+    post_start_may_have_failed,
+    worker_is_busy,
+)
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
+from kubelet_conformance.trace.under_way import is_the_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,14 +25,23 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Pod, Sandbox
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
 
 __all__ = ()
 
-_KILLS = frozenset({"StopContainer", "StopPodSandbox"})
-_STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer")
+_KILLS = ("StopContainer", "StopPodSandbox")
+_STEPS = (
+    "RunPodSandbox",
+    "PullImage",
+    "CreateContainer",
+    "StartContainer",
+    "StopContainer",
+    "StopPodSandbox",
+)
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
 _ANSWERED = done(*_STEPS).either(failed(*_STEPS))
+_ASIDE = done("ExecSync", "RemoveContainer").either(failed("ExecSync", "RemoveContainer"))
+"""What a sync waits for in some cases only: hooks, and the records of init containers that are made again."""
 
 
 @contract("WORK-04", on=_MAKING, needs=(CRI, PODS), versions=since("1.22"), clause="no-start")
@@ -38,12 +53,13 @@ def termination_is_irreversible(m: Moment) -> Findings:
     if pod is None or not pod.born or pod.termination is None:
         return None
     asked, work = pod.termination, pod.note(_LastStep)
-    if m.call.rpc == "RunPodSandbox" and work.killing_when_asked:
-        work.killing_when_asked, work.replaced_t = False, m.t
+    died_around = any(_died_around(s, asked.t) for s in pod.sandboxes[-2:])
+    if m.call.rpc == "RunPodSandbox" and not work.replaced_seq and (work.killing_when_asked or died_around):
+        work.replaced_seq = m.seq
     begun = heard_by(m, asked.t) + (TOGETHER if work.busy_when_asked else 0.0)
-    if any(_died_around(s, asked.t) for s in pod.sandboxes[-2:]):
+    if died_around:
         begun += REACTION
-    kill = _first_kill(pod, max(begun, work.replaced_t))
+    kill = _first_kill(m, pod, begun, work.replaced_seq)
     if kill is not None:
         text = f"{m.call.rpc} after the pod was asked to go and its termination had begun"
         return broken(text, asked.seq, kill.seq)
@@ -58,10 +74,16 @@ def _died_around(sandbox: Sandbox, asked_t: float) -> bool:
     return died_t is not None and died_t <= asked_t + TOGETHER and not stopped_before
 
 
-def _first_kill(pod: Pod, since_t: float) -> Call | None:
-    stops = [s.call for c in pod.every_container() if not stopped_for_itself(pod, c) for s in c.stops]
+def _first_kill(m: Moment, pod: Pod, since_t: float, since_seq: int) -> Call | None:
+    every = (one for one in pod.every_container() if not stopped_for_itself(m, pod, one))
+    stops = [stop.call for one in every for stop in _kills_of(one)]
     stops += [stop.call for s in pod.sandboxes for stop in s.stops]
-    return next((one for one in stops if one.t >= since_t), None)
+    return next((one for one in stops if one.t >= since_t and one.seq > since_seq), None)
+
+
+def _kills_of(container: Container) -> list[Stop]:
+    """Its stops but for the one by which its start ends when the postStart hook fails: the sync goes on."""
+    return list(container.stops)[1 if post_start_may_have_failed(container) else 0 :]
 
 
 class _LastStep:
@@ -72,7 +94,8 @@ class _LastStep:
         self.busy_when_asked = False
         self.killing_when_asked = False
         """A kill was under way, be it to replace the sandbox: the sync may still make the new one."""
-        self.replaced_t = 0.0
+        self.replaced_seq = 0
+        """Where it did so."""
 
 
 @termination_is_irreversible.remember(on=TERMINATION_ASKED)
@@ -80,7 +103,7 @@ def sync_under_way_is_remembered(m: Moment) -> None:
     """Remember whether a sync may be under way: its remaining steps are still allowed."""
     if m.pod is not None and m.pod.termination is None:
         work = m.pod.note(_LastStep)
-        work.busy_when_asked = worker_is_busy(m.pod) or m.t - work.t < 1.0
+        work.busy_when_asked = worker_is_busy(m.pod) or m.t - work.t < TOGETHER
         sandbox, open_calls = m.pod.sandbox, m.pod.calls_open.values()
         # A sandbox that has died may be replaced by the sync that was begun for that.
         is_dead = sandbox is not None and sandbox.died_t is not None
@@ -94,6 +117,13 @@ termination_is_irreversible.remember(on=DELAYS)(take_in_delays)
 def steps_are_remembered(m: Moment) -> None:
     """Remember when a step was answered: what follows it belongs to the same sync."""
     if m.pod is not None:
+        m.pod.note(_LastStep).t = m.t
+
+
+@termination_is_irreversible.remember(on=_ASIDE)
+def waits_are_remembered(m: Moment) -> None:
+    """Remember when a hook ended, and when the record of an init container was removed."""
+    if m.pod is not None and m.container is not None and is_the_workers(m):
         m.pod.note(_LastStep).t = m.t
 
 

@@ -9,18 +9,29 @@ import msgspec
 
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contracts.deadline import time_may_be_over
+from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.sandboxes import why_replaced
-from kubelet_conformance.contracts.situations import at_its_end, hook_command, known_to_kubelet
+from kubelet_conformance.contracts.situations import (
+    at_its_end,
+    hook_command,
+    known_to_kubelet,
+    may_be_unknown,
+    post_starts,
+)
 from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, Graces, Situation
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import API_POLL, REACTION
+from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.former_spec import former_container
+from kubelet_conformance.trace.made_of import made_of
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
+from kubelet_conformance.trace.under_way import since_when_at_work
 from kubelet_conformance.trace.untold import is_missed
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.manifests import ContainerSpec
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+    from kubelet_conformance.trace.views import Container, Pod, Stop
 
 __all__ = (
     "MINIMUM_GRACE",
@@ -30,9 +41,13 @@ __all__ = (
     "Wait",
     "deletion_grace",
     "failing_probe",
+    "fails_as_a_whole",
     "forced",
+    "is_killed_already",
+    "may_be_killed_alone",
     "reasons",
     "stopped_for_itself",
+    "stops_of_its_pod",
     "wait_before_stop",
     "was_killed_alone",
 )
@@ -91,10 +106,10 @@ def reasons(m: Moment) -> list[Reason]:
     pod, container = m.pod, m.container
     if pod is None or container is None:
         return []
+    found = _of_an_orphan(m) if may_be_unknown(pod, m.node) else []
     if not known_to_kubelet(pod, m.node):
-        grace = ORPHAN_GRACE.get(m.kubernetes)
-        return [] if grace is None else [_reason("orphan", "no source knows the pod", Graces(grace))]
-    end, found = pod.termination, list[Reason]()
+        return found
+    end = pod.termination
     if end is not None:
         grace = deletion_grace(m, pod)
         if grace is None:
@@ -102,7 +117,7 @@ def reasons(m: Moment) -> list[Reason]:
         found.append(_reason("deleted", f"the pod is {end.cause}", Graces(grace, grace), end.seq))
         if forced(pod) and pod.spec is not None and is_missed(m.node, pod):
             found.append(_reason("deleted", "the pod is gone", Graces(pod.spec.grace_seconds), end.seq))
-        if m.t - end.t > REACTION:
+        if since_when_at_work(pod, m.t) - heard_by(m, end.t) > REACTION:
             return found
     spec = container.spec
     if pod.spec is not None and spec is not None:
@@ -111,6 +126,11 @@ def reasons(m: Moment) -> list[Reason]:
             found.append(_reason("deleted", "the pod was sent as ended", graces, pod.set_seq))
         found += _reasons_of_a_living_pod(m, pod, container, spec, graces)
     return found
+
+
+def _of_an_orphan(m: Moment) -> list[Reason]:
+    grace = ORPHAN_GRACE.get(m.kubernetes)
+    return [] if grace is None else [_reason("orphan", "no source knows the pod", Graces(grace))]
 
 
 def _reason(situation: Situation, cause: str, graces: Graces, seq: int = 0) -> Reason:
@@ -137,9 +157,8 @@ def _reasons_of_a_living_pod(
         found.append(_reason("unknown state", "its state is unknown", graces))
     if _may_have_changed(m, pod, container, spec):
         found.append(_reason("changed", "its image has changed", graces, pod.spec_changed_seq))
-    command = hook_command(container, "post_start")
-    for hook in container.hooks:
-        if hook.cmd == command and hook.failed:
+    for hook in post_starts(container):
+        if hook.failed:
             found.append(_reason("postStart failed", "its postStart hook failed", graces, hook.call.seq))
     handler = spec.lifecycle.post_start
     if handler is not None and handler.exec is None:
@@ -154,7 +173,7 @@ def _may_have_changed(m: Moment, pod: Pod, container: Container, spec: Container
 
     A sync that waits for a relist may still follow the manifest before the last.
     """
-    named = container.config.image.user_specified_image if container.config else ""
+    named = made_of(container)
     if named:
         former = former_container(pod, container.name)
         was_changed = former is not None and named != former.image and pod.spec_changed_t is not None
@@ -181,17 +200,33 @@ def failing_probe(pod: Pod, container: Container) -> list[Reason]:
     return found
 
 
-def stopped_for_itself(pod: Pod, container: Container) -> bool:
+def fails_as_a_whole(pod: Pod) -> bool:
+    """Of policy Never: each app container has ended or fails a probe, and its sidecars go with them."""
+    if pod.restart_policy != "Never" or pod.spec is None:
+        return False
+    apps = [pod.newest(spec.name) for spec in pod.spec.containers]
+    return all(one is not None and (one.ended or _may_fail_a_probe(pod, one)) for one in apps)
+
+
+def _may_fail_a_probe(pod: Pod, container: Container) -> bool:
+    return has_other_probes(container, "liveness", "startup") or bool(failing_probe(pod, container))
+
+
+def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
     """It was being stopped when its pod was asked to go, or just after for a reason of its own.
 
-    The sync that stops it may have begun before the kubelet heard of the end, and makes it again.
+    The sync that stops it may have begun before the kubelet heard of the end, and makes it again. Its preStop
+    hook comes first, and what that sync does for other containers.
     """
     end = pod.termination
-    if end is None or not container.stops or container.stops[0].call.t - end.t > API_POLL:
+    begun = [*_pre_stop_hooks(container)[:1], *(stop.call.t for stop in list(container.stops)[:1])]
+    if m.container is container and m.keys[0] == "call:StopContainer":
+        begun.append(m.t)
+    if end is None or not begun or min(*begun, since_when_at_work(pod, m.t)) - heard_by(m, end.t) > API_POLL:
         return False
     changed_t, created_t = pod.spec_changed_t, container.created_t
     is_changed = changed_t is not None and created_t is not None and changed_t > created_t
-    was_stopping = container.stops[0].call.t < end.t - API_POLL
+    was_stopping = min(begun) < end.t - API_POLL
     return was_stopping or is_changed or bool(failing_probe(pod, container))
 
 
@@ -205,7 +240,7 @@ def wait_before_stop(m: Moment) -> Wait:
     waits_for_turn = container.kind == "sidecar" and _goes_whole(m, pod, container)
     if waits_for_turn:
         begun += _kills_of_siblings(pod, container, m.node.started_t or 0.0)
-        if pod.termination is None and any(_killed_unseen(one, container) for one in pod.of_kind("app")):
+        if any(may_be_killed_alone(m, one, container) for one in pod.every_container()):
             return Wait(0.0, 1, is_certain=False)
     if not begun:
         return Wait(0.0, 0)
@@ -220,6 +255,21 @@ def _goes_whole(m: Moment, pod: Pod, container: Container) -> bool:
     return sandbox is None or sandbox.state != "ready"
 
 
+def is_killed_already(m: Moment, container: Container) -> bool:
+    """It is being stopped, if only by its preStop hook, or waits for its turn while its pod is killed.
+
+    A probe that fails then leads to nothing more.
+    """
+    pod, pre_stop = container.pod, hook_command(container, "pre_stop")
+    if container.stopping or pod is None:
+        return True
+    if container.kind == "sidecar" and (_goes_whole(m, pod, container) or is_ended_by_the_kubelet(m, pod)):
+        return True
+    first = post_starts(container)
+    open_ones = (one for one in container.hooks if one.call.id in container.hooks_open and one not in first)
+    return any(one.cmd == pre_stop for one in open_ones)
+
+
 def was_killed_alone(pod: Pod, container: Container) -> bool:
     """Its own hook or probe was why it was stopped, and the pod came to its end by that: nobody waited."""
     sandbox = container.sandbox
@@ -230,8 +280,7 @@ def was_killed_alone(pod: Pod, container: Container) -> bool:
         return sandbox.died_t is not None and last < sandbox.died_t
     if _has_unseen_hook(container):
         return True  # Nobody sees what became of it.
-    command = hook_command(container, "post_start")
-    if any(h.cmd == command and h.failed for h in container.hooks):
+    if any(hook.failed for hook in post_starts(container)):
         return True
     if failing_probe(pod, container):
         return pod.restart_policy != "Never" or _left_another(pod, container)
@@ -244,10 +293,34 @@ def _has_unseen_hook(container: Container) -> bool:
     return handler is not None and hook_command(container, "post_start") is None
 
 
+def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
+    """It was stopped with all of its pod, whose sidecars wait for it, or for itself: nobody can tell."""
+    pod = one.pod
+    if pod is None or one.name == sidecar.name:
+        return False
+    if pod.termination is None:
+        return one.kind == "app" and _killed_unseen(one, sidecar)
+    since_t = pod.termination.t
+    if not any(stop.call.t >= since_t for stop in one.stops):
+        return False
+    return _has_unseen_hook(one) or stopped_for_itself(m, pod, one)
+
+
+def stops_of_its_pod(container: Container) -> list[Stop]:
+    """Its stops but for the one by which its start ends when the postStart hook fails: the sync goes on."""
+    stops, failed = list(container.stops), [hook for hook in post_starts(container) if hook.failed]
+    by_its_start = stops and any((hook.end_t or 0.0) <= stops[0].call.t for hook in failed)
+    return stops[1:] if by_its_start else stops
+
+
 def _killed_unseen(one: Container, sidecar: Container) -> bool:
-    """It was stopped while the sidecar ran, alone for its hook or with all of its pod: that nobody sees."""
+    """It was stopped while the sidecar ran, alone for its hook or with all of its pod: that nobody sees.
+
+    So it is with probes that do not pass through the runtime.
+    """
     pod, since = one.pod, sidecar.started_seq or 0
-    if pod is None or not _has_unseen_hook(one) or not any(stop.call.seq > since for stop in one.stops):
+    is_unseen = _has_unseen_hook(one) or has_other_probes(one, "liveness", "startup")
+    if pod is None or not is_unseen or not any(stop.call.seq > since for stop in one.stops):
         return False
     return not any(_went_on(other, one) for other in pod.of_kind("app") if other is not one)
 
@@ -286,7 +359,7 @@ def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[floa
     stops = [
         stop.call.t
         for c in others
-        for stop in c.stops
+        for stop in stops_of_its_pod(c)
         if stop.call.t >= since and stop.call.seq > (container.started_seq or 0)
     ]
     since = max(since, container.started_t or 0.0)  # What began before was an earlier kill.

@@ -68,7 +68,8 @@ def pod_deleted_meanwhile_has_its_grace(m: Moment) -> Findings:
         or node.lives <= 1
         or node.started_t is None
         or node.down_t is None
-        or not node.down_t <= end.t <= node.started_t
+        or end.t < node.down_t
+        or end.seq > node.started_seq
     ):
         return None
     got = m.request(StopContainerRequest).timeout

@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, kubelet
 from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
-from kubelet_conformance.contracts.instances import REMAKING
+from kubelet_conformance.contracts.instances import INIT_FIRST, REMAKING, SIDECAR_ENDS, waits_for_sidecars
 from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.probe_runs import has_other_probes
@@ -32,6 +32,7 @@ from kubelet_conformance.trace.bodies import (
     RunPodSandboxRequest,
 )
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
+from kubelet_conformance.trace.under_way import is_the_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,6 +168,18 @@ def _died_while_down(container: Container, node: Node) -> bool:
     return down is not None and up is not None and down <= end.t <= up
 
 
+_COMES_FIRST = call("PullImage", "StopContainer", "ExecSync").where(is_the_workers).either(SIDECAR_ENDS)
+"""A sync does one thing after another: it kills before it starts, and waits for images and for hooks."""
+
+
+def _is_over(m: Moment) -> bool:
+    return m.pod is not None and is_ended_for_a_reason(m, m.pod)
+
+
+_ENDS_THE_POD = call("StopPodSandbox").where(_is_over)
+"""Its time is over, or the kubelet has another reason of its own."""
+
+
 @contract("RESTARTKUBELET-04", on=REMAKING, needs=(CRI, PODS), clause="policy")
 def policy_decides_on_what_exited_meanwhile(m: Moment) -> Findings:
     """A container that exited while the kubelet was down is treated by restart policy and exit code."""
@@ -195,7 +208,7 @@ def what_exited_meanwhile_is_restarted(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=call("CreateContainer").where(_makes(pod, container.name)),
                 within=KUBELET_START,
-                unless=TERMINATION_ASKED.where(of(pod)),
+                unless=TERMINATION_ASKED.either(_COMES_FIRST, _ENDS_THE_POD, INIT_FIRST).where(of(pod)),
                 text=f"container {container.name}, which exited while the kubelet was down, is made again",
             )
 
@@ -205,6 +218,8 @@ def _is_to_be_made_again(container: Container, pod: Pod, node: Node) -> bool:
     if end is None or end.code is None or node.down_t is None or end.t < node.down_t:
         return False
     if container is not pod.newest(container.name) or sandbox is None or sandbox.state != "ready":
+        return False
+    if waits_for_sidecars(container):
         return False
     return container.spec is not None and not will_not_run_again(pod, container.name, end.code)
 

@@ -9,7 +9,16 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, event
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, take_attempt
-from kubelet_conformance.contracts.instances import HELD_UP, OWN_END, asked, in_place, start_of, to_watch
+from kubelet_conformance.contracts.instances import (
+    HELD_UP,
+    OWN_END,
+    SIDECAR_ENDS,
+    asked,
+    in_place,
+    start_of,
+    to_watch,
+    waits_for_sidecars,
+)
 from kubelet_conformance.contracts.situations import will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import Annotation, Label
@@ -94,13 +103,13 @@ def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     if container is None or pod is None or not to_watch(m) or not _comes_again(pod, container, m.exit):
         return None
     delay = most_delay(m, container.name)
-    if not delay:
+    if not delay or waits_for_sidecars(container):
         return None
     part, seconds = _LATE.at(m.kubernetes)
     return answered(
         by=start_of(container.name),
         within=delay + part * min(delay, _LONGEST) + seconds,
-        unless=HELD_UP,
+        unless=HELD_UP.either(SIDECAR_ENDS),
         text=f"{container.name} is made again after a back-off of {delay:g} s",
     )
 

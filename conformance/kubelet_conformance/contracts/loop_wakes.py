@@ -24,6 +24,7 @@ from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     about,
+    has_ended_for_good,
     to_run,
     worker_is_busy,
 )
@@ -49,7 +50,7 @@ def exit_wakes_the_worker(m: Moment) -> Findings:
         return None
     if not container.seen_running or container is not pod.newest(container.name) or not _works(m):
         return None
-    if worker_is_busy(pod):
+    if worker_is_busy(pod) or has_ended_for_good(pod):
         return None  # A hook, a pull or a stop of another container comes first.
     return answered(
         by=status().where(_tells_otherwise(container), f"{container.name} does not run"),

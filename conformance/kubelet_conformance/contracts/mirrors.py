@@ -26,7 +26,7 @@ from kubelet_conformance.contracts.mirror_writes import (
 )
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
-from kubelet_conformance.contracts.situations import API_DELETE, FAULT
+from kubelet_conformance.contracts.situations import API_DELETE, FAULT, of
 from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained
@@ -73,7 +73,8 @@ def mirror_names_hash_and_node(m: Moment) -> Findings:
     body = body_of(m.record)
     pod, got = m.world.names.get(name_of(body)), metadata_of(body)["annotations"][MIRROR]
     expected = known.hashes.get(pod.uid) if pod is not None and pod.uid else None
-    if expected is not None and got != expected:
+    is_clear = not m.world.nameless(*name_of(body))  # Else it may be of a version that was edited away.
+    if expected is not None and got != expected and is_clear:
         return broken(f"the mirror has hash {got}, its static pod {expected}")
     owners: list[Json] = metadata_of(body).get("ownerReferences") or []
     if not any(one.get("kind") == "Node" and one.get("controller") for one in owners):
@@ -174,7 +175,7 @@ def deleted_mirror_is_replaced(m: Moment) -> Findings:
     return answered(
         by=API_DELETE.where(is_this),
         within=RETRY + RETRY_SLACK,
-        unless=FAULT.either(pod_unset()),
+        unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
         not_before=call("StopContainer").where(_unexplained(pod)),
         whole_node=True,
         text=f"the mirror of {pod.name}, which somebody deletes, is deleted for good",
@@ -202,7 +203,7 @@ def gone_mirror_is_made_again(m: Moment) -> Findings:
         by=CREATES_A_MIRROR.where(is_its_mirror),
         # Where nothing else wakes its worker, the next resync does.
         within=90.0 + RETRY_SLACK,
-        unless=FAULT.either(pod_unset()),
+        unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
         not_before=call("StopContainer").where(_unexplained(pod)),
         whole_node=True,
         text=f"a mirror pod of {pod.name} is created again",
@@ -247,12 +248,17 @@ def orphaned_mirror_goes(m: Moment) -> Findings:
     if any(c.state == "running" for c in pod.every_container()) or outside(m).api_away_t is not None:
         return None
     return answered(
-        by=deleted().where(lambda n: n.pod is pod),
+        by=deleted().where(lambda n: n.pod is pod or _is_mirror_of(pod, n)),
         within=HOUSEKEEPING + REACTION + RETRY,
         unless=FAULT.either(pod_set()),
         whole_node=True,
         text=f"the mirror of {pod.name} is deleted",
     )
+
+
+def _is_mirror_of(pod: Pod, m: Moment) -> bool:
+    """What is gone is the pod's mirror, even where nothing else is left of the pod."""
+    return isinstance(m.record, Deleted) and m.record.uid == pod.mirror_uid
 
 
 class _ToGo:

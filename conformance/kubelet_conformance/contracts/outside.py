@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import Pattern, done, failed, kubelet
 from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.contracts.timing import STATUS_STALE
 from kubelet_conformance.trace.bodies import StatusReply
 from kubelet_conformance.trace.records import Disk, Fault
 
@@ -29,8 +30,6 @@ DISK = Pattern(frozenset({"disk"}), words="on disk")
 MANIFEST = DISK.where(_is_a_manifest, "of a manifest")
 OUTSIDE: Pattern = FAULT.either(done("Status"), failed("Status"), kubelet("started"), DISK)
 """What a contract that asks `outside` has to see besides what it judges: `remember(on=OUTSIDE)(take_in)`."""
-STATUS_STALE = 30.0
-"""A runtime that gave no good Status for this long counts as down (runtime.go)."""
 _AWAY = "the API server is away"
 _NODE_GONE = "the node's object is missing"
 _HEALED = "healed:"

@@ -8,14 +8,17 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, status
+from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.former_lives import (
     LIVES,
     REMOVALS,
-    ended_since_its_file_went,
+    end_is_made_up,
     has_no_mirror,
     take_lives,
     take_removals,
 )
+from kubelet_conformance.contracts.kills import is_killed_already
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import (
     FAULT,
     TERMINATION_ASKED,
@@ -23,11 +26,18 @@ from kubelet_conformance.contracts.situations import (
     end_is_forgotten,
     of,
     to_run,
+    worker_is_busy,
 )
 from kubelet_conformance.contracts.tables import seen
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
-from kubelet_conformance.contracts.written import AGAIN, END_TOLD, is_lost, written
+from kubelet_conformance.contracts.written import (
+    AGAIN,
+    END_TOLD,
+    tells_of_its_sandbox_only,
+    tells_of_probes_only,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,12 +65,30 @@ def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
     now = written(m)
     if now is None or now.pod.finished or not situation(now):
         return None
+    if any(end_is_made_up(m, now.pod, one) for one in now.status.lasting_containers):
+        return None
     if now.status.phase in now.allowed:
         return KEPT
+    is_old = tells_of_probes_only(m) or tells_of_its_sandbox_only(m)
+    if is_old and now.before is not None and now.status.phase == now.before.phase:
+        return _follows(now)
     expected, row = " or ".join(sorted(now.allowed)), now.row
     if row.row == "P3" and (late := may_have_started(now.pod, now.status)):
         return starts_are_told(late)
     return broken(f"phase is {now.status.phase}, expected {expected}: {row.why} ({row.row})", now.pod.set_seq)
+
+
+def _follows(now: Written) -> Findings:
+    """What a probe has found is told at once, and the phase with the sync that it brings about."""
+    if worker_is_busy(now.pod):
+        return None
+    phase = " or ".join(sorted(now.allowed))
+    return answered(
+        by=status().where(lambda m: m.status is not None and m.status.phase in now.allowed, f"it is {phase}"),
+        within=REACTION,
+        unless=exited().either(TERMINATION_ASKED, FAULT, LIFE_ENDS),
+        text=f"phase {phase} follows what a probe has found",
+    )
 
 
 def _ended(pod: Pod, *, badly: bool) -> bool:
@@ -101,6 +129,8 @@ def end_does_not_wait_for_debugging(m: Moment) -> Findings:
     debugging = any(c.state == "running" for c in pod.of_kind("ephemeral"))
     if not debugging or not at_its_end(pod, last, m.exit.code) or not m.node.kubelet_up:
         return None
+    if m.exit.commanded or is_killed_already(m, last):
+        return None  # The sync that kills it for a reason may make it again, whatever its exit code.
     return answered(
         by=status()
         .where(of(pod))
@@ -138,15 +168,7 @@ def crash_loop_is_running(m: Moment) -> Findings:
 @contract("PHASE-05", on=STOPPED, needs=NEEDS)
 def always_never_succeeds(m: Moment) -> Findings:
     """A pod with policy Always whose containers have all stopped is Running, unless it is being deleted."""
-
-    def ends(now: Written) -> bool:
-        lost = any(is_lost(one) for one in now.status.lasting_containers)
-        return now.pod.termination is not None or (lost and ended_since_its_file_went(m, now.pod))
-
-    return _judged(m, lambda now: now.row.row == "P8" and not ends(now))
-
-
-always_never_succeeds.remember(on=REMOVALS)(take_removals)
+    return _judged(m, lambda now: now.row.row == "P8" and now.pod.termination is None)
 
 
 @contract("PHASE-06", on=STOPPED, needs=NEEDS)
@@ -236,9 +258,16 @@ def terminal_phase_is_final(m: Moment) -> Findings:
     if m.status.phase == finished:
         return KEPT
     was_forgotten = pod.static and pod.status is not None and pod.status.phase != finished
-    if was_forgotten or end_is_forgotten(pod, m.node):
+    if was_forgotten or end_is_forgotten(pod, m.node) or _reaches_its_deadline(m, pod):
         return None
     return broken(f"phase goes from {finished} to {m.status.phase}", pod.status_seq)
+
+
+def _reaches_its_deadline(m: Moment, pod: Pod) -> bool:
+    """Its time is over just after it has succeeded: its worker may not have heard of the phase by then."""
+    is_told = m.status is not None and m.status.reason == "DeadlineExceeded"
+    is_just_over = pod.status_t is not None and m.t - pod.status_t <= REACTION
+    return is_told and is_just_over and time_may_be_over(m, pod)
 
 
 @contract("PHASE-12", on=AGAIN, needs=NEEDS)
@@ -288,3 +317,20 @@ def nothing_started_is_pending(m: Moment) -> Findings:
         return bool(statuses) and all(seen(s) == "waiting" and not s.container_id for s in statuses)
 
     return _judged(m, nothing_there)
+
+
+for _judge in (
+    ephemeral_containers_do_not_count,
+    unstarted_container_makes_pending,
+    crash_loop_is_running,
+    always_never_succeeds,
+    all_ended_well_is_succeeded,
+    failure_is_final_only_under_never,
+    no_failure_while_another_runs,
+    initialization_decides_first,
+    init_that_waits_after_success_is_done,
+    running_may_become_pending,
+    deleted_pod_ends_by_its_exit_codes,
+    nothing_started_is_pending,
+):
+    _judge.remember(on=REMOVALS)(take_removals)

@@ -19,7 +19,7 @@ from kubelet_conformance.contract.words import (
     sandbox_died,
 )
 from kubelet_conformance.contracts.resize_caps import awaits_resize, take_update
-from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about
+from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
@@ -215,7 +215,7 @@ def death_of_a_sandbox_wakes_the_worker(m: Moment) -> Findings:
         or not _kubelet_watches(m)
     ):
         return None
-    if pod.termination is not None or pod.finished or not pod.wanted:
+    if pod.termination is not None or pod.finished or not pod.wanted or worker_is_busy(pod):
         return None
     return answered(
         by=call("StopContainer", "StopPodSandbox", "ExecSync"),

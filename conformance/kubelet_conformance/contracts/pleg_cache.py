@@ -231,9 +231,12 @@ def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
     shown = next((one for one in told if one.id == said.runtime_id), None)
     if shown is None or len(told) < 2:  # noqa: PLR2004 - one record has no order
         return None
-    newest = max(told, key=_made_at)
-    if _made_at(shown) == _made_at(newest):
+    newer = [one for one in told if _made_at(one) > _made_at(shown)]
+    if not newer:
         return KEPT
+    newest = max((one for one in newer if one.state != "removed"), key=_made_at, default=None)
+    if newest is None:
+        return None  # Their records have gone: what is left may be all that the kubelet is told.
     read_t = newest.note(_FirstRead).t
     if read_t is None or t - read_t < REACTION:
         return None

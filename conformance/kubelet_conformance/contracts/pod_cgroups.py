@@ -9,7 +9,7 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done
 from kubelet_conformance.contracts.outside import DISK
 from kubelet_conformance.contracts.sandboxes import BLIND, GONE, NOT_READY, runs_containers
-from kubelet_conformance.contracts.situations import of, to_run
+from kubelet_conformance.contracts.situations import at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.pod_cgroups import PodCgroup, pod_of_cgroup
 from kubelet_conformance.trace.records import Disk
@@ -63,6 +63,7 @@ def killed_pod_gets_another_cgroup(m: Moment) -> Findings:
         or sandbox.run is None
         or not to_run(m)
         or pod.restart_policy == "Never"
+        or at_its_end(pod)
     ):
         return None
     known = pod.note(PodCgroup)

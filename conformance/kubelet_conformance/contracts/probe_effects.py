@@ -8,23 +8,24 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, event, exited, status
-from kubelet_conformance.contracts.instances import REMAKING
+from kubelet_conformance.contracts.kills import is_killed_already
 from kubelet_conformance.contracts.probe_runs import (
     PROBED,
     PROBES,
     ever_succeeded,
     exec_probes,
+    kill_begins,
     probe_at,
     probes_have_ended,
     probes_of,
     runs_of,
     runs_probe,
+    unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, is_first_of_this_life
-from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION, RELIST
+from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.contracts.written import AGAIN, is_late, tells_of_others
-from kubelet_conformance.trace.bodies import CreateContainerRequest
+from kubelet_conformance.contracts.written import AGAIN, is_late, tells_of_others, tells_of_probes_only
 from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
@@ -139,11 +140,13 @@ def failed_startup_kills(m: Moment) -> Findings:
     if probed is None or probed.name != "startup" or not probed.reached or probed.outcome != "failure":
         return None
     container = probed.container
-    if container.state != "running" or container.stopping or m.pod is None or m.pod.termination is not None:
+    if m.pod is None or m.pod.termination is not None:
+        return None
+    if container.state != "running" or is_killed_already(m, container):
         return None
     return answered(
-        by=call("StopContainer", "ExecSync").where(about(container)).either(call("StopPodSandbox")),
-        within=REACTION,
+        by=kill_begins(container).either(call("StopPodSandbox")),
+        within=REACTION + unseen_hook_seconds(container),
         unless=exited().where(about(container)).either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after its startup probe failed",
     )
@@ -287,24 +290,42 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
         return
     for one, container in _told(m):
         was = _was_ready(m, one)
+        if was is None and is_first_of_this_life(m):
+            container.note(_Unprobed).told_seq = m.seq
         if was is None or "readiness" not in exec_probes(container):
             continue
         started = container.started_t
         if started is None or started > node.started_t - (_LONG_BEFORE if kept else 0.0):
             continue
         runs = runs_of(container, "readiness", m)
-        if kept and was and runs.published is not False and ever_succeeded(container, "readiness"):
+        has_kept = kept and m.pod is not None and not m.pod.static  # A file says nothing of readiness.
+        if has_kept and was and runs.published is not False and ever_succeeded(container, "readiness"):
             yield (
                 KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
             )
-        elif is_first_of_this_life(m) and one.ready and (not was or tells_of_others(m, one.name)):
-            continue  # Its probe has no worker yet.
+        elif one.ready and _has_no_worker_yet(m, one, container, was=was):
+            container.note(_Unprobed).told_seq = m.seq
         elif not kept and runs.published is None and not _is_replaced(container):
             yield (
                 KEPT
                 if not one.ready
                 else broken(f"{one.name} is ready, and was not probed since the restart")
             )
+
+
+class _Unprobed:
+    """The latest status that showed the container before its probe had a worker in this life."""
+
+    def __init__(self) -> None:
+        self.told_seq = 0
+
+
+def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *, was: bool) -> bool:
+    """It is the first status of this life, or that one with what another probe has found since."""
+    if is_first_of_this_life(m):
+        return not was or tells_of_others(m, one.name)
+    last = m.pod.status_seq if m.pod is not None else 0
+    return was and last == container.note(_Unprobed).told_seq and tells_of_probes_only(m)
 
 
 def _is_replaced(container: Container) -> bool:
@@ -361,40 +382,3 @@ def new_instance_is_not_killed(m: Moment) -> Findings:
     return to_be_explained(
         f"there is a reason to stop {container.name} beside a late failure of the one before"
     )
-
-
-@contract("PROBE-28", on=PROBES, needs=(CRI, PODS), clause="kill")
-def failed_liveness_under_never(m: Moment) -> Findings:
-    """Under restartPolicy Never a container whose liveness probe has failed is killed, and not run again."""
-    probed, pod = probe_at(m), m.pod
-    if probed is None or pod is None or probed.outcome != "failure" or not probed.reached:
-        return None
-    spec, container = probed.container.spec, probed.container
-    if pod.restart_policy != "Never" or probed.name == "readiness" or spec is None or spec.restart_policy:
-        return None
-    if container.state != "running" or container.stopping or pod.termination is not None:
-        return None
-    container.note(_Killed).by_probe = True
-    return answered(
-        by=call("StopContainer").where(about(container)).either(call("StopPodSandbox")),
-        within=RELIST + REACTION,
-        unless=exited().where(about(container)).either(TERMINATION_ASKED),
-        text=f"container {container.name} is killed after its {probed.name} probe failed",
-    )
-
-
-class _Killed:
-    """A container is killed for its probe."""
-
-    def __init__(self) -> None:
-        self.by_probe = False
-
-
-@failed_liveness_under_never.clause("no-restart", on=REMAKING)
-def killed_container_stays_dead(m: Moment) -> Findings:
-    """It is not created again."""
-    pod = m.pod
-    old = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod is not None else None
-    if old is None or not old.note(_Killed).by_probe:
-        return None
-    return broken(f"{old.name} is created again, after its probe failed under restartPolicy Never")

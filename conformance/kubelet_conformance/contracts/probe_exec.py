@@ -8,16 +8,21 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, done, exited, status
+from kubelet_conformance.contracts.kills import is_killed_already
 from kubelet_conformance.contracts.probe_runs import (
+    PROBE_TRIES,
     PROBED,
     PROBES,
     ever_succeeded,
     exec_probes,
+    kill_begins,
     no_more_probed,
     probe_at,
+    probes_have_ended,
     probes_of,
     runs_of,
     runs_probe,
+    unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, runs_post_start
 from kubelet_conformance.contracts.tick_table import Sight, tick_row
@@ -43,8 +48,6 @@ _LATE_SLACK = 3.0
 """What a loaded machine may add to a probe period."""
 _AT_ONCE = RELIST + REACTION
 """The container is seen to run, and a status is computed."""
-_TRIES = 3
-"""Executions of one tick, where the runtime gives no result (prober.go)."""
 
 
 _POST_START = call("ExecSync").where(runs_post_start, "it is a postStart hook")
@@ -150,23 +153,13 @@ def probes_keep_their_period(m: Moment) -> Findings:
     if probed is None or not probed.before.total or probed.before.call is not None or probed.before.errors:
         return None
     before, period = probed.before, probed.probe.period_seconds
-    gap, took = m.t - before.begun_t, before.ended_t - before.begun_t
-    was_late = before.off_grid or _began_late(m, probed.container, before.begun_t, period)
-    if took >= period or took < 0 or was_late:
+    gap, took = m.t - before.begun_t, before.tick_ended_t - before.begun_t
+    if took >= period or took < 0 or before.off_grid:
         return None
     slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK
     if gap < period - slack and probed.name != "readiness":
         return broken(f"the {probed.name} probe runs after {gap:.1f} s, its period is {period} s")
     return KEPT if gap <= period + _LATE_SLACK else None
-
-
-def _began_late(m: Moment, container: Container, begun_t: float, period: float) -> bool:
-    """The execution at `begun_t` was off the grid: one in an instance before it had taken too long."""
-    for one in m.pod.containers.get(container.name, ()) if m.pod is not None else ():
-        last = one.probed if one is not container else None
-        if last is not None and last.end_t is not None and last.end_t - last.call.t >= period:
-            return begun_t - last.end_t < period
-    return False
 
 
 @probes_keep_their_period.clause("goes-on", on=PROBED)
@@ -234,8 +227,8 @@ def probe_without_result_is_tried_thrice(m: Moment) -> Findings:
         return None
     if m.t - probed.before.ended_t > min(TOGETHER, probed.probe.period_seconds / 2):
         return None
-    if probed.before.errors % _TRIES == 0 and probed.name != "readiness":
-        return broken(f"the {probed.name} probe is tried more often than {_TRIES} times in one period")
+    if probed.before.errors % PROBE_TRIES == 0 and probed.name != "readiness":
+        return broken(f"the {probed.name} probe is tried more often than {PROBE_TRIES} times in one period")
     return KEPT
 
 
@@ -275,11 +268,11 @@ def probe_out_of_time_has_failed(m: Moment) -> Findings:
     if probed is None or not probed.reached or m.reply.error is None or probed.name == "readiness":
         return None
     container = probed.container
-    if container.state != "running" or container.stopping or not _to_watch(m):
+    if container.state != "running" or is_killed_already(m, container) or not _to_watch(m):
         return None
     return answered(
-        by=call("StopContainer", "ExecSync", "StopPodSandbox"),
-        within=REACTION,
+        by=kill_begins(container).either(call("StopPodSandbox")),
+        within=REACTION + unseen_hook_seconds(container),
         unless=exited().where(about(container)).either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after its {probed.name} probe ran out of time",
     )
@@ -305,7 +298,8 @@ def readiness_out_of_time_has_failed(m: Moment) -> Findings:
 def _is_ready(container: Container) -> Predicate:
     def says(m: Moment) -> bool:
         every = m.status.every_container if m.status is not None else ()
-        return any(one.runtime_id == container.id and one.ready for one in every)
+        told_ready = any(one.runtime_id == container.id and one.ready for one in every)
+        return told_ready and not probes_have_ended(m)
 
     return says
 
@@ -355,7 +349,7 @@ def period_begins_anew(m: Moment) -> Findings:
     before, period = probed.before, probed.probe.period_seconds
     if before.published is not True or before.call is not None or before.errors or period <= 2 * TOGETHER:
         return None
-    if m.t - before.ended_t <= TOGETHER or _began_late(m, probed.container, before.begun_t, period):
+    if m.t - before.ended_t <= TOGETHER or before.off_grid:
         return None
     gap = m.t - before.begun_t
     slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK

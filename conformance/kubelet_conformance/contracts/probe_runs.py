@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Literal, cast
 import msgspec
 
 from kubelet_conformance.contract.words import Pattern, call, done, exited, failed, happened
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command
+from kubelet_conformance.contracts.situations import (
+    TERMINATION_ASKED,
+    about,
+    hook_command,
+    runs_pre_stop,
+)
+from kubelet_conformance.contracts.timing import TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.manifests import Probe  # noqa: TC001 - msgspec reads the annotations
 from kubelet_conformance.trace.records import Call
@@ -27,21 +33,26 @@ if TYPE_CHECKING:
 __all__ = (
     "PROBED",
     "PROBES",
+    "PROBE_TRIES",
     "Name",
     "Probed",
     "Runs",
     "ever_succeeded",
     "exec_probes",
     "has_other_probes",
+    "kill_begins",
     "no_more_probed",
     "probe_at",
     "probes_have_ended",
     "probes_of",
     "runs_of",
     "runs_probe",
+    "unseen_hook_seconds",
 )
 
 Name = Literal["liveness", "readiness", "startup"]
+PROBE_TRIES = 3
+"""Executions of one tick, where the runtime gives no result (prober.go)."""
 PROBED: Pattern = done("ExecSync").either(failed("ExecSync"))
 """An execution ended."""
 PROBES: Pattern = call("ExecSync").either(PROBED)
@@ -52,13 +63,11 @@ class Runs:
     """One probe of one container: what came of its executions in this life of the kubelet."""
 
     __slots__ = (
-        "begun_t",
         "call",
         "count",
         "ended_t",
         "errors",
         "last",
-        "off_grid",
         "published",
         "published_seq",
         "total",
@@ -68,10 +77,7 @@ class Runs:
         self.call: Call | None = None
         """The latest execution, as long as it is under way."""
         self.total = 0
-        self.begun_t = 0.0
         self.ended_t = 0.0
-        self.off_grid = False
-        """The latest began as soon as one that had taken too long was over; the next comes when it is due."""
         self.last: bool | None = None
         """The latest result."""
         self.count = 0
@@ -81,6 +87,25 @@ class Runs:
         self.published: bool | None = None
         """The latest result that came as often as its threshold says."""
         self.published_seq = 0
+
+
+class _Worker:
+    """Who executes one probe of one container, instance after instance: its latest tick."""
+
+    def __init__(self) -> None:
+        self.begun_t = 0.0
+        """When the first of its executions began: there are up to three."""
+        self.ended_t = 0.0
+        self.off_grid = False
+        """It began as soon as one that had taken too long was over; the next comes when it is due."""
+
+
+class _Workers:
+    """Those of a pod by container and probe; each life of the kubelet has its own."""
+
+    def __init__(self) -> None:
+        self.life = -1
+        self.by_probe: dict[tuple[str, Name], _Worker] = {}
 
 
 class _Probing:
@@ -99,6 +124,8 @@ class Before(msgspec.Struct, frozen=True):
     """The execution before the one that begins or ends here."""
 
     begun_t: float
+    """When the tick that it belongs to began, be it in an instance before this one."""
+    tick_ended_t: float
     ended_t: float
     total: int
     call: Call | None
@@ -191,19 +218,36 @@ def _taken(probing: _Probing, container: Container, m: Moment) -> Probed | None:
         runs = probing.runs.get(name)
         if runs is None:
             runs = probing.runs[name] = Runs()
-        now = (runs.begun_t, runs.ended_t, runs.total, runs.call, runs.errors, runs.published, runs.off_grid)
-        old = Before(*now)
+        worker = _worker(container, name, m)
+        tick = (worker.begun_t, worker.ended_t, runs.ended_t, runs.total, runs.call, runs.errors)
+        old = Before(*tick, published=runs.published, off_grid=worker.off_grid)
         if type(m.record) is Call:
-            runs.off_grid = runs.ended_t - runs.begun_t >= probe.period_seconds
-            runs.call, runs.begun_t, runs.total = m.record, m.t, runs.total + 1
+            if not _is_tried_again(runs, probe, m.t):
+                worker.off_grid = worker.ended_t - worker.begun_t >= probe.period_seconds
+                worker.begun_t = m.t
+            runs.call, runs.total = m.record, runs.total + 1
             return Probed(name, probe, runs, container, "begins", reached=False, before=old)
         if runs.call is not m.call:
             return None
+        worker.ended_t = m.t
         probed = _ended(name, probe, runs, old, m)
         if probed.outcome == "success":
             probing.succeeded.add(name)
         return probed
     return None
+
+
+def _worker(container: Container, name: Name, m: Moment) -> _Worker:
+    workers = container.pod.note(_Workers) if container.pod is not None else _Workers()
+    if workers.life != m.node.lives:
+        workers.life, workers.by_probe = m.node.lives, {}
+    return workers.by_probe.setdefault((container.name, name), _Worker())
+
+
+def _is_tried_again(runs: Runs, probe: Probe, t: float) -> bool:
+    """What gave no result is repeated in the same tick."""
+    soon = t - runs.ended_t <= min(TOGETHER, probe.period_seconds / 2)
+    return soon and runs.errors % PROBE_TRIES != 0
 
 
 def _ended(name: Name, probe: Probe, runs: Runs, old: Before, m: Moment) -> Probed:
@@ -231,6 +275,23 @@ def runs_probe(container: Container, probe: Probe) -> Pattern:
         return m.container is container and m.request(ExecSyncRequest).cmd == command
 
     return call("ExecSync").where(runs, "it is the probe")
+
+
+def kill_begins(container: Container) -> Pattern:
+    """It is stopped, or its preStop hook runs, which comes before that."""
+    hook = call("ExecSync").where(runs_pre_stop, "it is a preStop hook")
+    return call("StopContainer").either(hook).where(about(container), "it is of this container")
+
+
+def unseen_hook_seconds(container: Container) -> int:
+    """How long a preStop hook that does not pass through the runtime may take before the StopContainer."""
+    spec, pod = container.spec, container.pod
+    hook = spec.lifecycle.pre_stop if spec is not None else None
+    if spec is None or pod is None or pod.spec is None or hook is None or hook.exec is not None:
+        return 0
+    probes = (spec.liveness_probe, spec.startup_probe)
+    own = (probe.termination_grace_period_seconds for probe in probes if probe is not None)
+    return max(pod.spec.grace_seconds if one is None else one for one in (*own, None))
 
 
 def _its_pod(container: Container) -> Predicate:

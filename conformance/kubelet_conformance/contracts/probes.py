@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.frame import answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import call, done, event, exited, failed, status
+from kubelet_conformance.contract.words import call, done, event, exited, status
+from kubelet_conformance.contracts.instances import REMAKING
+from kubelet_conformance.contracts.kills import is_killed_already
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.probe_effects import liveness_ends_with_the_deletion, without_reason
 from kubelet_conformance.contracts.probe_exec import probe_without_result_is_tried_thrice
-from kubelet_conformance.contracts.probe_runs import exec_probes, runs_of, runs_probe
+from kubelet_conformance.contracts.probe_runs import (
+    PROBES,
+    exec_probes,
+    kill_begins,
+    probe_at,
+    runs_of,
+    runs_probe,
+    unseen_hook_seconds,
+)
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.unprovoked import to_be_explained
-from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.bodies import CreateContainerRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import Probe
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+    from kubelet_conformance.trace.views import Pod
 
 _HANDOVER = 0.5
 """So long the news that a sandbox is stopped may take from the runtime's reply to whoever probes."""
@@ -30,54 +39,27 @@ _PROMPTLY = RELIST + 0.5
 """An exit so soon may be read before the kill begins: a sync waits for a relist later than the last one."""
 
 
-class _Failures:
-    """How often the liveness probe has failed without a success in between."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-
-def _liveness(container: Container, m: Moment) -> Probe | None:
-    spec, request = container.spec, m.request(ExecSyncRequest)
-    probe = spec.liveness_probe if spec else None
-    if probe is None or probe.exec is None or request.timeout == 0 or probe.exec.command != request.cmd:
-        return None
-    others = (spec.readiness_probe, spec.startup_probe) if spec else ()
-    same = any(one is not None and one.exec == probe.exec for one in others)
-    return None if same else probe
-
-
-@contract("PROBE-07", on=done("ExecSync").either(failed("ExecSync")), needs=(CRI, PODS))
+@contract("PROBE-07", on=PROBES, needs=(CRI, PODS))
 def failing_liveness_kills_at_once(m: Moment) -> Findings:
     """When a liveness probe has failed as often in a row as its threshold says, the container is killed at
     once, not at the next resync.
     """
-    container, pod = m.container, m.pod
-    probe = _liveness(container, m) if container else None
-    if container is None or pod is None or probe is None or m.reply.error is not None or not container.born:
+    probed, pod = probe_at(m), m.pod
+    if probed is None or probed.name != "liveness" or probed.outcome != "failure" or not probed.reached:
         return None
-    failures = container.note(_Failures)
-    failures.count = 0 if m.response(ExecSyncReply).exit_code == 0 else failures.count + 1
-    if failures.count != probe.failure_threshold or container.state != "running" or pod.termination:
+    container = probed.container
+    if m.reply.error is not None or container.state != "running" or pod is None or pod.termination:
+        return None
+    if is_killed_already(m, container):
         return None
     begun = m.t
     soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY, "it was soon")
     return answered(
-        by=call("StopContainer", "ExecSync").where(about(container)),
-        within=REACTION + _unseen_hook_seconds(pod, container),
+        by=kill_begins(container),
+        within=REACTION + unseen_hook_seconds(container),
         unless=soon.either(TERMINATION_ASKED),
-        text=f"container {container.name} is killed after {failures.count} failed probes",
+        text=f"container {container.name} is killed after {probed.runs.count} failed probes",
     )
-
-
-def _unseen_hook_seconds(pod: Pod, container: Container) -> int:
-    """How long a preStop hook that does not pass through the runtime may take before the StopContainer."""
-    spec = container.spec
-    hook = spec.lifecycle.pre_stop if spec is not None else None
-    if spec is None or hook is None or hook.exec is not None or pod.spec is None:
-        return 0
-    own = spec.liveness_probe.termination_grace_period_seconds if spec.liveness_probe else None
-    return pod.spec.grace_seconds if own is None else own
 
 
 @probe_without_result_is_tried_thrice.clause("lives", on=call("StopContainer"))
@@ -136,3 +118,40 @@ def _is_not_probed(pod: Pod, since: float = 0) -> Iterator[Finding]:
                 whole_node=True,
                 text=f"container {container.name} is not probed for {name}",
             )
+
+
+@contract("PROBE-28", on=PROBES, needs=(CRI, PODS), clause="kill")
+def failed_liveness_under_never(m: Moment) -> Findings:
+    """Under restartPolicy Never a container whose liveness probe has failed is killed, and not run again."""
+    probed, pod = probe_at(m), m.pod
+    if probed is None or pod is None or probed.outcome != "failure" or not probed.reached:
+        return None
+    spec, container = probed.container.spec, probed.container
+    if pod.restart_policy != "Never" or probed.name == "readiness" or spec is None or spec.restart_policy:
+        return None
+    if container.state != "running" or is_killed_already(m, container) or pod.termination is not None:
+        return None
+    container.note(_Killed).by_probe = True
+    return answered(
+        by=kill_begins(container).either(call("StopPodSandbox")),
+        within=RELIST + REACTION + unseen_hook_seconds(container),
+        unless=exited().where(about(container)).either(TERMINATION_ASKED),
+        text=f"container {container.name} is killed after its {probed.name} probe failed",
+    )
+
+
+class _Killed:
+    """A container is killed for its probe."""
+
+    def __init__(self) -> None:
+        self.by_probe = False
+
+
+@failed_liveness_under_never.clause("no-restart", on=REMAKING)
+def killed_container_stays_dead(m: Moment) -> Findings:
+    """It is not created again."""
+    pod = m.pod
+    old = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod is not None else None
+    if old is None or not old.note(_Killed).by_probe:
+        return None
+    return broken(f"{old.name} is created again, after its probe failed under restartPolicy Never")

@@ -9,6 +9,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, done, event, failed, pod_set, sandbox_died
 from kubelet_conformance.contracts.images import containers_of, is_another_try, pulled_image, reference
+from kubelet_conformance.contracts.lasting import lasting
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import to_run
@@ -60,7 +61,7 @@ class _Series:
 
 def _delay_at(m: Moment, pod: Pod) -> float:
     """Take a failed pull in, once for all judges: the delay that follows."""
-    image, series = pulled_image(m), pod.note(_Series)
+    image, series = pulled_image(m), lasting(m, pod, _Series)
     if series.seq == m.seq:
         return series.delay[image]
     series.seq = m.seq
@@ -99,7 +100,7 @@ def failed_pull_is_retried(m: Moment) -> Findings:
 def pull_waits_for_its_back_off(m: Moment) -> Findings:
     """No pull comes before the back-off has passed."""
     pod, image = m.pod, pulled_image(m)
-    series = pod.note(_Series) if pod is not None and pod.born else None
+    series = lasting(m, pod, _Series) if pod is not None and pod.born else None
     if pod is None or series is None or image not in series.failed_t or series.life != m.node.lives:
         return None
     if is_another_try(m):
@@ -124,6 +125,11 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[str, Waiting, Pulls | Non
             yield one.name, waiting, max(failures, key=lambda pulls: pulls.failed_seq, default=None)
 
 
+def _may_be_of_another(pod: Pod | None) -> bool:
+    """What is told may be of the image that the container had before."""
+    return pod is not None and not never_updated(pod)
+
+
 def _needed(pod: Pod, spec: ContainerSpec) -> Iterator[str]:
     """The images that a container needs: its own, and those that it mounts (IMAGE-20)."""
     yield reference(spec.image)
@@ -140,17 +146,17 @@ def failed_pull_is_told(m: Moment) -> Iterator[Finding]:
     for name, waiting, pulls in _waiting(m, "ErrImagePull"):
         if waiting.message.endswith(TOO_OFTEN):
             continue
-        if pulls is None and m.pod is not None and not never_updated(m.pod):
-            continue  # It may be that of the image it had before.
-        if pulls is None:
+        if pulls is not None and any(error.message in waiting.message for error in pulls.errors):
+            yield KEPT
+        elif _may_be_of_another(m.pod):
+            continue
+        elif pulls is None:
             yield broken(f"{name} waits for ErrImagePull, and no pull of its image by this pod failed")
-        elif not any(error.message in waiting.message for error in pulls.errors):
+        else:
             expected = pulls.errors[-1].message
             yield broken(
                 f"ErrImagePull of {name} says {waiting.message!r}, expected {expected!r}", pulls.failed_seq
             )
-        else:
-            yield KEPT
 
 
 KNOWN_ERRORS = ("RegistryUnavailable", "SignatureValidationFailed")
@@ -171,6 +177,8 @@ def well_known_errors_are_reasons(m: Moment) -> Iterator[Finding]:
     with a message that explains it.
     """
     for name, _, pulls in _waiting(m, "ErrImagePull"):
+        if _may_be_of_another(m.pod):
+            continue
         if pulls is not None and all(error.message.startswith(KNOWN_ERRORS) for error in pulls.errors):
             yield broken(
                 f"{name} waits for ErrImagePull, the error was {pulls.errors[-1].message!r}", pulls.failed_seq
@@ -178,12 +186,14 @@ def well_known_errors_are_reasons(m: Moment) -> Iterator[Finding]:
     for reason in KNOWN_ERRORS:
         for name, waiting, pulls in _waiting(m, reason):
             found = [error for error in pulls.errors if error.message.startswith(reason)] if pulls else []
-            if not found:
-                yield broken(f"{name} waits for {reason}, and no pull of its image by this pod failed so")
-            elif not any(_rest_of(error) in waiting.message for error in found):
-                yield broken(f"{reason} of {name} says {waiting.message!r}", pulls.failed_seq if pulls else 0)
-            else:
+            if any(_rest_of(error) in waiting.message for error in found):
                 yield KEPT
+            elif _may_be_of_another(m.pod):
+                continue
+            elif not found:
+                yield broken(f"{name} waits for {reason}, and no pull of its image by this pod failed so")
+            else:
+                yield broken(f"{reason} of {name} says {waiting.message!r}", pulls.failed_seq if pulls else 0)
 
 
 class _Brought:
@@ -199,7 +209,7 @@ class _Brought:
 def good_pull_clears_no_other_back_off(m: Moment) -> Findings:
     """A pull that succeeds ends the back-off of no other image."""
     pod, image, brought = m.pod, pulled_image(m), m.node.note(_Brought)
-    series = pod.note(_Series) if pod is not None and pod.born else None
+    series = lasting(m, pod, _Series) if pod is not None and pod.born else None
     if series is None or image not in series.failed_t or series.life != m.node.lives or is_another_try(m):
         return None
     if brought.image in {"", image} or brought.t < series.failed_t[image]:
@@ -229,7 +239,7 @@ def back_off_is_the_pods_own(m: Moment) -> Iterator[Finding]:
     for name, _, pulls in _waiting(m, "ImagePullBackOff"):
         if pulls:
             yield KEPT
-        elif m.pod is not None and not m.pod.note(_Limited).ever:
+        elif m.pod is not None and not m.pod.note(_Limited).ever and not _may_be_of_another(m.pod):
             yield broken(f"{name} waits for ImagePullBackOff, and no pull by this pod failed")
 
 
@@ -276,5 +286,5 @@ def back_off_tells_the_failure(m: Moment) -> Iterator[Finding]:
             continue
         if any(_rest_of(error) in waiting.message for error in pulls.errors) == expected:
             yield KEPT
-        else:
+        elif not _may_be_of_another(m.pod):
             yield broken(f"ImagePullBackOff of {name} says {waiting.message!r}", pulls.failed_seq)

@@ -11,6 +11,7 @@ from kubelet_conformance.contracts.app_table import AppSeen, app_row
 from kubelet_conformance.contracts.backoffs import (
     ATTEMPTS,
     may_stay_stopped,
+    most_delay,
     restart_bound,
     retry_bound,
     take_attempt,
@@ -28,7 +29,6 @@ from kubelet_conformance.contracts.instances import (
     creation_of,
     given_up_with_its_pod,
     in_place,
-    never_pulled,
     newly_imaged,
     recorded,
     start_of,
@@ -39,10 +39,12 @@ from kubelet_conformance.contracts.instances import (
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import at_its_end, will_not_run_again
-from kubelet_conformance.contracts.stop_reasons import changed, take_in_stop, was_changed
-from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC
+from kubelet_conformance.contracts.situations import NOBODY, another_image, at_its_end, will_not_run_again
+from kubelet_conformance.contracts.stop_reasons import changed, take_in_stop, was_changed, was_going
+from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.trace.bodies import ContainerStatusReply
+from kubelet_conformance.trace.under_way import since_when_at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,11 +105,11 @@ def running_one_is_left(m: Moment) -> Findings:
     if newest.state == "running":
         return broken(f"{newest.name} is made though its instance {newest.attempt} runs", _seq(newest))
     # It may end by itself just before it is stopped for a reason.
-    if unread_end(m, newest) and not any(stop.succeeded for stop in newest.stops):
+    if unread_end(m, newest):
         return broken(f"{newest.name} is made though the kubelet has not read its end", _seq(newest))
     if newest.exit is None or not newest.exit.commanded or not newest.stops:
         return None
-    if newest.sandbox is not m.sandbox or was_changed(newest) or _reason_to_replace(newest, asked(m)):
+    if newest.sandbox is not m.sandbox or _reason_to_replace(newest, asked(m)):
         return KEPT
     return broken(f"{newest.name} was stopped and is made again for no reason in sight", _seq(newest))
 
@@ -121,7 +123,8 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     unknown = record is not None and record.state == "CONTAINER_UNKNOWN"
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)
-    return hook or unknown or dead or resized or _has_kill_probe(container) or changed(container, config)
+    stopped_for = was_changed(container) or was_going(container) or changed(container, config)
+    return hook or unknown or dead or resized or _has_kill_probe(container) or stopped_for
 
 
 @contract("RESTART-03", on=failed("StartContainer"), needs=(CRI, PODS))
@@ -130,12 +133,12 @@ def created_one_is_started_again(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "app" or not to_watch(m):
         return None
-    if not in_place(container) or container.state != "created" or container.seen_running:
+    if not in_place(container) or container.state != "created" or was_seen_started(container):
         return None
     return answered(
         by=start_of(container.name),
         within=retry_bound(m, container.name),
-        unless=HELD_UP.either(told_otherwise(container)),
+        unless=HELD_UP.either(told_otherwise(container), another_image(container)),
         text=f"{container.name} is made again after its start failed",
     )
 
@@ -195,14 +198,15 @@ def policy_and_code_decide(m: Moment) -> Findings:
     if will_not_run_again(m.pod, container.name, m.exit.code):
         return answered(
             by=done("StopPodSandbox"),
-            unless=pod_set(),
+            # It may end by itself just before it is killed for its probe, and is made again by that.
+            unless=pod_set().either(stop_of(container)) if _has_kill_probe(container) else pod_set(),
             not_before=_replaced(container),
             text=f"{container.name} is left after code {m.exit.code} under {m.pod.restart_policy}",
         )
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP.either(SIDECAR_ENDS),
+        unless=HELD_UP.either(SIDECAR_ENDS, another_image(container)),
         text=f"{container.name} is made again after code {m.exit.code} under {m.pod.restart_policy}",
     )
 
@@ -214,18 +218,16 @@ policy_and_code_decide.remember(on=ATTEMPTS)(take_attempt)
 def _(m: Moment) -> Findings:
     pod = m.pod
     newest = recorded(pod, asked(m).metadata.name) if pod else None
-    if (
-        pod is None
-        or newest is None
-        or newest.state != "exited"
-        or newest.exit is None
-        or newest.kind != "app"
-    ):
+    if pod is None or newest is None or newest.exit is None:
+        return None
+    if newest.state != "exited" or newest.kind != "app":
         return None
     if newest.exit.commanded or newest.sandbox is not m.sandbox or wants_restart(pod, newest) is not False:
         return None
-    if unread_end(m, newest) and changed(newest, asked(m)):
+    if (newest.stops or unread_end(m, newest)) and changed(newest, asked(m)):
         return None  # For all the kubelet knows it ran until it was stopped for its new definition.
+    if newest.stops and _has_kill_probe(newest):
+        return None  # It ended while it was being killed for its probe, if only by its preStop hook.
     code = newest.exit.code
     return broken(
         f"{newest.name} is made again after code {code} under {pod.restart_policy}", newest.exit.seq
@@ -267,9 +269,7 @@ def _is_restart(m: Moment, container: Container) -> bool:
 
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
-    called_off = HELD_UP.either(call("StopPodSandbox"))
-    if container.pod is not None and never_pulled(container.pod, container.name):
-        called_off = called_off.either(pod_set())  # Another image may not be there, and nothing asks for it.
+    called_off = HELD_UP.either(call("StopPodSandbox"), another_image(container))
     return answered(
         by=start_of(container.name),
         within=within,
@@ -307,7 +307,11 @@ def probe_kill_restarts(m: Moment) -> Findings:
     refused = event("BackOff").either(failed("CreateContainer", "StartContainer", "PullImage", "ImageStatus"))
     may_be_done = m.pod is not None and m.pod.spec is not None and m.pod.spec.restart_policy == "OnFailure"
     ended_well = container.exit is None or container.exit.code in {0, None}
-    or_not = refused if may_be_done and ended_well else None
+    or_not = refused if may_be_done and ended_well else NOBODY
+    if most_delay(m, container.name):  # It may be left to a later sync, for which the sidecars come first.
+        if waits_for_sidecars(container):
+            return None
+        or_not = or_not.either(SIDECAR_ENDS)
     return _made_again(container, restart_bound(m, container.name), "after its probe failed", or_not)
 
 
@@ -333,8 +337,10 @@ def kill_and_restart_in_one_sync(m: Moment) -> Findings:
     container = m.container
     if container is None or m.pod is None or not _is_restart(m, container) or _becomes(m) != "stop and start":
         return None
-    every = m.pod.containers.get(container.name, ())
-    if not changed(container) and any(one.state == "exited" for one in every if one is not container):
+    # Its back-off is that of the instance before, if the sync has seen a record of that, which may be gone.
+    every, took = m.pod.containers.get(container.name, ()), m.t - since_when_at_work(m.pod, m.t)
+    is_held_up = any(one.state == "exited" for one in every if one is not container)
+    if not changed(container) and (is_held_up or (took > SAME_MOMENT and most_delay(m, container.name))):
         return None
     return _made_again(container, RELIST, "in the same sync")
 

@@ -26,7 +26,7 @@ def nothing_restarts_in_termination(m: Moment) -> Findings:
     asked_t = pod.termination.t
     is_told = m.t - (asked_t if pod.static else heard_by(m, asked_t)) >= 2 * RELIST
     aware = bool(container.stops) or is_told
-    if not aware or container.kind not in {"app", "init"} or stopped_for_itself(pod, container):
+    if not aware or container.kind not in {"app", "init"} or stopped_for_itself(m, pod, container):
         return None
     return answered(
         by=done("StopPodSandbox"),

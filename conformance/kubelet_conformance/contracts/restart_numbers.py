@@ -109,6 +109,14 @@ def new_sandbox_goes_on_counting(m: Moment) -> Findings:
     return _attempt_is(m, newest.attempt + 1, f"the old sandbox had instance {newest.attempt}", newest)
 
 
+def _past_is_gone(m: Moment, pod: Pod, name: str) -> bool:
+    """It is an init container, whose records and logs went with the old sandbox."""
+    old = pod.newest(name)
+    if old is None or old.kind not in {"init", "sidecar"} or old.state != "removed" or old.vanished:
+        return False
+    return old.sandbox is not m.sandbox and not log_names(m, pod, name)
+
+
 class _Failed:
     """The attempts that left no record, by container name, and the sandbox they were for."""
 
@@ -120,7 +128,8 @@ class _Failed:
 def tries_do_not_count(m: Moment) -> Findings:
     """A CreateContainer that left no record is repeated with the same number.
 
-    After a StartContainer that failed the number is 1 more, in the same sandbox.
+    After a StartContainer that failed the number is 1 more, in the same sandbox. An init container that could
+    not be made by the sync which replaced its sandbox begins anew (RESTART-16).
     """
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None:
@@ -128,6 +137,8 @@ def tries_do_not_count(m: Moment) -> Findings:
     name = asked(m).metadata.name
     last = pod.note(_Failed).attempts.get(name)
     if last is not None and last[1] == sandbox.id:
+        if _past_is_gone(m, pod, name):
+            return _attempt_is(m, 0, "its records and logs went with the old sandbox")
         return _attempt_is(m, last[0], "the one before left no record")
     newest = recorded(pod, name)
     if newest is not None and newest.start_failed and newest.sandbox is not None:
@@ -135,6 +146,9 @@ def tries_do_not_count(m: Moment) -> Findings:
             return broken(f"{name} is made in another sandbox after its start failed")
         return _attempt_is(m, newest.attempt + 1, "the one before could not be started", newest)
     return None
+
+
+tries_do_not_count.remember(on=DISK)(take_file)
 
 
 @tries_do_not_count.remember(on=failed("CreateContainer"))

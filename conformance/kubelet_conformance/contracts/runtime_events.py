@@ -55,7 +55,7 @@ def events_tell_each_transition_once(m: Moment) -> Findings:
     An event has an id, a time in nanoseconds, the status of the sandbox and those of its containers.
     """
     event = _event(m)
-    if event is None or not isinstance(m.record, Message) or is_withheld(m.node, m.pod):
+    if event is None or not isinstance(m.record, Message) or is_withheld(m.node, _pod_uid(m, event)):
         return None
     if not event.container_id or event.created_at < LEAST_NANOSECONDS:
         return broken(f"an event has id {event.container_id[:12]!r} and created_at {event.created_at}")
@@ -70,6 +70,13 @@ def events_tell_each_transition_once(m: Moment) -> Findings:
     if event.pod_sandbox_status is None and at < len(_ORDER) - 1:
         return broken(f"{_ORDER[at]} of {event.container_id[:12]} has no status of the sandbox")
     return _misfit(m, event) or KEPT
+
+
+def _pod_uid(m: Moment, event: ContainerEvent) -> str:
+    """Of the pod that the event is about; it may be gone, and forgotten, when a late one comes."""
+    if event.pod_sandbox_status is not None:
+        return event.pod_sandbox_status.metadata.uid
+    return m.pod.uid if m.pod is not None else ""
 
 
 def _misfit(m: Moment, event: ContainerEvent) -> Findings:
@@ -116,7 +123,7 @@ def every_transition_is_told(m: Moment) -> Findings:
     """While a stream is open, what a call did to a container is told on it."""
     streams, step = m.node.note(_Streams), _STEPS[m.call.rpc]
     container_id = _changed(m)
-    if not streams.open or not container_id or is_withheld(m.node, m.pod):
+    if not streams.open or not container_id or is_withheld(m.node, m.pod.uid if m.pod is not None else ""):
         return None
     # The event may come before the answer.
     at = _ORDER.index(f"CONTAINER_{step}_EVENT")

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, STATUS
-from kubelet_conformance.contract.words import call, done, failed, status
+from kubelet_conformance.contract.words import call, done, failed, pod_set, status
+from kubelet_conformance.contracts.former_lives import is_left_to_itself
 from kubelet_conformance.contracts.sandboxes import FINISHED, standing, told_ips
-from kubelet_conformance.contracts.situations import known_to_kubelet
+from kubelet_conformance.contracts.situations import (
+    goes_on_in,
+    is_dead_orphan,
+    may_be_unknown,
+)
 from kubelet_conformance.contracts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
 
 if TYPE_CHECKING:
@@ -34,7 +39,7 @@ def _to_be_stopped(m: Moment, container: Container) -> bool:
         return False  # What the spec does not have cannot be stopped by itself (TERM-13).
     record = container.record
     believed = record is not None and record.state == "CONTAINER_RUNNING"
-    return container.state == "running" or (believed and known_to_kubelet(pod, m.node))
+    return container.state == "running" or (believed and not may_be_unknown(pod, m.node))
 
 
 @contract("SANDBOX-18", on=call("StopPodSandbox"))
@@ -59,10 +64,8 @@ def _kills_the_pod(m: Moment) -> Sandbox | None:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.stopped:
         return None
-    # What nobody wants is killed as far as it runs, and a dead sandbox does not.
-    is_dead_orphan = sandbox.died_t is not None and not known_to_kubelet(pod, m.node)
     told = m.container.record if m.container else None
-    if is_dead_orphan or (told is not None and told.state == "CONTAINER_UNKNOWN"):
+    if is_dead_orphan(pod, sandbox, m.node) or (told is not None and told.state == "CONTAINER_UNKNOWN"):
         return None  # A kill leaves it to the sandbox's stop; a stop of its own is another matter (GC-04).
     end, record = pod.termination, sandbox.record
     going = end is not None and m.call.t > end.t
@@ -84,7 +87,9 @@ def _follows(m: Moment, sandbox: Sandbox, text: str) -> Answered:
     early = call("RemoveContainer").where(lambda n: n.sandbox is sandbox and _is_newest(n))
     if _withholds(m):
         early = early.either(FINISHED)
-    return answered(by=_stop_of(sandbox), within=REACTION, not_before=early, text=text)
+    return answered(
+        by=_stop_of(sandbox), within=REACTION, unless=goes_on_in(sandbox), not_before=early, text=text
+    )
 
 
 def _withholds(m: Moment) -> bool:
@@ -97,11 +102,22 @@ def _is_newest(m: Moment) -> bool:
     return container is not None and pod is not None and pod.newest(container.name) is container
 
 
+class _Edit:
+    """How long the pod before may take to end, where a file was edited into what this pod was sent as."""
+
+    def __init__(self) -> None:
+        self.wait = 0.0
+
+
 def _came_and_went(pod: Pod) -> bool:
-    """The file of the pod was there for a moment only: the kubelet need not have seen it."""
+    """The file of the pod was there for a moment only: the kubelet need not have seen it.
+
+    Nor has it begun with a pod whose file was edited again while it waited for the end of the one before: a
+    static pod starts when no other of its name is left, and asks for that again 10 s later (pod_workers.go).
+    """
     if not pod.static or pod.termination is None or pod.changed_t is None:
         return False
-    return pod.termination.t - pod.changed_t <= API_POLL
+    return pod.termination.t - pod.changed_t <= API_POLL + pod.note(_Edit).wait
 
 
 @containers_are_stopped_before_their_sandbox.clause("records", on=call("RemoveContainer"))
@@ -112,11 +128,19 @@ def records_outlast_the_kill(m: Moment) -> Findings:
         return None
     if pod.termination is None or sandbox is not pod.sandbox or not sandbox.born:
         return None
-    if sandbox.state != "ready" and (not known_to_kubelet(pod, m.node) or _came_and_went(pod)):
+    if sandbox.state != "ready" and (may_be_unknown(pod, m.node) or _came_and_went(pod)):
         return None  # A pod that no source knows, and of which nothing runs, is killed by nobody.
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
         return broken(f"the record of {container.name} is removed before the kill is over")
     return KEPT
+
+
+@records_outlast_the_kill.remember(on=pod_set())
+def _take_edit(m: Moment) -> None:
+    if m.pod is None or not m.pod.static:
+        return
+    before = m.replaced.spec if m.replaced is not None else None
+    m.pod.note(_Edit).wait = RETRY + 2 * before.grace_seconds if before is not None else 0.0
 
 
 @containers_are_stopped_before_their_sandbox.clause("then", on=done("StopContainer"))
@@ -137,7 +161,7 @@ def failed_sandbox_stop_is_retried(m: Moment) -> Findings:
     pod, sandbox, error = m.pod, m.sandbox, m.reply.error
     if pod is None or sandbox is None or not pod.born or error is None or error.code == "NOT_FOUND":
         return None
-    if sandbox.stopped or pod.finished:
+    if sandbox.stopped or pod.finished or is_dead_orphan(pod, sandbox, m.node) or is_left_to_itself(m, pod):
         return None
     early = call("RunPodSandbox")
     if _withholds(m):
@@ -167,10 +191,12 @@ def failed_container_stop_does_not_end_the_kill(m: Moment) -> Findings:
 def kill_with_a_failure_is_repeated(m: Moment) -> Findings:
     """A kill in which a stop failed has failed as a whole."""
     pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.born or sandbox.stopped:
+    if pod is None or sandbox is None or not sandbox.born or sandbox.stopped or is_left_to_itself(m, pod):
         return None
     before = [stop.call.t for stop in sandbox.stops if stop.call is not m.call]
     since = before[-1] if before else 0.0
+    if pod.termination is None:
+        since = max(since, sandbox.died_t or 0.0)  # Before its sandbox died a container was stopped alone.
     last = [one.stops[-1] for one in sandbox.containers.values() if one.stops]
     if m.call.t - max((stop.end_t or m.call.t for stop in last), default=0.0) > TOGETHER:
         return None  # Those were stopped alone, such as for a hook that failed.

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, exited, failed, pod_unset, sandbox_died
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import asked, put_off, recorded
+from kubelet_conformance.contracts.left_over import PURGES, take_purges, was_tried
 from kubelet_conformance.contracts.replacement_table import Stopped, successor_row
 from kubelet_conformance.contracts.sandboxes import (
     BLIND,
@@ -19,22 +20,17 @@ from kubelet_conformance.contracts.sandboxes import (
     runs_containers,
     standing,
 )
-from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED, at_its_end, of, to_run
-from kubelet_conformance.contracts.sync_ends import revives_a_sidecar
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, of, to_run
+from kubelet_conformance.contracts.stop_reasons import stop_to_remake
+from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR, revives_a_sidecar
 from kubelet_conformance.contracts.timing import REACTION
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.contracts.replacement_table import Successor
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
-
-
-class _Kept:
-    """A container whose removal was tried and failed."""
-
-    def __init__(self) -> None:
-        self.tried = False
 
 
 @contract("SANDBOX-05", on=call("RunPodSandbox"), needs=(CRI, PODS))
@@ -48,17 +44,13 @@ def replacement_begins_with_initialization(m: Moment) -> Findings:
         return None
     records = list(pod.of_kind("init", "sidecar"))
     for container in records:
-        if container.state != "removed" and not container.note(_Kept).tried:
+        if container.state != "removed" and not was_tried(container):
             made = container.create.seq if container.create else None
             return broken(f"the old record of {container.name} stands when the new sandbox is run", made)
     return KEPT if records else None
 
 
-@replacement_begins_with_initialization.remember(on=failed("RemoveContainer"))
-def _removal_was_tried(m: Moment) -> None:
-    """A removal that fails does not hold the replacement up."""
-    if m.container is not None:
-        m.container.note(_Kept).tried = True
+replacement_begins_with_initialization.remember(on=PURGES)(take_purges)
 
 
 @replacement_begins_with_initialization.clause("not before", on=call("RemoveContainer"))
@@ -90,7 +82,8 @@ def first_init_comes_first(m: Moment) -> Findings:
     if meta.name != first:
         return broken(f"{meta.name} is the first container of the new sandbox, expected {first}")
     old = pod.newest(first)
-    if old is not None and meta.attempt != old.attempt + 1 and not put_off(m):
+    # A record may have vanished: a kubelet that went before it was answered has removed it.
+    if old is not None and meta.attempt != old.attempt + 1 and not old.vanished and not put_off(m):
         return broken(f"{first} is attempt {meta.attempt} in the new sandbox, expected {old.attempt + 1}")
     return KEPT
 
@@ -138,7 +131,7 @@ def sandbox_of_run_once_pod_is_stopped(m: Moment) -> Findings:
         by=stop if over else again,
         not_before=again if over else None,
         within=REACTION + (2 * pod.spec.grace_seconds if runs_containers(pod) else 0),
-        unless=BLIND.either(NOBODY if over else GONE.where(of(pod), "it is this pod")),
+        unless=BLIND.either(_collected(pod) if over else GONE.where(of(pod), "it is this pod")),
         text="the dead sandbox of the Never pod is stopped" if over else "the sandbox is replaced",
         whole_node=True,
     )
@@ -166,10 +159,11 @@ def succeeded_container_is_not_run_again_in_a_replacement(m: Moment) -> Findings
 
 
 def _succeeded(pod: Pod, container: Container) -> bool:
-    """It is the newest of its name, and ended by itself with code 0."""
+    """It is the newest of its name, and ended by itself with code 0; to stop it after that is not to know."""
     ended = container.exit
-    newest = recorded(pod, container.name) is container
-    return newest and ended is not None and ended.code == 0 and not ended.commanded
+    if ended is None or recorded(pod, container.name) is not container:
+        return False
+    return ended.code == 0 and not ended.commanded and not any(s.call.t >= ended.t for s in container.stops)
 
 
 @succeeded_container_is_not_run_again_in_a_replacement.clause("done", on=call("RunPodSandbox"))
@@ -258,17 +252,22 @@ def sandbox_of_a_finished_pod_is_stopped(m: Moment) -> Findings:
         within=REACTION + (2 * pod.spec.grace_seconds if others else 0),
         not_before=creation.either(call("RunPodSandbox").where(of(pod), "it is for this pod")),
         unless=BLIND.either(
-            pod_unset().where(lambda n: n.pod is pod and _has_just_started(n)),
-            call("CreateContainer").where(of(pod)).where(revives_a_sidecar, "a sidecar has to run first"),
+            _collected(pod),
+            stop_to_remake(container),
+            REVIVES_A_SIDECAR.where(of(pod), "it is of this pod"),
         ),
         text=f"the sandbox of {pod.name} is stopped, which has nothing left to run,",
         whole_node=True,
     )
 
 
-def _has_just_started(m: Moment) -> bool:
-    """What goes from a folder now the kubelet may never have heard of: it is collected, and not stopped."""
-    return m.node.started_t is not None and m.t - m.node.started_t < REACTION
+def _collected(pod: Pod) -> Pattern:
+    """What goes from a folder now the kubelet may never have heard of: it is garbage, and not stopped."""
+
+    def has_just_started(m: Moment) -> bool:
+        return m.node.started_t is not None and m.t - m.node.started_t < REACTION
+
+    return pod_unset().where(of(pod), "it is this pod").where(has_just_started, "its kubelet is young")
 
 
 @contract("SANDBOX-23", on=exited(), needs=(CRI, PODS))

@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, retry_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, retry_bound, take_attempt
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -23,7 +23,6 @@ from kubelet_conformance.contracts.instances import (
     following,
     in_place,
     made_in,
-    never_pulled,
     recorded,
     sidecars,
     start_of,
@@ -33,8 +32,10 @@ from kubelet_conformance.contracts.instances import (
     unread_end,
 )
 from kubelet_conformance.contracts.kills import reasons
+from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, left_created, stop_asked
+from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply
 
@@ -91,7 +92,7 @@ def next_once_it_runs(m: Moment) -> Findings:
     if pod is None or sandbox is None or not sandbox.born or m.header.feature_gates.get("EventedPLEG"):
         return None
     name = asked(m).metadata.name
-    earlier = _before(pod, name)
+    earlier = [] if is_misled(pod, sandbox) else _before(pod, name)
     if not earlier or made_in(pod, name, sandbox) or _apps_made(pod, sandbox) or left_created(pod, sandbox):
         return None
     earlier = [one for one in earlier if not _restart_failed(pod, one, name, sandbox)]
@@ -99,9 +100,7 @@ def next_once_it_runs(m: Moment) -> Findings:
         if sidecar is None or not (sidecar.started_t is not None or sidecar.seen_running):
             return broken(f"{name} is made before the sidecars {earlier} were started", pod.set_seq)
         if sidecar.attempt == 0 and not sidecar.seen_running:
-            return broken(
-                f"{name} is made before the kubelet has read that {sidecar.name} runs", _seq(sidecar)
-            )
+            return broken(f"{name} is made before it is read that {sidecar.name} runs", _seq(sidecar))
         if _awaits_startup(sidecar):
             return broken(
                 f"{name} is made before the startup probe of {sidecar.name} succeeded", _seq(sidecar)
@@ -136,12 +135,11 @@ def _awaits_startup(container: Container) -> bool:
     return not any(one.note(_Startup).passed for one in pod.containers.get(container.name, ()))
 
 
+next_once_it_runs.remember(on=PURGES)(take_purges)
+
+
 @next_once_it_runs.remember(on=done("ExecSync"))
 def _(m: Moment) -> None:
-    _note_startup(m)
-
-
-def _note_startup(m: Moment) -> None:
     container = m.container
     probe = container.spec.startup_probe if container and container.spec else None
     if container is None or probe is None or probe.exec is None or container.probed is None:
@@ -163,7 +161,7 @@ def _(m: Moment) -> Findings:
     if init_row(seen).act != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
-    if missing is None or spec.lifecycle.post_start is not None or never_pulled(pod, missing):
+    if missing is None or spec.lifecycle.post_start is not None or no_pull(m, pod, missing):
         return None
     return answered(
         by=start_of(missing),
@@ -343,7 +341,7 @@ def changed_image_restarts(m: Moment) -> Iterator[Finding]:
 @contract("SIDECAR-21", on=failed("StartContainer"), needs=(CRI, PODS), versions=_ON)
 def created_one_is_started_again(m: Moment) -> Findings:
     """A sidecar that was made but could not be started gets a new instance."""
-    container = m.container
+    container = m.container if m.container is not None and not was_seen_started(m.container) else None
     if container is None or container.kind != "sidecar" or not to_watch(m) or not in_place(container):
         return None
     return answered(

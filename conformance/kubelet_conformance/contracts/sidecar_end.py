@@ -1,13 +1,13 @@
-"""SIDECAR: how restartable init containers go down with their pod, and how they show in its status."""
+"""SIDECAR: how restartable init containers go down with their pod."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
-from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
+from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, event, exited, pod_set, status
+from kubelet_conformance.contract.words import call, done, event, exited, pod_set
 from kubelet_conformance.contracts.fresh import is_mirror
 from kubelet_conformance.contracts.instances import (
     exit_of,
@@ -17,19 +17,25 @@ from kubelet_conformance.contracts.instances import (
     stop_of,
     to_watch,
 )
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE, failing_probe
+from kubelet_conformance.contracts.kills import (
+    MINIMUM_GRACE,
+    failing_probe,
+    may_be_killed_alone,
+    stops_of_its_pod,
+    was_killed_alone,
+)
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     POD_IS_TO_GO,
     at_its_end,
     hook_command,
-    known_to_kubelet,
+    may_be_unknown,
     of,
     runs_pre_stop,
 )
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
-from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
-from kubelet_conformance.contracts.written import is_lost
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.records import Event
 from kubelet_conformance.trace.untold import is_missed
@@ -39,11 +45,10 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
 
-__all__ = ("ahead_of", "grace_is_used_up", "running_one")
+__all__ = ("ahead_of", "grace_is_used_up", "holding_up", "running_one")
 
 _ON = since("1.29")
 
@@ -82,25 +87,55 @@ def ahead_of(pod: Pod, name: str) -> list[Container]:
     return [one for one in found if one is not None]
 
 
+def holding_up(pod: Pod, name: str, t: float) -> list[Container]:
+    """What this sidecar has to wait for in the kill of its pod: what is ahead of it, and yet runs.
+
+    A sidecar waits for the app containers and the sidecar after it, which waits for the next. Where one did
+    not run when the kill began, those after it hold up nobody before it (kuberuntime_termination_order.go
+    newTerminationOrdering).
+    """
+    began, links = _kill_began(pod, t), list[str]()
+    for spec in sidecars(pod)[[one.name for one in sidecars(pod)].index(name) + 1 :]:
+        newest = recorded(pod, spec.name)
+        if newest is None or (newest.exit.t < began if newest.exit else newest.state != "running"):
+            break
+        links.append(spec.name)
+    return [one for one in ahead_of(pod, name) if one.kind != "sidecar" or one.name in links]
+
+
 def _kill_began(pod: Pod, t: float, after_seq: int = 0) -> float:
     """When the first container of the pod was told to stop, in the kill that goes on, after that record."""
-    ends = [one.exit.t for one in pod.of_kind("app") if one.exit is not None]
+    ends = [_went_t(pod, one, one.exit.t) for one in pod.of_kind("app") if one.exit is not None]
     since_t = pod.termination.t if pod.termination else max(ends, default=t)
     every = pod.every_container()
     return min([t, *(step for one in every for step in _kill_steps(one, since_t, after_seq))])
 
 
+def _went_t(pod: Pod, app: Container, end_t: float) -> float:
+    """When the kill of the pod reached this app container: with its stop, if it was not stopped alone."""
+    steps = [t for t in _kill_steps(app, app.started_t or 0.0) if t <= end_t]
+    return end_t if not steps or was_killed_alone(pod, app) else steps[-1]
+
+
 def _kill_steps(container: Container, since_t: float, after_seq: int = 0) -> list[float]:
     """When it was told to stop, or its preStop hook began, at `since_t` or later, and after that record."""
     command = hook_command(container, "pre_stop")
-    calls = [stop.call for stop in container.stops]
+    calls = [stop.call for stop in stops_of_its_pod(container)]
     calls += [hook.call for hook in container.hooks if hook.cmd == command]
     return [call.t for call in calls if call.t >= since_t and call.seq > after_seq]
 
 
 def grace_is_used_up(pod: Pod, t: float) -> bool:
     """The pod is being killed, and nobody has to wait for his turn any more."""
-    return t - _kill_began(pod, t) >= _grace(pod) - MINIMUM_GRACE - ROUNDING
+    began, every = _kill_began(pod, t), pod.every_container()
+    if pod.termination is not None and any(_has_pre_stop(one) and not _runs_its_hook(one) for one in every):
+        began = pod.termination.t  # Nobody sees when such a hook began.
+    return t - began >= _grace(pod) - MINIMUM_GRACE - ROUNDING
+
+
+def _runs_its_hook(container: Container) -> bool:
+    """Its preStop hook passes through the runtime."""
+    return hook_command(container, "pre_stop") is not None
 
 
 def _grace(pod: Pod) -> int:
@@ -124,8 +159,8 @@ def does_not_keep_the_pod(m: Moment) -> Iterator[Finding]:
     if running:
         yield answered(
             by=stop_of(running[-1]),
-            within=REACTION,
-            unless=exit_of(running[-1]),
+            within=REACTION + (_grace(pod) if _has_pre_stop(running[-1]) else 0),
+            unless=exit_of(running[-1]).either(REVIVES_A_SIDECAR),
             text=f"sidecar {running[-1].name} is stopped after the last app container ended",
         )
 
@@ -157,7 +192,9 @@ def stopped_in_reverse(m: Moment) -> Findings:
         return None
     if container.sandbox is not None and container.sandbox.state != "ready":
         return None
-    ahead = ahead_of(pod, container.name)
+    if may_be_unknown(pod, m.node):
+        return None  # Without its manifest nobody knows of sidecars, or of their order.
+    ahead = holding_up(pod, container.name, m.t)
     if not ahead:
         return KEPT
     if grace_is_used_up(pod, m.t):
@@ -183,11 +220,16 @@ def _(m: Moment) -> Findings:
             return None
         return answered(
             by=stop_of(waiting),
-            within=REACTION,
+            within=REACTION + (_grace(pod) if _has_pre_stop(waiting) else 0),
             unless=exit_of(waiting),
             text=f"sidecar {waiting.name} is stopped in its turn",
         )
     return None
+
+
+def _has_pre_stop(container: Container) -> bool:
+    """It has a hook that began with the kill, and may take all of the grace though its turn has come."""
+    return container.spec is not None and container.spec.lifecycle.pre_stop is not None
 
 
 @contract("SIDECAR-13", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
@@ -216,7 +258,7 @@ def _hook_ran(container: Container, command: list[str], since_t: float) -> bool:
 
 def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
     """The pod is to go since a moment ago, and there was another reason to stop the container before."""
-    end = pod.termination.t if pod.termination is not None else 0.0
+    end = heard_by(m, pod.termination.t) if pod.termination is not None else 0.0
     if pod.termination is None or m.t - end > REACTION:
         return False
     dead = container.sandbox is not None and container.sandbox.state != "ready"
@@ -237,9 +279,11 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "sidecar" or not pod.termination:
         return None
-    if not pod.born or pod.termination.cause == "forced" or hook_command(container, "pre_stop"):
+    if not pod.born or pod.termination.cause == "forced" or _has_pre_stop(container):
         return None
-    if not known_to_kubelet(pod, m.node) or _may_be_of_a_sync(m, pod, container):
+    if may_be_unknown(pod, m.node) or _may_be_of_a_sync(m, pod, container):
+        return None
+    if any(may_be_killed_alone(m, one, container) for one in pod.every_container()):
         return None
     waits = _possible_waits(pod, container, m.t)
     timeout = m.request(StopContainerRequest).timeout
@@ -255,6 +299,9 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
             pod.termination.seq,
         )
     return KEPT if waited >= ROUNDING else None
+
+
+waiting_uses_up_the_grace.remember(on=DELAYS)(take_in_delays)
 
 
 @waiting_uses_up_the_grace.remember(on=POD_IS_TO_GO)
@@ -275,12 +322,12 @@ def ended_ones_hold_up_nobody(m: Moment) -> Findings:
     if not running or any(one.state == "running" for one in pod.of_kind("app")):
         return None
     last = running[-1]
-    if not any(one.ended for one in pod.every_container()) or hook_command(last, "pre_stop"):
+    if not any(one.ended for one in pod.every_container()) or _has_pre_stop(last):
         return None
     return answered(
         by=stop_of(last),
         within=REACTION,
-        unless=exit_of(last),
+        unless=exit_of(last).either(pod_set().where(of(pod)).where(_is_wanted)),
         text=f"sidecar {last.name} is stopped at once",
     )
 
@@ -316,84 +363,3 @@ def _on(name: str) -> Predicate:
         return isinstance(m.record, Event) and f"{{{name}}}" in (m.record.container or "")
 
     return fits
-
-
-def _told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
-    return [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "sidecar"]
-
-
-def _app_runs_or_ended(now: PodStatus) -> bool:
-    """One that is told as ended only because its pod has, and was never made, counts for nothing."""
-    apps = [told for told in now.container_statuses or () if not is_lost(told)]
-    return any(told.state.running or told.state.terminated for told in apps)
-
-
-def _app_has_run(now: PodStatus) -> bool:
-    return _app_runs_or_ended(now) or any(told.last_state.terminated for told in now.container_statuses or ())
-
-
-@contract("SIDECAR-17", on=status(), needs=(PODS, STATUS), versions=_ON)
-def counts_for_readiness(m: Moment) -> Findings:
-    """The readiness of sidecars counts for ContainersReady, and that they have started for Initialized.
-
-    That one has not started any more is told at once, and the condition follows with the next sync.
-    """
-    pod, now = m.pod, m.status
-    told = _told(pod, now) if pod and now else []
-    if now is None or not told or now.terminal:
-        return None
-    ready, initialized = now.condition("ContainersReady"), now.condition("Initialized")
-    unready = [one.name for one in told if not one.ready]
-    if unready and ready and ready.status == "True":
-        return broken(f"ContainersReady is True though {unready[0]} is not ready")
-    before = {one.name for one in _told(pod, pod.status) if one.started} if pod and pod.status else set[str]()
-    late = {one.name for one in told if not one.started and one.name not in before}
-    if not late or initialized is None or initialized.status != "True" or _app_has_run(now):
-        return KEPT
-    unseen = may_have_started(pod, now) if pod else {}
-    if late <= unseen.keys():
-        return starts_are_told(unseen)
-    return broken(f"Initialized is True though {min(late)} has not started")
-
-
-@contract("SIDECAR-18", on=status(), needs=(PODS, STATUS), versions=_ON)
-def stays_initialized(m: Moment) -> Findings:
-    """Once an app container has run, Initialized stays True whatever the sidecars do."""
-    pod, now = m.pod, m.status
-    condition = now.condition("Initialized") if now else None
-    if (
-        pod is None
-        or now is None
-        or condition is None
-        or not any(sidecars(pod))
-        or not _app_runs_or_ended(now)
-    ):
-        return None
-    if condition.status != "True":
-        return broken(f"Initialized is {condition.status} though an app container has run")
-    return KEPT
-
-
-@contract("SIDECAR-19", on=status(), needs=(PODS, STATUS), versions=_ON)
-def pending_until_they_started(m: Moment) -> Findings:
-    """Sidecars that have not started keep a pod Pending only until an app container has run."""
-    pod, now = m.pod, m.status
-    told = _told(pod, now) if pod and now else []
-    if now is None or not told or now.terminal:
-        return None
-    if not _app_has_run(now):
-        if any(not one.started for one in told) and now.phase != "Pending":
-            return broken(f"phase {now.phase} before the sidecars have started")
-        return KEPT
-    apps = now.container_statuses or []
-    held = pod is not None and pod.status is not None and pod.status.phase == "Pending"
-    if held or not _app_runs_or_ended(now) or all(one.state.terminated for one in apps):
-        # All wait to run again: the decision table has Pending then. Or a last phase may follow, after a
-        # deadline perhaps: it is held back while anything runs, and what was Pending stays so.
-        return None
-    inits = [one for one in now.init_container_statuses or () if one not in told]
-    waiting = any(one.state.waiting and not one.last_state.terminated for one in (*apps, *told))
-    waiting = waiting or any(one.state.terminated is None for one in inits)
-    if now.phase == "Pending" and not waiting:
-        return broken("phase Pending though an app container has run and nothing waits")
-    return KEPT

@@ -20,11 +20,12 @@ from kubelet_conformance.contracts.instances import (
     stop_of,
     to_watch,
 )
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE, failing_probe
+from kubelet_conformance.contracts.kills import MINIMUM_GRACE, failing_probe, is_killed_already
 from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, probe_at, runs_of, runs_probe
-from kubelet_conformance.contracts.sidecar_end import ahead_of, grace_is_used_up
+from kubelet_conformance.contracts.sidecar_end import ahead_of, grace_is_used_up, holding_up
 from kubelet_conformance.contracts.situations import at_its_end, stop_asked, to_run
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
+from kubelet_conformance.contracts.unprovoked import is_ended_for_a_reason
 from kubelet_conformance.trace.bodies import StopContainerRequest
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ def _progress(container: Container, *others: Pattern) -> Pattern | None:
     return patterns[0].either(*patterns[1:]) if patterns else None
 
 
+def _goes(m: Moment) -> bool:
+    return m.pod is not None and is_ended_for_a_reason(m, m.pod)
+
+
 @contract("SIDECAR-04", on=done("StartContainer"), needs=(CRI, PODS), versions=_ON)
 def waits_for_the_first_startup_probe(m: Moment) -> Findings:
     """Each instance of a sidecar has its startup probe run; until then it is neither stopped nor followed."""
@@ -73,7 +78,7 @@ def waits_for_the_first_startup_probe(m: Moment) -> Findings:
     return answered(
         by=runs_probe(container, probe),
         within=probe.initial_delay_seconds + 2 * probe.period_seconds + REACTION,
-        unless=CALLED_OFF.either(exited(), pod_set()),
+        unless=CALLED_OFF.either(exited(), pod_set(), stop_of(container).where(_goes, "its pod is ended")),
         not_before=_progress(container, stop_of(container)),
         text=f"the startup probe of sidecar {container.name} is run, and waited for",
     )
@@ -89,7 +94,7 @@ def failed_startup_makes_it_again(m: Moment) -> Findings:
     seen = InitSeen("running", m.pod.restart_policy, sidecar=True, given_up=given_up)
     if init_row(seen).act != "stop and start":
         return None
-    if container.state != "running" or container.stopping or _has_hooks(container):
+    if container.state != "running" or is_killed_already(m, container) or _has_hooks(container):
         return None
     return answered(
         by=stop_of(container),
@@ -157,7 +162,7 @@ def probes_kill_nothing_in_the_end(m: Moment) -> Findings:
         return None
     if container.stopping:
         return broken(f"sidecar {container.name} is stopped once more while it is being stopped", seq)
-    ahead = ahead_of(pod, container.name)
+    ahead = holding_up(pod, container.name, m.t)
     if ahead and not grace_is_used_up(pod, m.t):
         names = " and ".join(one.name for one in ahead)
         return broken(f"sidecar {container.name} is stopped after its probe failed, while {names} runs", seq)

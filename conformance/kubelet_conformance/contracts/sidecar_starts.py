@@ -25,7 +25,10 @@ from kubelet_conformance.contracts.instances import (
     start_of,
     to_watch,
 )
+from kubelet_conformance.contracts.kills import stopped_for_itself
+from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, stop_asked
+from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION
 
 if TYPE_CHECKING:
@@ -121,6 +124,8 @@ def ended_apps_prove_nothing(m: Moment) -> Findings:
     apps = list(pod.of_kind("app"))
     if not apps or any(one.sandbox is sandbox or one.state != "exited" for one in apps):
         return None
+    if is_misled(pod, sandbox):
+        return None
     for spec in pod.spec.init_containers or ():
         if not _is_through(pod, spec, sandbox):
             return broken(
@@ -137,13 +142,19 @@ def _is_through(pod: Pod, spec: ContainerSpec, sandbox: Sandbox) -> bool:
     return own.started_t is not None if spec.is_sidecar else completed(own)
 
 
+ended_apps_prove_nothing.remember(on=PURGES)(take_purges)
+
+
 @contract("SIDECAR-24", on=exited(), needs=(CRI, PODS), versions=ByVersion({"1.29..1.36": True}))
 def not_restarted_in_termination(m: Moment) -> Findings:
     """A sidecar that ends while its pod is being terminated is not run again."""
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "sidecar" or pod.termination is None:
         return None
-    if not any(stop_asked(one, pod.termination.t) for one in pod.every_container()):
+    told_t = heard_by(m, pod.termination.t)
+    if not any(stop_asked(one, told_t) for one in pod.every_container()):
+        return None
+    if stopped_for_itself(m, pod, container):
         return None
     return answered(
         by=done("StopPodSandbox"),
@@ -151,3 +162,6 @@ def not_restarted_in_termination(m: Moment) -> Findings:
         not_before=creation_of(container.name),
         text=f"sidecar {container.name} is not made again in a pod that goes",
     )
+
+
+not_restarted_in_termination.remember(on=DELAYS)(take_in_delays)

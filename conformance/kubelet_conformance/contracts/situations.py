@@ -4,37 +4,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import Pattern, call, deleted, done, happened, pod_set, pod_unset
+from kubelet_conformance.contract.words import (
+    Pattern,
+    call,
+    deleted,
+    done,
+    exited,
+    happened,
+    pod_set,
+    pod_unset,
+)
 from kubelet_conformance.contracts.app_table import AppSeen, app_row
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.records import ApiWrite
+from kubelet_conformance.trace.untold import is_missed
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Predicate
+    from kubelet_conformance.trace.manifests import PodStatus
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
+    from kubelet_conformance.trace.views import Container, Execution, Node, Pod, Sandbox
 
 __all__ = (
     "API_DELETE",
     "END",
     "FAULT",
+    "LAST_END",
     "NOBODY",
     "POD_IS_TO_GO",
     "STATUS_WRITE",
     "TERMINATION_ASKED",
     "about",
+    "another_image",
     "at_its_end",
     "believed_running",
     "end_is_forgotten",
+    "goes_on_in",
     "has_ended",
+    "has_ended_for_good",
     "hook_command",
+    "is_dead_orphan",
     "is_first_of_this_life",
+    "is_let_be",
     "known_to_kubelet",
     "left_created",
+    "may_be_unknown",
     "of",
     "pod_of_write",
     "post_start_may_have_failed",
+    "post_starts",
     "runs_post_start",
     "runs_pre_stop",
     "starts_or_creates",
@@ -114,6 +133,12 @@ def about(container: Container) -> Predicate:
     return lambda m: m.container is container
 
 
+def another_image(container: Container) -> Pattern:
+    """Its pod is sent again: its image may be another one that is not there, and may not be pulled."""
+    spec = container.spec
+    return pod_set() if spec is not None and spec.pull_policy == "Never" else NOBODY
+
+
 def believed_running(container: Container) -> bool:
     """It was started, and the kubelet has neither stopped it nor read that it ended."""
     if container.state not in {"running", "exited"} or container.started_t is None:
@@ -153,10 +178,44 @@ def known_to_kubelet(pod: Pod, node: Node) -> bool:
     return pod.manifest is not None or not node.born or _was_begun_in_this_life(pod, node)
 
 
+def may_be_unknown(pod: Pod, node: Node) -> bool:
+    """Perhaps no source has told the kubelet that runs now of it.
+
+    It went while nobody could be asked, or in the very moment in which that kubelet began.
+    """
+    is_young = pod.termination is not None and node.started_t == pod.termination.t
+    is_unheard = (is_young or is_missed(node, pod)) and not _was_begun_in_this_life(pod, node)
+    return (is_unheard and not pod.wanted) or not known_to_kubelet(pod, node)
+
+
+def is_dead_orphan(pod: Pod, sandbox: Sandbox, node: Node) -> bool:
+    """Its pod may be unknown, and the sandbox died: nothing runs that could be killed, it is garbage."""
+    return sandbox.died_t is not None and may_be_unknown(pod, node)
+
+
 def _was_begun_in_this_life(pod: Pod, node: Node) -> bool:
     """The kubelet that runs now has run its sandbox: it knew the pod, though its manifest may have gone."""
     run = pod.sandbox.run if pod.sandbox is not None else None
     return run is not None and node.started_t is not None and run.t >= node.started_t
+
+
+def has_ended_for_good(pod: Pod, told: PodStatus | None = None) -> bool:
+    """It is told that a container has ended for good, which now runs again in another sandbox.
+
+    As long as it does no status of the pod is told at all (status_manager.go checkContainerStateTransition).
+    What is told is the pod's last status, unless it is given.
+    """
+    told = told or pod.status
+    for said in told.lasting_containers if told is not None else ():
+        ended, newest = said.state.terminated, pod.newest(said.name)
+        if ended is None or newest is None or newest.kind == "sidecar" or newest.id == said.runtime_id:
+            continue
+        is_final = pod.restart_policy == "Never" or (
+            pod.restart_policy == "OnFailure" and not ended.exit_code
+        )
+        if is_final and newest.state in {"created", "running"}:
+            return True
+    return False
 
 
 def hook_command(container: Container, hook: str) -> list[str] | None:
@@ -195,12 +254,19 @@ def runs_pre_stop(m: Moment) -> bool:
     return _runs_hook(m, "pre_stop") and not runs_post_start(m)
 
 
+def post_starts(container: Container) -> list[Execution]:
+    """The runs of its postStart hook: only the first, where its preStop hook has the same command."""
+    command = hook_command(container, "post_start")
+    found = [] if command is None else [hook for hook in container.hooks if hook.cmd == command]
+    return found[:1] if command == hook_command(container, "pre_stop") else found
+
+
 def post_start_may_have_failed(container: Container) -> bool:
     """Its postStart hook failed, or does not pass through the runtime: then it may be stopped for that."""
     handler = container.spec.lifecycle.post_start if container.spec is not None else None
     if handler is None or handler.exec is None:
         return handler is not None
-    return any(hook.cmd == handler.exec.command and hook.failed for hook in container.hooks)
+    return any(hook.failed for hook in post_starts(container))
 
 
 def left_created(pod: Pod, sandbox: Sandbox) -> bool:
@@ -253,12 +319,34 @@ def starts_or_creates() -> Pattern:
     return call(*sorted(_STARTING))
 
 
+def goes_on_in(sandbox: Sandbox) -> Pattern:
+    """The sync that was under way brings up another container in this sandbox, and so has not killed it."""
+
+    def is_in_it(m: Moment) -> bool:
+        is_pull = m.call.rpc == "PullImage" and m.pod is sandbox.pod and sandbox.state == "ready"
+        return is_pull or m.sandbox is sandbox
+
+    return call("PullImage", "CreateContainer").where(is_in_it, "it is in the same sandbox")
+
+
 def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
     """The restart policy lets an app container that ended with `code` be."""
     spec = pod.container_spec(name)
     if spec is None or spec.restart_policy is not None:
         return False
     return app_row(AppSeen("exited", pod.restart_policy, code)).act == "nothing"
+
+
+def is_let_be(pod: Pod, name: str) -> bool:
+    """The newest instance of an app container has ended so that the restart policy lets it be.
+
+    Where it was stopped to be made anew, as for a change, and that failed, the next sync makes none: it goes
+    by the end of the one before (kuberuntime_manager.go computePodActions).
+    """
+    newest = pod.newest(name)
+    if newest is None or newest.state != "exited" or newest.exit is None or pod.kind_of(name) != "app":
+        return False
+    return will_not_run_again(pod, name, newest.exit.code)
 
 
 def at_its_end(pod: Pod, last: Container | None = None, code: int | None = None) -> bool:
@@ -275,6 +363,15 @@ def at_its_end(pod: Pod, last: Container | None = None, code: int | None = None)
         if not will_not_run_again(pod, spec.name, ended):
             return False
     return True
+
+
+def _leaves_nothing_to_run(m: Moment) -> bool:
+    pod, container = m.pod, m.container
+    return pod is not None and m.exit is not None and at_its_end(pod, container, m.exit.code)
+
+
+LAST_END: Pattern = exited().where(_leaves_nothing_to_run, "nothing is left to run")
+"""The last app container ends for good: the pod is over, whatever its sidecars are to do."""
 
 
 def told_anew(m: Moment) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import Pattern, call, done, kubelet, pod_set, pod_unset
+from kubelet_conformance.contract.words import Pattern, call, done, exited, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
     can_start,
@@ -184,7 +184,7 @@ def kill_waits_for_all_sources(m: Moment) -> Findings:
     return answered(
         by=API_BACK,
         not_before=call("StopContainer", "StopPodSandbox").where(of(pod)),
-        unless=pod_set().where(_names(pod)),
+        unless=pod_set().where(_names(pod)).either(exited().where(of(pod))),  # It may end on its own.
         whole_node=True,
         text=f"the API server is heard, and {pod.name} stays until then,",
     )

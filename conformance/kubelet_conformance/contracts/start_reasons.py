@@ -10,7 +10,8 @@ from kubelet_conformance.contract.words import done, failed, sandbox_died, statu
 from kubelet_conformance.contracts.instances import asked, told_otherwise
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import GONE
-from kubelet_conformance.contracts.situations import FAULT, NOBODY, to_run
+from kubelet_conformance.contracts.situations import FAULT, NOBODY, is_let_be, to_run
+from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import REFUSED
 
@@ -116,9 +117,9 @@ def reason_is_told(m: Moment) -> Findings:
     pod, name = m.pod, _name(m)
     if pod is None or not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
         return None
-    if m.header.channels.api != "full" or outside(m).api_away_t is not None:
+    if m.header.channels.api != "full" or outside(m).api_away_t is not None or is_let_be(pod, name):
         return None
-    if m.container is not None and m.container.seen_running:
+    if m.container is not None and was_seen_started(m.container):
         return None  # An event has told that the start took place.
     others = failed("CreateContainer", "StartContainer", "PullImage", "PodSandboxStatus", "ContainerStatus")
     return answered(
@@ -140,9 +141,26 @@ def _tried_here(m: Moment, pod: Pod, name: str, reason: str) -> bool | None:
         return pod.note(_Tries).failed.get((name, reason), (0, 0))[1] == m.node.lives
     spec = pod.container_spec(name)
     pulls = pod.pulls.get(spec.image) if spec is not None else None
+    if _has_failed_for_a_former_image(m, pod):
+        return None
     if reason not in {"ErrImagePull", "ImagePullBackOff"} or pulls is None:
         return None
-    return pulls.life == m.node.lives and bool(pulls.failed_seq)
+    # The reason is kept by the container's name: it may be that of the image of a version before.
+    every = pod.pulls.values() if _changed_in_this_life(m, pod) else (pulls,)
+    return any(one.life == m.node.lives and one.failed_seq for one in every)
+
+
+def _changed_in_this_life(m: Moment, pod: Pod) -> bool:
+    since, started = pod.spec_changed_t, m.node.started_t
+    return since is not None and (started is None or since >= started)
+
+
+def _has_failed_for_a_former_image(m: Moment, pod: Pod) -> bool:
+    """This kubelet could not pull an image that the pod had before: that is told until the next start."""
+    every = (*(pod.spec.init_containers or ()), *pod.spec.containers) if pod.spec is not None else ()
+    named = {one.image for one in every}
+    former = (pulls for image, pulls in pod.pulls.items() if image not in named)
+    return any(pulls.life == m.node.lives and pulls.failed_seq for pulls in former)
 
 
 def _after_a_restart(m: Moment) -> bool:

@@ -11,7 +11,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, pod_unset, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.situations import FAULT, of
+from kubelet_conformance.contracts.situations import FAULT, of, runs_post_start
 from kubelet_conformance.contracts.static_names import (
     HASH,
     SEEN,
@@ -26,6 +26,7 @@ from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delay
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import PodChange
+from kubelet_conformance.trace.under_way import since_when_at_work
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
@@ -76,8 +77,8 @@ def uid_follows_the_content(m: Moment) -> Findings:
     version = m.node.note(_Versions).now.get((meta.namespace, meta.name))
     if version is None or not is_static(config):
         return None
-    set_t = m.pod.set_t if m.pod is not None and not m.pod.wanted else None
-    if meta.uid != version.before and set_t is not None and set_t < version.t:
+    set_seq = m.pod.set_seq if m.pod is not None and not m.pod.wanted else 0
+    if meta.uid != version.before and 0 < set_seq < version.seq:
         version.before = meta.uid  # The kubelet was held up, and runs what was wanted before the edit.
         return None
     if version.uid and version.uid != meta.uid:
@@ -85,7 +86,8 @@ def uid_follows_the_content(m: Moment) -> Findings:
         return broken(text, version.seq)
     if meta.uid == version.before:
         # What was under way for the old version may come just after the edit is heard of.
-        edited = m.t - heard_by(m, version.t) >= REACTION
+        begun_t = m.t if m.pod is None else since_when_at_work(m.pod, m.t)
+        edited = begun_t - heard_by(m, version.t) >= REACTION
         return broken(f"{meta.name} keeps its UID {meta.uid} though edited", version.seq) if edited else None
     again, version.uid = bool(version.uid), meta.uid
     return KEPT if again or version.before else None
@@ -109,6 +111,10 @@ def _manifest_is_sent(m: Moment) -> None:
 uid_follows_the_content.remember(on=DELAYS)(take_in_delays)
 
 
+_HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
+"""A sync that was under way goes on to its end, and waits for images and for hooks."""
+
+
 @uid_follows_the_content.clause("edit", on=pod_set())
 def edited_pod_is_another_pod(m: Moment) -> Findings:
     """An edit ends the old pod and starts another one."""
@@ -116,6 +122,8 @@ def edited_pod_is_another_pod(m: Moment) -> Findings:
     if old is None or name is None or m.manifest is None or m.manifest.metadata.uid or old.spec is None:
         return None
     if not any(c.state == "running" for c in old.every_container()) or not kubelet_works(m):
+        return None
+    if any(not hook.end_t for c in old.every_container() for hook in c.hooks):
         return None
     if m.pod is not None and m.pod.restart_policy != "Always" and m.pod.sandboxes:
         return None  # An earlier version comes again, and may have ended for good.
@@ -131,8 +139,12 @@ def edited_pod_is_another_pod(m: Moment) -> Findings:
     return answered(
         by=call("RunPodSandbox").where(is_new, "it has another UID"),
         within=FILE_POLL + old.spec.grace_seconds + 2 * (RETRY + RETRY_SLACK),
-        unless=FAULT.either(pod_set().where(is_sent_again), pod_unset().where(is_sent_again)),
-        not_before=call("CreateContainer").where(of(old)).where(lambda n: n.t - m.t > REACTION),
+        unless=FAULT.either(
+            pod_set().where(is_sent_again), pod_unset().where(is_sent_again), _HOLDS_UP.where(of(old))
+        ),
+        not_before=call("CreateContainer")
+        .where(of(old))
+        .where(lambda n: since_when_at_work(old, n.t) - m.t > REACTION),
         whole_node=True,
         text=f"another sandbox is run for the edited pod {name[1]}",
     )

@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.situations import (
     FAULT,
     STATUS_WRITE,
     TERMINATION_ASKED,
+    has_ended_for_good,
     pod_of_write,
     worker_is_busy,
 )
@@ -177,17 +178,18 @@ def _was_ready_between(pod: Pod, condition: str) -> Finding:
 def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
     """It may have been otherwise in a status that was never written: what it is about was made again since.
 
-    Writes may be left out where the next one follows soon, or while the API server is away.
+    Writes may be left out where the next one follows soon, or while the API server is away. What has ended
+    may have become ready just before.
     """
     if condition == "PodReadyToStartContainers":
         written = pod.status_t or 0
         is_new = any((each.ready_t or 0) >= written for each in pod.sandboxes)
         if is_new or before.pod_ip != now.pod_ip:
             return True  # A sandbox has come, and another may have gone before.
-    ids = {s.name: s.container_id for s in before.lasting_containers}
-    return condition != "PodScheduled" and any(
-        s.container_id != ids.get(s.name) for s in now.lasting_containers
-    )
+    ended = condition in _READY and any(s.state.terminated for s in now.lasting_containers)
+    ids = {(s.name, s.container_id) for s in before.lasting_containers}
+    others = {(s.name, s.container_id) for s in now.lasting_containers} - ids
+    return (ended and _is_probed(pod, before)) or (condition != "PodScheduled" and bool(others))
 
 
 def _may_come_again(status: ContainerStatus, policy: str) -> bool:
@@ -300,11 +302,16 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
         return broken(f"podIP {now.pod_ip} is of no sandbox of the pod")
     if now.pod_ip or newest is None or not newest.ip or newest.state != "ready":
         return None
-    asked = m.node.note(_Asked)
-    known_t = max(given.get(newest.ip, m.t), asked.held_up_t)
-    if m.t - known_t <= REACTION or worker_is_busy(pod) or asked.ids:
-        return None  # What is written during a sync, or before the next one can begin, was known before it.
+    if _may_be_unknown(m, pod, given.get(newest.ip, m.t)):
+        return None
     return broken(f"podIP is absent, the sandbox has {newest.ip}", newest.run.seq if newest.run else None)
+
+
+def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
+    """What is written during a sync, or before the next one can begin, or be told, was known before it."""
+    asked = m.node.note(_Asked)
+    is_late = worker_is_busy(pod) or bool(asked.ids) or has_ended_for_good(pod, m.status)
+    return is_late or m.t - max(since_t, asked.held_up_t) <= REACTION
 
 
 @addresses_are_those_of_the_sandbox.remember(on=done("PodSandboxStatus"))
@@ -384,13 +391,10 @@ def address_follows_the_sandbox(m: Moment) -> Findings:
     newest = pod.sandbox if pod is not None else None
     if pod is None or now is None or newest is None or not now.pod_ip:
         return None
-    given = pod.note(_Addresses).first_t
-    own = {newest.ip, *told_ips(newest.record)}
+    given, own = pod.note(_Addresses).first_t, {newest.ip, *told_ips(newest.record)}
     if newest.state != "ready" or own >= given.keys() or newest.ip not in given:
         return None
-    if now.pod_ip in own:
-        return KEPT
-    if m.t - given[newest.ip] <= REACTION:
-        return None
+    if now.pod_ip in own or _may_be_unknown(m, pod, given[newest.ip]):
+        return KEPT if now.pod_ip in own else None
     because = newest.run.seq if newest.run else None
     return broken(f"podIP is {now.pod_ip}, the new sandbox has {newest.ip}", because)

@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import pod_set, status
+from kubelet_conformance.contract.words import call, pod_set, status
+from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
 from kubelet_conformance.contracts.probe_runs import PROBES, no_more_probed, probe_at
-from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run, worker_is_busy
-from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.situations import (
+    FAULT,
+    TERMINATION_ASKED,
+    is_first_of_this_life,
+    of,
+    to_run,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.timing import API_POLL, RELIST, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import AGAIN, UNKNOWN_END
+from kubelet_conformance.trace.bodies import ExecSyncRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.manifests import ContainerStatus
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
 
 AT_ONCE = 2.0
 """How late the result of a probe may be in a status, whatever the pod's worker is busy with."""
@@ -110,12 +120,22 @@ def reason_goes_with_its_phase(m: Moment) -> Findings:
     before, now = m.pod.status if m.pod is not None else None, m.status
     if before is None or now is None or not before.reason or not now.conditions:
         return None
+    if m.pod is not None and _may_be_forgotten(m, m.pod):
+        return None
     if before.phase != now.phase:
         is_stale = now.reason == before.reason and not before.terminal and not now.terminal
         return broken(f"reason {now.reason} stays, phase is {now.phase}") if is_stale else None
     if not now.reason or (before.message and not now.message):
         return broken(f"phase stays {now.phase}, and its reason {before.reason} is lost")
     return KEPT
+
+
+reason_goes_with_its_phase.remember(on=LIVES)(take_lives)
+
+
+def _may_be_forgotten(m: Moment, pod: Pod) -> bool:
+    """A kubelet that starts has the statuses of its pods from their objects, and a static pod has none."""
+    return pod.static and (is_first_of_this_life(m) or last_told_in_a_former_life(m, pod))
 
 
 @contract("STATUS-18", on=status(), needs=(EVERY_STATUS, PODS), versions=since("1.34"))
@@ -142,6 +162,12 @@ def generation_is_followed(m: Moment) -> Findings:
         return None
     if worker_is_busy(pod):
         return None  # It follows with the next sync, and a hook or a pull takes its time.
+    if pod.changed_t is not None and m.t - pod.changed_t < RELIST:
+        return None  # So it is with the sync that follows the change before, and begins only now.
+    if pod.sandbox is not None and pod.sandbox.state != "ready":
+        return None  # Or with the one that kills what is left of it.
+    # A sync that begins just then follows what was before, and may wait for a hook.
+    hook = call("ExecSync").where(lambda n: n.t - m.t < API_POLL and not n.request(ExecSyncRequest).timeout)
     return answered(
         by=status()
         .where(of(pod))
@@ -150,7 +176,7 @@ def generation_is_followed(m: Moment) -> Findings:
             f"it has generation {generation}",
         ),
         within=RETRY + RETRY_SLACK,
-        unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod))),
+        unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), hook.where(of(pod))),
         whole_node=True,
         text=f"generation {generation} of {pod.name} is observed",
     )

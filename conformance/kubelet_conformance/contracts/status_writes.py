@@ -17,6 +17,7 @@ from kubelet_conformance.contracts.situations import (
     STATUS_WRITE,
     TERMINATION_ASKED,
     of,
+    worker_is_busy,
 )
 from kubelet_conformance.contracts.static_names import sent_static
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
@@ -263,10 +264,14 @@ def _static_pod_is_back(m: Moment) -> None:
 
 
 def _was_there_lately(m: Moment) -> bool:
-    """The former life of the pod is not over, or only just."""
-    every = m.pod.sandboxes if m.pod is not None else ()
-    ends = [stop.end_t for one in every for stop in one.stops]
-    return any(one.state == "ready" for one in every) or any(t is None or m.t - t < _FORGOTTEN for t in ends)
+    """The former life of the pod is not over, or only just: it ends with a stop, once its worker is free."""
+    pod = m.pod
+    if pod is None:
+        return False
+    ends = [stop.end_t for one in pod.sandboxes for stop in one.stops]
+    left = any(one.state != "removed" and not one.stops for one in pod.sandboxes)
+    is_busy = left or any(one.state == "ready" for one in pod.sandboxes) or worker_is_busy(pod)
+    return is_busy or any(t is None or m.t - t < _FORGOTTEN for t in ends)
 
 
 status_of_a_removed_pod_is_forgotten.remember(on=DELAYS)(take_in_delays)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubelet_conformance.contract.words import call
 from kubelet_conformance.trace.bodies import Annotation
+from kubelet_conformance.trace.made_of import made_of
 
 if TYPE_CHECKING:
+    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.bodies import ContainerConfig
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container
 
-__all__ = ("changed", "take_in_stop", "was_changed")
+__all__ = ("changed", "stop_to_remake", "take_in_stop", "was_changed", "was_going")
 
 
 def changed(container: Container, config: ContainerConfig | None = None) -> bool:
@@ -21,24 +24,45 @@ def changed(container: Container, config: ContainerConfig | None = None) -> bool
         return False
     if config is not None:
         return old.annotations.get(Annotation.HASH) != config.annotations.get(Annotation.HASH)
-    made_of = old.image.user_specified_image
-    return bool(spec and spec.image and made_of and spec.image != made_of)
+    image = made_of(container)
+    return bool(spec and spec.image and image and spec.image != image)
+
+
+def stop_to_remake(container: Container) -> Pattern:
+    """It has ended by itself, and is stopped for its new definition or its probe by a sync that did not know.
+
+    That sync makes it again whatever its code (computePodActions).
+    """
+
+    def fits(m: Moment) -> bool:
+        spec = container.spec
+        probed = spec is not None and bool(spec.liveness_probe or spec.startup_probe)
+        return m.container is container and (probed or changed(container))
+
+    return call("StopContainer").where(fits, f"it stops {container.name} for its definition or its probe")
 
 
 class _Stop:
-    """Whether its definition was another one when the container was stopped."""
+    """Whether its definition was another one when the container was stopped, or its pod was to go."""
 
     def __init__(self) -> None:
-        self.changed = False
+        self.changed = self.going = False
 
 
 def take_in_stop(m: Moment) -> None:
-    """Keep what `was_changed` tells up to date: for `remember(on=call("StopContainer"))`."""
-    container = m.container
+    """Keep what `was_changed` tells up to date, and `was_going`: for `remember(on=call("StopContainer"))`."""
+    container, pod = m.container, m.pod
     if container is not None and changed(container):
         container.note(_Stop).changed = True
+    if container is not None and pod is not None and pod.termination is not None:
+        container.note(_Stop).going = True
 
 
 def was_changed(container: Container) -> bool:
     """It was stopped for another definition, though it may be wanted as it was by now."""
     return container.note(_Stop).changed
+
+
+def was_going(container: Container) -> bool:
+    """It was stopped as its pod was to go: the file of a static one went, and may be back by now."""
+    return container.note(_Stop).going

@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import done, failed, kubelet
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.trace.bodies import ListContainersRequest, ListPodSandboxRequest
+from kubelet_conformance.contracts.timing import STATUS_STALE
+from kubelet_conformance.trace.bodies import ListContainersRequest, ListPodSandboxRequest, StatusReply
 from kubelet_conformance.trace.records import Fault
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Container
 
-__all__ = ("DELAYS", "STRIKES", "heard_by", "is_struck", "take_in_delays", "take_in_strikes")
+__all__ = (
+    "DELAYS",
+    "STRIKES",
+    "heard_by",
+    "is_struck",
+    "take_in_delays",
+    "take_in_strikes",
+    "was_seen_started",
+)
 
 STRIKES: Pattern = FAULT
 """What a contract that asks `is_struck` has to see: `remember(on=STRIKES)(take_in_strikes)`."""
@@ -66,6 +76,12 @@ def is_struck(m: Moment) -> bool:
     return bool(known.standing.get(rpc)) or m.call.seq < known.until_seq.get(rpc, 0)
 
 
+def was_seen_started(container: Container) -> bool:
+    """The runtime has told that it was started, whatever is answered to the call that did so."""
+    told = container.record.state if container.record is not None else "CONTAINER_CREATED"
+    return container.seen_running or told not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
+
+
 class _Delays:
     """When the kubelet last could not go on, or could not hear of its pods."""
 
@@ -76,8 +92,19 @@ class _Delays:
         self.started_t = 0.0
         self.relisted = True
         """The kubelet has seen what runs, since it was started."""
+        self.good_t: float | None = None
+        """When the runtime last said that it is ready, in this life of the kubelet."""
+        self.bad_t: float | None = None
+        """Since when it has not said so; None while it does."""
         self.sandboxes_t = -math.inf
         """When it last saw all sandboxes; a relist goes on with the containers."""
+
+    def down_since(self, t: float) -> float | None:
+        """Since when the runtime counts as down; None while it does not."""
+        if self.bad_t is not None:
+            return self.bad_t
+        stale_t = math.inf if self.good_t is None else self.good_t + STATUS_STALE
+        return stale_t if t > stale_t else None
 
 
 def take_in_delays(m: Moment) -> None:
@@ -89,10 +116,27 @@ def take_in_delays(m: Moment) -> None:
     elif m.keys[0] == "kubelet:started":
         known.started_t = known.last_t = max(known.last_t, m.t)
         known.relisted, known.sandboxes_t = False, -math.inf
+        known.good_t = known.bad_t = None
     elif m.call.rpc in _HOLDING_UP and (m.t - m.call.t > _PROMPT or _keeps_the_loop_waiting(m)):
         known.last_t = max(known.last_t, m.t)
+    if m.keys[0] == "done:Status":
+        _is_told_how_it_is(known, m)
     if not known.relisted and m.keys[0] in {"done:ListPodSandbox", "done:ListContainers"}:
         _lists(known, m)
+
+
+def _is_told_how_it_is(known: _Delays, m: Moment) -> None:
+    """Where the runtime was not ready the loop goes on as soon as it looks again (kubelet.go syncLoop)."""
+    bad_t = known.down_since(m.t)
+    if not m.response(StatusReply).says.get("RuntimeReady"):
+        known.bad_t = m.t if bad_t is None else bad_t
+        known.last_t = max(known.last_t, m.t)
+        return
+    if known.good_t is None and bad_t is None:
+        bad_t = known.started_t  # Nor does it begin before it is told for the first time.
+    known.good_t, known.bad_t = m.t, None
+    if bad_t is not None:
+        known.last_t = max(known.last_t, m.t + min(m.t - bad_t, _LONGEST_NAP))
 
 
 def _lists(known: _Delays, m: Moment) -> None:
@@ -126,4 +170,5 @@ def heard_by(m: Moment, t: float) -> float:
     hears it then; infinity before.
     """
     known = m.node.note(_Delays)
-    return math.inf if known.away or not known.relisted else max(t, known.last_t)
+    is_waiting = known.away or not known.relisted or known.down_since(m.t) is not None
+    return math.inf if is_waiting else max(t, known.last_t)

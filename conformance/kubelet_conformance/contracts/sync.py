@@ -28,7 +28,8 @@ from kubelet_conformance.contracts.situations import (
     to_run,
     told_anew,
 )
-from kubelet_conformance.contracts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StatusReply
 
 if TYPE_CHECKING:
@@ -138,9 +139,15 @@ def steps_of_a_sync_follow_one_another(m: Moment) -> Findings:
     if pod is None or not pod.born:
         return None
     for one in pod.calls_open.values():
-        if one.rpc in _STEPS and m.t - one.t < CALL_TIMEOUT:
+        if one.rpc in _STEPS and m.t - one.t < CALL_TIMEOUT and not _collects(pod, one):
             return broken(f"{m.call.rpc} begins while {one.rpc} has not been answered", one.seq)
     return KEPT
+
+
+def _collects(pod: Pod, call: Call) -> bool:
+    """It stops an old sandbox that holds nothing any more: that is garbage collection, no step of a sync."""
+    old = (one for one in list(pod.sandboxes)[:-1] if not one.containers)
+    return any(stop.call is call for one in old for stop in one.stops)
 
 
 _NOT_FOLLOWED: Pattern = CUT_OFF.either(failed("PodSandboxStatus"), call("RunPodSandbox"))
@@ -270,9 +277,11 @@ def next_container_is_tried(m: Moment) -> Findings:
     following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox)
     if following is None or (m.call.rpc == "PullImage" and _image(m) == following.image):
         return None
+    # One whose hook has failed is killed first, with its grace.
+    kill = pod.spec.grace_seconds + STOP_SLACK if pod.spec is not None and m.call.rpc == "ExecSync" else 0
     return answered(
         by=creation_of(following.name).either(call("PullImage")),
-        within=retry_bound(m, following.name),
+        within=retry_bound(m, following.name) + kill,
         unless=_cut_off(following.name),
         text=f"the next container, {following.name}, is tried",
     )
@@ -299,7 +308,8 @@ def failed_init_start_ends_the_sync(m: Moment) -> Findings:
     if pod is None or not to_run(m):
         return None
     name = _name_at(m, pod)
-    if name not in [spec.name for spec in regular_inits(pod)]:
+    is_init = name in [spec.name for spec in regular_inits(pod)]
+    if not is_init or (m.container is not None and was_seen_started(m.container)):
         return None
     # A start whose answer was lost may have taken place.
     started = told_otherwise(m.container) if m.container and m.reply.effect else NOBODY

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import exited
+from kubelet_conformance.contract.words import call, exited
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.situations import (
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
+    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
 
@@ -39,6 +40,9 @@ def revives_a_sidecar(m: Moment) -> bool:
     if m.call.rpc == "CreateContainer":
         return pod.kind_of(asked(m).metadata.name) == "sidecar"
     return m.call.rpc == "PullImage" or (m.container is not None and m.container.kind == "sidecar")
+
+
+REVIVES_A_SIDECAR: Pattern = call("CreateContainer").where(revives_a_sidecar, "a sidecar has to run first")
 
 
 class _End:

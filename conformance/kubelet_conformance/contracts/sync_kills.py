@@ -9,7 +9,7 @@ from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.words import call, event, exited, failed
 from kubelet_conformance.contracts.former_lives import REMOVALS, take_removals, went_unheard
 from kubelet_conformance.contracts.instances import REMAKING, asked, creation_of, failed_run, regular_inits
-from kubelet_conformance.contracts.kills import reasons
+from kubelet_conformance.contracts.kills import fails_as_a_whole, reasons
 from kubelet_conformance.contracts.sandboxes import GONE, why_replaced
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
 from kubelet_conformance.contracts.struck import DELAYS, take_in_delays
@@ -60,7 +60,7 @@ def _may_be_stopped(m: Moment, container: Container) -> bool:
         return True
     if reasons(m) or _pod_is_over(pod) or why_replaced(pod) is not None or _unseen_probe(spec):
         return True
-    if container.sandbox is not pod.sandbox:
+    if container.sandbox is not pod.sandbox or fails_as_a_whole(pod):
         return True
     if hooks is not None and hooks.post_start is not None and hooks.post_start.exec is None:
         return True

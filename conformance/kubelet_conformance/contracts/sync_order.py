@@ -12,7 +12,8 @@ from kubelet_conformance.contracts.backoffs import retry_bound
 from kubelet_conformance.contracts.instances import asked, creation_of, told_otherwise
 from kubelet_conformance.contracts.pod_files import DISK, files, take_file
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
-from kubelet_conformance.contracts.situations import NOBODY, to_run
+from kubelet_conformance.contracts.situations import NOBODY, is_let_be, to_run
+from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.sync import CUT_OFF
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
@@ -210,9 +211,12 @@ def _name_of(m: Moment) -> str:
 
 
 def _comes_again(pod: Pod, name: str, container: Container | None) -> bool:
-    """What could not be made or started is due once more; an ephemeral one with a record is not."""
+    """What could not be made or started is due once more.
+
+    An ephemeral one with a record is not, nor what was stopped for a change and the restart policy lets be.
+    """
     kind = pod.kind_of(name)
-    return kind == "app" or (kind == "ephemeral" and container is None)
+    return (kind == "app" and not is_let_be(pod, name)) or (kind == "ephemeral" and container is None)
 
 
 @contract("SYNC-23", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, STATUS))
@@ -224,7 +228,7 @@ def failed_start_fails_the_pass(m: Moment) -> Findings:
     pod, name = m.pod, _name_of(m)
     if pod is None or not to_run(m) or not _comes_again(pod, name, m.container):
         return None
-    if m.container is not None and m.container.seen_running:
+    if m.container is not None and was_seen_started(m.container):
         return None  # An event has told that the start took place.
     # A start whose answer was lost may have taken place.
     started = told_otherwise(m.container) if m.container is not None and m.reply.effect else NOBODY

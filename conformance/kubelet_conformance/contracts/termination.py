@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed, pod_unset
-from kubelet_conformance.contracts.kills import failing_probe, was_killed_alone
+from kubelet_conformance.contracts.kills import failing_probe, reasons, stopped_for_itself, was_killed_alone
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     END,
@@ -16,14 +16,17 @@ from kubelet_conformance.contracts.situations import (
     about,
     at_its_end,
     believed_running,
-    known_to_kubelet,
+    goes_on_in,
+    may_be_unknown,
     pod_of_write,
     runs_pre_stop,
     stop_asked,
     told_exited,
     worker_is_busy,
 )
+from kubelet_conformance.contracts.stop_reasons import stop_to_remake
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
 from kubelet_conformance.trace.records import ApiWrite
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
 
 _STOPPED = done("StopContainer").either(failed("StopContainer"))
 
@@ -59,13 +62,13 @@ def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
     if sandbox is None or not (sandbox.born or m.node.born):
         return None
     life = m.node.started_t or 0.0
-    left = _left_out(m.pod, sandbox)
+    left = _left_out(m, sandbox)
     if left is not None:
         text = f"container {left.name}, running for all the kubelet knew, was not stopped with its pod"
         return broken(text, left.started_seq)
     tested = False
     for container in sandbox.containers.values():
-        open_stops = [s for s in container.stops if s.end_t is None and s.call.t >= life]
+        open_stops = [s for s in container.stops if s.call.t >= life and _is_open(m.pod, s)]
         if open_stops:
             text = f"StopContainer of {container.name} was not answered before StopPodSandbox"
             return broken(text, open_stops[0].call.seq)
@@ -77,27 +80,37 @@ def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
     return KEPT if tested else None
 
 
+def _is_open(pod: Pod | None, stop: Stop) -> bool:
+    """It waits for its answer, and the kubelet that asked has not gone meanwhile."""
+    return stop.end_t is None and (pod is None or stop.call.id in pod.calls_open)
+
+
 class _Kill:
     """The containers that the kubelet believed to be running when it began to kill their pod.
 
     Attributes:
         of: these.
-        whole: it is the kill of all that was asked for, and not that of one container just before.
+        whole: it is the kill of all that was asked for, and not that of one container for itself just then.
+        life: the life of the kubelet that began it; the next begins anew with what it reads.
     """
 
     def __init__(self) -> None:
         self.of: tuple[Container, ...] = ()
         self.whole = False
+        self.life = 0
 
 
-def _left_out(pod: Pod | None, sandbox: Sandbox) -> Container | None:
+def _left_out(m: Moment, sandbox: Sandbox) -> Container | None:
     """A container that the kill should have stopped, and did not."""
+    pod = m.pod
     if pod is None:
         return None
     kill = pod.note(_Kill)
     running, kill.of = kill.of, ()
     # What was read as ended since then needs no stop any more: a kill of one container was no kill of all.
-    if not kill.whole:
+    if kill.life != m.node.lives:
+        running = tuple(c for c in running if believed_running(c))
+    elif not kill.whole:
         running = tuple(c for c in running if not (_ended_by_itself(c) and not believed_running(c)))
     believed = [c for c in sandbox.containers.values() if believed_running(c) and c.state == "exited"]
     every = (
@@ -114,15 +127,19 @@ def _ended_by_itself(container: Container) -> bool:
 def kill_is_remembered(m: Moment) -> None:
     """Remember whom the kill of a pod concerns."""
     pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or pod.note(_Kill).of:
+    if pod is None or container is None or not pod.born:
+        return
+    kill = pod.note(_Kill)
+    if kill.of and kill.life == m.node.lives:
         return
     if m.call.rpc == "ExecSync" and not runs_pre_stop(m):
         return
     dead = container.sandbox is not None and container.sandbox.state == "notready"
     if pod.termination is not None or at_its_end(pod) or dead:
-        kill = pod.note(_Kill)
         kill.of = tuple(c for c in pod.every_container() if c.born and believed_running(c))
-        kill.whole = pod.termination is not None and m.t - pod.termination.t <= TOGETHER
+        kill.life = m.node.lives
+        is_new = pod.termination is not None and m.t - pod.termination.t <= TOGETHER
+        kill.whole = is_new and all(reason.pod_goes for reason in reasons(m))
 
 
 @containers_are_stopped_before_the_sandbox.remember(on=call("CreateContainer"))
@@ -143,7 +160,7 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
         return None
     if pod.sandbox.state == "removed" or container.sandbox is not pod.sandbox or not pod.sandbox.born:
         return None
-    if pod.sandbox.died_t is not None and not known_to_kubelet(pod, m.node):
+    if pod.sandbox.died_t is not None and may_be_unknown(pod, m.node):
         return None  # What nobody wants is killed as far as it runs, and a dead sandbox does not.
     if any(c.state == "running" or c.stopping for c in _others(pod, container)):
         return None
@@ -151,6 +168,7 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
     return answered(
         by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
         within=TOGETHER if whole_pod else REACTION,
+        unless=goes_on_in(sandbox),
         text=f"the sandbox of {pod.name} is stopped after its last container",
     )
 
@@ -175,7 +193,7 @@ def containers_are_stopped_together(m: Moment) -> Iterator[Finding]:
     pod, first = m.pod, m.container
     if pod is None or first is None or pod.termination is None or first.kind == "sidecar":
         return
-    if pod.spec is None or not pod.born or failing_probe(pod, first):
+    if pod.spec is None or not pod.born or failing_probe(pod, first) or stopped_for_itself(m, pod, first):
         return
     since = max(pod.termination.t, m.node.started_t or 0.0)
     for sibling in _others(pod, first):
@@ -187,6 +205,9 @@ def containers_are_stopped_together(m: Moment) -> Iterator[Finding]:
             unless=told_exited(sibling),
             text=f"container {sibling.name} is stopped together with {first.name}",
         )
+
+
+containers_are_stopped_together.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("TERM-10", on=failed("StopContainer", "StopPodSandbox"), needs=(CRI, PODS))
@@ -235,7 +256,7 @@ def finished_pod_gives_up_its_sandbox(m: Moment) -> Findings:
     if pod is None or container is None or m.exit is None or m.exit.code is None or not pod.born:
         return None
     if m.exit.commanded:
-        return None  # It may be killed for a change, and made again in the same sync.
+        return None  # It may be killed for a change or a probe, and made again in the same sync.
     if pod.termination is not None or not m.node.kubelet_up or not _ends_the_pod(pod, container, m.exit.code):
         return None
     sidecars = any(c.state == "running" for c in pod.of_kind("sidecar", "ephemeral"))
@@ -243,7 +264,7 @@ def finished_pod_gives_up_its_sandbox(m: Moment) -> Findings:
     return answered(
         by=call("StopPodSandbox"),
         within=REACTION + grace,
-        unless=TERMINATION_ASKED,
+        unless=TERMINATION_ASKED.either(REVIVES_A_SIDECAR, stop_to_remake(container)),
         text=f"the sandbox of the finished pod {pod.name} is stopped",
     )
 
@@ -329,6 +350,8 @@ def exit_in_the_grace_is_final(m: Moment) -> Iterator[Finding]:
     for sibling in _others(pod, gone):
         if not sibling.stopping or sibling.state != "running":
             continue
+        if sibling.stops[-1].call.t < (m.node.started_t or 0.0):
+            continue  # The kubelet that stopped it is gone; this one does so anew.
         timeout = sibling.stops[-1].timeout
         yield answered(
             by=_STOPPED.either(exited()).where(about(sibling)),

@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.situations import (
     about,
     hook_command,
     known_to_kubelet,
+    may_be_unknown,
     of,
     pod_of_write,
     runs_pre_stop,
@@ -97,7 +98,7 @@ def stranger_to_the_spec_is_not_stopped(m: Moment) -> Findings:
     is tried again.
     """
     pod, container = m.pod, m.container
-    if pod is None or container is None or not known_to_kubelet(pod, m.node) or not pod.born:
+    if pod is None or container is None or may_be_unknown(pod, m.node) or not pod.born:
         return None
     if not _is_foreign(container, pod):
         return None
@@ -110,7 +111,7 @@ def stranger_to_the_spec_is_not_stopped(m: Moment) -> Findings:
 def kill_with_a_stranger_fails(m: Moment) -> Findings:
     """A FailedKillPod event tells it."""
     pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or pod.termination is None or not known_to_kubelet(pod, m.node):
+    if pod is None or sandbox is None or pod.termination is None or may_be_unknown(pod, m.node):
         return None
     if not any(_is_foreign(c, pod) for c in sandbox.containers.values()):
         return None
@@ -168,6 +169,8 @@ def liveness_is_not_probed_any_more(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if not _is_stopped_first(m) or pod is None or container is None or container.spec is None:
         return None
+    if container.kind == "sidecar":
+        return None  # See SIDECAR-25.
     spec = container.spec
     command = _only(spec.liveness_probe, spec.readiness_probe)
     if command is None or command == hook_command(container, "pre_stop"):
@@ -187,7 +190,7 @@ def _is_stopped_first(m: Moment) -> bool:
     pod, container = m.pod, m.container
     if pod is None or container is None or pod.termination is None or not pod.born or pod.static:
         return False
-    return container.state == "running" and not container.stops and known_to_kubelet(pod, m.node)
+    return container.state == "running" and not container.stops and not may_be_unknown(pod, m.node)
 
 
 @contract("TERM-17", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), versions=since("1.27"))
@@ -296,7 +299,7 @@ def pull_is_awaited(m: Moment) -> Findings:
 def nothing_is_stopped_during_the_pull(m: Moment) -> Findings:
     """No stop begins meanwhile."""
     pod = m.pod
-    if pod is None or pod.termination is None or not pod.born or not known_to_kubelet(pod, m.node):
+    if pod is None or pod.termination is None or not pod.born or may_be_unknown(pod, m.node):
         return None
     if m.sandbox is not None and m.sandbox is not pod.sandbox:
         return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import answered
 from kubelet_conformance.contracts.deadline import time_may_be_over
-from kubelet_conformance.contracts.kills import reasons
+from kubelet_conformance.contracts.kills import fails_as_a_whole, reasons
 from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED
@@ -37,7 +37,7 @@ def explained(m: Moment, *, probes: bool = True) -> bool:
         return True
     if any(probes or "probe" not in reason.cause for reason in reasons(m)):
         return True
-    return _another_ended(pod, container)
+    return _another_ended(pod, container) or fails_as_a_whole(pod)
 
 
 def _another_ended(pod: Pod, container: Container) -> bool:

@@ -8,7 +8,6 @@ from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import (
-    Pattern,
     call,
     deleted,
     done,
@@ -18,7 +17,9 @@ from kubelet_conformance.contract.words import (
     read_as,
     status,
 )
+from kubelet_conformance.contracts.former_lives import is_left_to_itself
 from kubelet_conformance.contracts.instances import REMAKING
+from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     END,
@@ -28,8 +29,10 @@ from kubelet_conformance.contracts.situations import (
     believed_running,
     end_is_forgotten,
     has_ended,
-    known_to_kubelet,
+    is_dead_orphan,
+    may_be_unknown,
     of,
+    runs_pre_stop,
     starts_or_creates,
     stop_asked,
     told_exited,
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Container, Pod
+    from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _ENDLESS = frozenset({"PullImage", "ExecSync"})
 _LONGEST_SYNC = 4 * CALL_TIMEOUT
@@ -61,9 +64,6 @@ _LONGEST_SYNC = 4 * CALL_TIMEOUT
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
 _ANSWERED = done(*_STEPS, "StopContainer").either(failed(*_STEPS, "StopContainer"))
-
-
-_FAULT = Pattern(frozenset({"fault"}), words="fault")
 
 
 @contract("WORK-01", on=call(*_STEPS))
@@ -124,12 +124,13 @@ def pod_that_is_to_go_is_stopped(m: Moment) -> Iterator[Finding]:
     if m.keys[0] == "deleted" and pod.static:
         return  # Only its mirror has gone.
     since_t = pod.termination.t if pod.termination else m.t
-    if not known_to_kubelet(pod, m.node) or _is_busy_beyond(m, pod):
+    if may_be_unknown(pod, m.node) or _is_busy_beyond(m, pod):
         return
     for container in pod.of_kind("app", "init"):
         if not believed_running(container) or stop_asked(container, since_t) or container.stopping:
             continue
-        called_off = told_exited(container).either(starts_or_creates().where(of(pod)))
+        goes_on = starts_or_creates().either(_KILL.where(_is_for_itself)).where(of(pod))
+        called_off = told_exited(container).either(goes_on)
         yield answered(
             by=call("StopContainer", "ExecSync").where(about(container)),
             # A folder or a URL may be read only then; a kubelet that has just started waits for all sources.
@@ -138,6 +139,19 @@ def pod_that_is_to_go_is_stopped(m: Moment) -> Iterator[Finding]:
             whole_node=pod.static,
             text=f"container {container.name} is stopped",
         )
+
+
+_KILL = call("StopContainer").either(call("ExecSync").where(runs_pre_stop))
+_ALONE = frozenset({"changed", "postStart failed", "probe failed", "unknown state"})
+
+
+def _is_for_itself(m: Moment) -> bool:
+    """The sync that was under way stops a container for a reason of its own, and goes on after that.
+
+    So it may be where no row tells which grace a deletion by force gives.
+    """
+    found = reasons(m)
+    return not found or any(reason.situation in _ALONE for reason in found)
 
 
 def _is_busy_beyond(m: Moment, pod: Pod) -> bool:
@@ -153,6 +167,10 @@ def failed_termination_is_tried_again(m: Moment) -> Findings:
     pod, error = m.pod, m.reply.error
     if pod is None or error is None or error.code == "NOT_FOUND" or pod.termination is None or not pod.born:
         return None
+    if is_left_to_itself(m, pod):
+        return None
+    if _was_stopped(pod, m.sandbox) or (m.sandbox is not None and is_dead_orphan(pod, m.sandbox, m.node)):
+        return None
     graceful = pod.termination.cause == "deleted" and bool(pod.termination.grace) and pod.deleted_t is None
     sandbox = m.sandbox
     return answered(
@@ -160,6 +178,13 @@ def failed_termination_is_tried_again(m: Moment) -> Findings:
         within=RETRY + RETRY_SLACK,
         not_before=deleted() if graceful else None,
         text=f"the kill of {pod.name} is tried again",
+    )
+
+
+def _was_stopped(pod: Pod, sandbox: Sandbox | None) -> bool:
+    """It was stopped before, and all that ran has ended: this is garbage collection, which has its period."""
+    return (
+        sandbox is not None and sandbox.stopped and all(c.state != "running" for c in pod.every_container())
     )
 
 
@@ -199,7 +224,8 @@ def stopped_pod_goes(m: Moment) -> Findings:
     return answered(
         by=deleted(),
         within=RETRY + RETRY_SLACK,
-        unless=FAULT.either(done("StopPodSandbox").where(of(pod))),
+        # The sync that was under way may have stopped a sandbox only to replace it.
+        unless=FAULT.either(done("StopPodSandbox").either(call("RunPodSandbox")).where(of(pod))),
         whole_node=True,
         text=f"the object of {pod.name} goes",
     )
@@ -217,7 +243,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment) -> Findings:
         return None
     if container.sandbox is None or not container.sandbox.born:
         return None
-    if container.sandbox.state != "ready" and not known_to_kubelet(pod, m.node):
+    if container.sandbox.state != "ready" and may_be_unknown(pod, m.node):
         return None  # Nothing of it runs and no source knows it: nobody kills it.
     if not any(stop.succeeded or stop.not_found for stop in container.sandbox.stops):
         return broken(
@@ -271,7 +297,7 @@ def finished_pod_is_not_stopped_again(m: Moment) -> Findings:
     """Nor is a container of it, which has ended, stopped (1.23 and 1.26 may do so, by a stale view)."""
     pod = m.pod
     is_old = m.kubernetes is None or m.kubernetes < (1, 28)
-    if pod is None or is_old or not pod.finished or not pod.born or not known_to_kubelet(pod, m.node):
+    if pod is None or is_old or not pod.finished or not pod.born or may_be_unknown(pod, m.node):
         return None
     return broken(f"StopContainer for pod {pod.name}, which has ended", pod.status_seq)
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, status
 from kubelet_conformance.contracts.tables import PhaseRow, count, phase_of
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.trace.mirrored import Mirror
 
 if TYPE_CHECKING:
     from kubelet_conformance.contracts.tables import Counts
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 __all__ = (
     "AGAIN",
     "END_TOLD",
+    "READY_TO_START",
     "REFUSED",
     "START_ERRORS",
+    "TOLD_AT_ONCE",
     "UNKNOWN_END",
     "Entry",
     "Written",
@@ -32,6 +36,7 @@ __all__ = (
     "record_with",
     "seconds",
     "take_names",
+    "tells_of_its_sandbox_only",
     "tells_of_others",
     "tells_of_probes_only",
     "written",
@@ -56,6 +61,10 @@ START_ERRORS = frozenset(
     },
 )
 """Reasons for which a container could not be started."""
+READY_TO_START = "PodReadyToStartContainers"
+"""The condition that a sandbox with its network is there."""
+TOLD_AT_ONCE = ByVersion({"1.29..1.35": False, ">=1.36": True})
+"""A sandbox that was made is told at once, and not by the next sync (COND-07)."""
 UNKNOWN_END = "ContainerStatusUnknown"
 """Reason given for the end of a container whose record is gone."""
 FINAL_PHASES_SINCE = (1, 27)
@@ -244,6 +253,8 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
         generated |= {phase_of(msgspec.structs.replace(counts, final=True)).phase}
         if counts.running == 0:
             generated |= {"Failed"}
+    if pod.status is not None and pod.status.terminal and status.phase == pod.status.phase:
+        generated |= {status.phase}  # A pod that has ended stays so, whatever its records tell by now.
     allowed = generated
     if "Succeeded" in generated or "Failed" in generated:
         allowed |= _held(pod, m)
@@ -278,11 +289,15 @@ def _is_past_its_deadline(m: Moment, pod: Pod, status: PodStatus) -> bool:
 
 
 def _held(pod: Pod, m: Moment) -> set[str]:
-    """A terminal phase is held back, at the last one written, until all is stopped."""
+    """A terminal phase is held back, at the last one written, until all is stopped.
+
+    A mirror that was made since is Pending.
+    """
     last = pod.status.phase if pod.status is not None else "Pending"
     ran = not pod.born or any(one.start is not None for one in pod.of_kind("app"))
     missed = last == "Pending" and ran and (pod.status is None or m.header.channels.api != "full")
-    return {last, "Running"} if missed else {last}
+    held = {last, "Running"} if missed else {last}
+    return held | {"Pending"} if pod.static and pod.note(Mirror).seq > (pod.status_seq or 0) else held
 
 
 @lru_cache(maxsize=1024)
@@ -308,3 +323,13 @@ def tells_of_probes_only(m: Moment) -> bool:
     set_back = msgspec.structs.replace
     alike = (set_back(one, ready=old[name].ready, started=old[name].started) for name, one in new.items())
     return all(one == old[one.name] for one in alike)
+
+
+def tells_of_its_sandbox_only(m: Moment) -> bool:
+    """Whether the last status was written again as soon as a sandbox ran, and not built from records."""
+    before, now = m.pod.status if m.pod is not None else None, m.status
+    if now is None or before is None or not TOLD_AT_ONCE.get(m.kubernetes):
+        return False
+    was, said = before.condition(READY_TO_START), now.condition(READY_TO_START)
+    is_news = said is not None and said.status == "True" and (was is None or was.status != "True")
+    return is_news and list(before.every_container) == list(now.every_container)

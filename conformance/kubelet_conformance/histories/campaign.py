@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ("FINDS_MAX", "Campaign", "Wish")
 
 FINDS_MAX = 3
-"""After so many different finds no more histories are drawn: whoever has them has enough to do."""
+"""After so many different finds that fail the run no more histories are drawn: that is enough to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Campaign:
     Attributes:
         choice: the kubelet and the runtime.
         contracts: what all of them are judged by.
-        counts: whether a contract that is broken makes the run fail.
+        counts: whether it makes the run fail that this was broken.
         check: takes the verdicts.
         traces: the folder for the traces of histories that broke something.
         folder: where such histories are kept.
@@ -94,7 +94,7 @@ class Campaign:
             self._count(played)
         for chunk in chunks(wish.total, wish.seed, wish.shard, wish.shards):
             known = frozenset(each.what for each in self.found)
-            if len(known) >= FINDS_MAX:
+            if sum(map(self.counts, known)) >= FINDS_MAX:
                 break
             found = seek(chunk, self._play, self._broken, known, self._count)
             if found is not None:
@@ -107,7 +107,10 @@ class Campaign:
         return play(history, self.choice, self.contracts)
 
     def _broken(self, played: PlayedHistory) -> list[str]:
-        return [each for each in played.broken() if self.counts(each)]
+        """What it broke, first of all what makes the run fail; other contracts are told of, too."""
+        ids = {contract.id for contract in self.contracts}
+        told = [each for each in played.broken() if each in ids or self.counts(each)]
+        return sorted(told, key=self.counts, reverse=True)
 
     def _count(self, played: PlayedHistory) -> None:
         """Take in the verdicts on a history, if it broke nothing: of those that did, small ones are told."""

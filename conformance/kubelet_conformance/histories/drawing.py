@@ -60,9 +60,15 @@ _CHANGES = (
 )
 _QUESTIONS = (
     *("ContainerStatus", "PodSandboxStatus", "ListContainers", "ListPodSandbox", "ImageStatus", "Status"),
+    *("ListImages", "Version", "RuntimeConfig"),
 )
 _CODES = ("INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+_FAULTS_MAX = 2
+"""So many faults stand at once at most: of what a kubelet owes under more, no source speaks."""
 _EFFECTS: tuple[Effect, ...] = ("before", "after", "none", "hang", "lost-reply")
+
+_FAULTS = (Strike, Outage, LateWatch, DisturbEvents)
+"""What stands until it is healed."""
 
 _numbers = st.integers(0, 5)
 _graces = st.sampled_from((None, None, 0, 1, 10, 60))
@@ -118,6 +124,16 @@ class Machine(RuleBasedStateMachine):
 
     def _had(self, *kinds: type[Step]) -> bool:
         return any(isinstance(step, kinds) for step in self._history.steps)
+
+    def _standing(self) -> int:
+        """How many faults nobody has healed yet."""
+        standing = 0
+        for step in self._history.steps:
+            standing = 0 if isinstance(step, Heal) else standing + isinstance(step, _FAULTS)
+        return standing
+
+    def _bears_more(self) -> bool:
+        return self._standing() < _FAULTS_MAX
 
     @initialize(
         first=_wanted,
@@ -204,11 +220,13 @@ class Machine(RuleBasedStateMachine):
 
     # Faults.
 
+    @precondition(_bears_more)
     @rule(step=_strikes(_CHANGES))
     def strike_a_change(self, step: Strike) -> None:
         """What the kubelet does goes wrong."""
         self._happens(step)
 
+    @precondition(_bears_more)
     @rule(step=_strikes(_QUESTIONS))
     def strike_a_question(self, step: Strike) -> None:
         """What the kubelet asks is not told."""
@@ -219,18 +237,19 @@ class Machine(RuleBasedStateMachine):
         """What the registry has."""
         self._happens(step)
 
+    @precondition(_bears_more)
     @rule(step=st.sampled_from((ForgetHistory(), Outage(), LateWatch(2.0), LateWatch(20.0))))
     def disturb_api(self, step: ForgetHistory | Outage | LateWatch) -> None:
         """Changes at the API server are heard of late."""
         self._happens(step)
 
-    @precondition(lambda self: self._history.evented)
+    @precondition(lambda self: self._history.evented and self._bears_more())
     @rule(step=_disturbances)
     def disturb_events(self, step: DisturbEvents) -> None:
         """Changes at the runtime are heard of late, or never."""
         self._happens(step)
 
-    @precondition(lambda self: self._had(Strike, Outage, LateWatch, DisturbEvents))
+    @precondition(lambda self: self._standing() > 0)
     @rule()
     def heal(self) -> None:
         """All faults end."""

@@ -37,7 +37,9 @@ EVENTED = "EventedPLEG"
 _EVENTED_SINCE = 1, 25
 _SIDECARS_SINCE = 1, 29
 _STAY_SECONDS = 20.0
-"""For how long at most something that ends and begins again may be between two states."""
+"""For how long at most something that ends and begins again may be between two states; what is killed because
+its postStart hook fails has its grace besides.
+"""
 UNSETTLED = "the node settles"
 """What a history is said to have broken whose node did not come to rest."""
 ERROR = "no error"
@@ -143,7 +145,7 @@ async def _live(
     if not told.restless:
         watched = within if performance.missed else SETTLE_SECONDS
         await node.wait(max(0.0, healed + watched - node.now))
-        told.restless = await _settle(node, performance, _STAY_SECONDS, kubernetes)
+        told.restless = await _stays(node, performance, kubernetes)
     told.watched = round(node.now - healed, 6)
 
 
@@ -157,6 +159,41 @@ async def _settle(
     """Wait until all has come to rest; what has not."""
 
     def found() -> Sequence[str]:
-        return unsettled(node, performance.wanted, missed=performance.missed, kubernetes=kubernetes)
+        missed = performance.missed
+        return unsettled(node, performance.wanted, missed=missed, starting=True, kubernetes=kubernetes)
 
     return () if await node.reaches(lambda: not found(), within) else found()
+
+
+async def _stays(node: Node, performance: Performance, kubernetes: tuple[int, int]) -> Sequence[str]:
+    """Look again for a while; what has not been at rest at any moment, or not done with its start."""
+    left = await _never_at_rest(node, performance, kubernetes, _STAY_SECONDS, starting=True)
+    if left:
+        return left
+    graces = (one.manifest["spec"].get("terminationGracePeriodSeconds") or 0 for one in performance.wanted)
+    within = _STAY_SECONDS + max(graces, default=0)
+    return await _never_at_rest(node, performance, kubernetes, within, starting=False)
+
+
+async def _never_at_rest(
+    node: Node, performance: Performance, kubernetes: tuple[int, int], within: float, *, starting: bool
+) -> Sequence[str]:
+    """What is at rest at no moment of these seconds.
+
+    Of several that end and begin again each has its moment, and there may be none for all of them.
+    """
+
+    def found() -> dict[str, str]:
+        missed = performance.missed
+        words = unsettled(node, performance.wanted, missed=missed, starting=starting, kubernetes=kubernetes)
+        return {one.partition(" is ")[0]: one for one in words}
+
+    left = found()
+
+    def was_at_rest() -> bool:
+        nonlocal left
+        left = {whom: one for whom, one in found().items() if whom in left}
+        return not left
+
+    await node.reaches(was_at_rest, within)
+    return tuple(left.values())

@@ -26,6 +26,8 @@ _WAITING_FOR_INITS = frozenset(
 )
 """Of an app container what failed is told until it is made, though init containers must run again first."""
 _MIRROR = "kubernetes.io/config.mirror"
+_LOOKED_AFTER_SINCE = 1, 27
+"""Up to 1.26 nobody repeats the kill of a pod that its source has lost, be it put off or failed (WORK-27)."""
 _WAITS_OUT_SINCE = 1, 35
 """From here on a pod is looked at again when a back-off is over, and not before to tell that it waits."""
 
@@ -35,6 +37,7 @@ def unsettled(
     wanted: Iterable[Wanted],
     *,
     missed: bool = False,
+    starting: bool = False,
     kubernetes: tuple[int, int],
 ) -> list[str]:
     """What has not come to rest, in words; nothing, if all has.
@@ -43,21 +46,26 @@ def unsettled(
         node: Where it is looked for.
         wanted: The pods.
         missed: Container events may be lost.
+        starting: What has a postStart hook may run untold: nothing is told of a start before its hook has
+            succeeded, or it was killed because that failed.
         kubernetes: The version of the kubelet.
     """
-    return list(_unsettled(node, list(wanted), missed=missed, kubernetes=kubernetes))
+    return list(_unsettled(node, list(wanted), missed=missed, starting=starting, kubernetes=kubernetes))
 
 
 def _unsettled(
-    node: Node, wanted: list[Wanted], *, missed: bool, kubernetes: tuple[int, int]
+    node: Node, wanted: list[Wanted], *, missed: bool, starting: bool, kubernetes: tuple[int, int]
 ) -> Iterator[str]:
+    gone = [one for one in wanted if node.api.get(one.handle.namespace, one.handle.name) is None]
+    left = [one for one in wanted if _is_left_to_itself(one, kubernetes, is_gone=one in gone)]
     for one in wanted:
-        if one.there:
-            yield from _of_wanted(one, missed=missed, ended_waits=kubernetes >= _WAITS_OUT_SINCE)
+        if one.there and one not in left:
+            waits_out = kubernetes >= _WAITS_OUT_SINCE
+            yield from _of_wanted(one, missed=missed, starting=starting, ended_waits=waits_out)
             yield from _of_mirror(node, one)
-        elif node.api.get(one.handle.namespace, one.handle.name) is not None:
+        elif one not in left and node.api.get(one.handle.namespace, one.handle.name) is not None:
             yield f"{one.name} was deleted and is still at the API server"
-    there = {one.handle.uid for one in wanted if one.there}
+    there = {one.handle.uid for one in wanted if one.there or one in left}
     for container in node.runtime.containers():
         if container.state == "RUNNING" and container.sandbox.pod_uid not in there:
             yield f"{container.name} of {container.sandbox.pod_name} runs, and nobody wants that pod"
@@ -66,8 +74,17 @@ def _unsettled(
             yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and nobody wants that pod"
 
 
-def _of_wanted(one: Wanted, *, missed: bool, ended_waits: bool) -> Iterator[str]:
-    status, phase = one.handle.status, one.handle.phase
+def _is_left_to_itself(one: Wanted, kubernetes: tuple[int, int], *, is_gone: bool) -> bool:
+    """Its source has lost it, or it waits for the version before to go: nobody may care for that any more."""
+    if kubernetes >= _LOOKED_AFTER_SINCE:
+        return False
+    if not one.there:
+        return one.static or is_gone
+    return one.static and not any(each.ready for each in one.handle.sandboxes())
+
+
+def _of_wanted(one: Wanted, *, missed: bool, starting: bool, ended_waits: bool) -> Iterator[str]:
+    phase = one.handle.phase
     if phase in _FINAL:
         if any(each.state == "RUNNING" for each in one.handle.containers()):
             yield f"{one.name} is {phase} and something of it runs"
@@ -85,6 +102,11 @@ def _of_wanted(one: Wanted, *, missed: bool, ended_waits: bool) -> Iterator[str]
     if policy == "Never" and sandboxes and not any(each.ready for each in sandboxes):
         yield from _of_cut_off(one)
         return
+    yield from _of_containers(one, policy, starting=starting, ended_waits=ended_waits)
+
+
+def _of_containers(one: Wanted, policy: str, *, starting: bool, ended_waits: bool) -> Iterator[str]:
+    status, phase = one.handle.status, one.handle.phase
     inits = [_Container(each, one) for each in status.get("initContainerStatuses") or ()]
     apps = [_Container(each, one) for each in status.get("containerStatuses") or ()]
     if not apps:
@@ -92,7 +114,11 @@ def _of_wanted(one: Wanted, *, missed: bool, ended_waits: bool) -> Iterator[str]
     initializing = any(not each.is_sidecar and each.holds_up for each in inits) or any(
         each.is_sidecar and each.is_down for each in inits
     )
+    if any(each.keeps_its_end(policy) for each in inits):
+        return  # No status tells anything as long as that runs.
     for each in (*inits, *apps):
+        if starting and each.may_be_starting:
+            continue
         if not each.is_at_rest(policy, initializing=initializing, ended_waits=ended_waits):
             yield f"{each.name} of {one.name} is {each.told}"
 
@@ -147,9 +173,17 @@ class _Container:
         self._runs = any(each.state == "RUNNING" for each in newest)
         inits: list[Json] = one.manifest["spec"].get("initContainers") or []
         self._is_init = any(each["name"] == self.name for each in inits)
+        every: list[Json] = [*inits, *one.manifest["spec"]["containers"]]
+        hooked = {each["name"] for each in every if "postStart" in (each.get("lifecycle") or {})}
+        self._is_hooked = self.name in hooked
         self.is_sidecar = any(
             each["name"] == self.name and each.get("restartPolicy") == "Always" for each in inits
         )
+
+    @property
+    def may_be_starting(self) -> bool:
+        """It runs, and nothing is told of that before its postStart hook is over."""
+        return self._runs and self._kind != "running" and self._is_hooked
 
     @property
     def told(self) -> str:
@@ -163,18 +197,30 @@ class _Container:
 
     @property
     def holds_up(self) -> bool:
-        """An init container that has not succeeded yet."""
-        return self._kind != "terminated" or self._code != 0
+        """An init container that has not succeeded yet, or runs again in another sandbox."""
+        return self._kind != "terminated" or self._code != 0 or self._runs
 
     @property
     def is_down(self) -> bool:
         """It does not run, or has not started up."""
         return self._kind != "running" or not self._started
 
+    def _is_told_as_done(self, policy: str) -> bool:
+        """That it runs again in another sandbox need not be told.
+
+        In a pod that does not always restart, what has ended well stays so at the API server (STATUS-10).
+        """
+        is_done = self._kind == "terminated" and self._code == 0
+        return is_done and self._is_init and not self.is_sidecar and policy != "Always"
+
+    def keeps_its_end(self, policy: str) -> bool:
+        """It runs again, which cannot be told."""
+        return self._runs and self._is_told_as_done(policy)
+
     def is_at_rest(self, policy: str, *, initializing: bool, ended_waits: bool) -> bool:
         """Whether it may stay as it is; with `ended_waits` so may what ended and sits out its back-off."""
         if self._runs != (self._kind == "running"):
-            return False
+            return self.keeps_its_end(policy)
         if self._kind == "running":
             return True
         if self._kind == "waiting":

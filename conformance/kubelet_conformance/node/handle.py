@@ -170,11 +170,12 @@ class PodHandle:
         """Wait until these containers (all if none is named) run, by status and in the runtime."""
 
         def runs(name: str) -> bool:
-            newest = self.containers(name)[-1:]
             return (
                 self.state(name) == "running"
-                and any(c.state == "RUNNING" and attempt in (None, c.attempt) for c in newest)
                 and attempt in (None, self.container_status(name).get("restartCount", 0))
+                and any(
+                    c.state == "RUNNING" and attempt in (None, c.attempt) for c in self.containers(name)[-1:]
+                )
             )
 
         which = f"{', '.join(names) or 'all containers'} running"
@@ -220,7 +221,10 @@ class PodHandle:
     async def until_ended(self, name: str = "c1", *, within: float = LONG, contract: str = "") -> None:
         """Wait until the newest instance of a container has ended, whatever the status says."""
         await self.until(
-            lambda: self.container(name).state == "EXITED", f"{name} ended", within=within, contract=contract
+            lambda: any(one.state == "EXITED" for one in self.containers(name)[-1:]),
+            f"{name} ended",
+            within=within,
+            contract=contract,
         )
 
     async def until_condition(

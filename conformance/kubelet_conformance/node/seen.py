@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from google.protobuf.message import Message
 
@@ -62,6 +63,7 @@ class Sights:
 
     def __init__(self, recorder: Recorder) -> None:
         self.calls: list[SeenCall] = []
+        self._by_rpc: defaultdict[str, list[SeenCall]] = defaultdict(list)
         self.events: list[SeenEvent] = []
         self.statuses: dict[str, Json] = {}
         self.deleted: set[str] = set()
@@ -75,6 +77,7 @@ class Sights:
             about = _ABOUT_NOBODY if seen.rpc in _OF_THE_NODE else self._about(seen)
             call = SeenCall(seen.rpc, seen.t, seen.request, *about)
             self.calls.append(call)
+            self._by_rpc[seen.rpc].append(call)
             self._open[seen.id] = call
         elif type(seen) is RecordedReply:
             self._end(self._open.pop(seen.call.id), seen)
@@ -127,6 +130,6 @@ class Sights:
                 )
             )
 
-    def of(self, rpc: str) -> Iterator[SeenCall]:
-        """The calls of one rpc, in order."""
-        return (call for call in self.calls if call.rpc == rpc)
+    def of(self, rpc: str) -> Sequence[SeenCall]:
+        """The calls of one rpc so far, in order."""
+        return self._by_rpc.get(rpc, ())

@@ -56,11 +56,11 @@ class Waiting:
     def _check(self) -> None:
         self._due = False
         for holds, future in list(self._waiters):
-            if not future.done() and holds():
-                future.set_result(None)
+            if not future.done():
+                _look(holds, future)
 
     async def until(self, holds: Callable[[], bool], within: float) -> bool:
-        """Wait until `holds()`, at most `within` seconds; whether it came."""
+        """Wait until `holds()`, at most `within` seconds; whether it came. Raises what `holds` raises."""
         if holds():
             return True
         future = asyncio.get_running_loop().create_future()
@@ -82,6 +82,15 @@ class Waiting:
             await asyncio.wait([future], timeout=self._recheck_seconds)
             self._check()
         await future
+
+
+def _look(holds: Callable[[], bool], future: asyncio.Future[None]) -> None:
+    """Tell a waiter that what he waits for holds, or why nobody can look any more."""
+    try:
+        if holds():
+            future.set_result(None)
+    except Exception as error:  # noqa: BLE001 - the waiter's own, who gets it
+        future.set_exception(error)
 
 
 def tail(recorder: Recorder, count: int = _TAIL_RECORDS) -> list[str]:

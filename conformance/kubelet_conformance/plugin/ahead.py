@@ -56,10 +56,13 @@ class Ahead:
         raise LookupError(f"{key} is not played ahead")
 
     def close(self) -> None:
-        """End the processes, whatever they are doing."""
+        """End the processes, whatever they are doing; they leave nothing behind.
+
+        One that has just begun may still have this process's way to take a gentler signal.
+        """
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in self._processes:
-            process.terminate()
+            process.kill()
 
 
 def _begin(stories: Mapping[str, Story]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import pickle
 import traceback
 from dataclasses import dataclass
@@ -53,19 +54,22 @@ class Performed:
     failed: str = ""
 
 
-def perform(
+def perform(  # noqa: PLR0913, PLR0917 - a story, a stage, and how it is told
     story: Callable[..., Awaitable[None]],
     name: str,
     stage: Stage,
     version: str = "",
     arguments: Mapping[str, Any] | None = None,
+    patience: float = math.inf,
 ) -> Performed:
     """Play a scenario and judge nothing.
 
-    `version` is what it is played as, else what it is meant for; `arguments` what it takes beside its node.
+    `version` is what it is played as, else what it is meant for; `arguments` what it takes beside its node;
+    `patience` the longest that it may wait for something, in seconds.
     """
 
     async def on(target: Target) -> None:
+        target.patience = min(target.patience, patience)
         await story(**{**(arguments or {}), "node": Node(target)})
 
     declared = scenario_of(story)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kubelet_conformance.recording.bodies import name_of
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, PeerChange, StreamItem
+from kubelet_conformance.tap.heard import CLIENT_GONE, Answered, CallBegan, CallEnded, PeerChange, StreamItem
 from kubelet_conformance.tap.messages import streams
 from kubelet_conformance.trace.secret_manifests import redacted_fields
 from kubelet_conformance.trace.standing import Standing
@@ -39,7 +39,6 @@ _NS = 1_000_000_000
 _SECONDS_DIGITS = 6
 _PATIENCE = 1.1
 """How much larger than asked a piece may become while it waits for a moment without open calls."""
-_CLIENT_GONE = "the client is gone"
 _UNDECODABLE = "cannot be decoded"
 
 
@@ -172,7 +171,7 @@ class Transcript:
                 self._writer.reply(t, heard.id, self._bodies.opaque(b""))
         elif heard.code == "OK":
             self._writer.reply(t, heard.id)
-        elif heard.message == _CLIENT_GONE:
+        elif heard.message == CLIENT_GONE:
             return  # Nobody was told how it went: it stays without a reply.
         else:
             self._writer.failed(t, heard.id, heard.code, self._bodies.text(heard.message))

@@ -37,7 +37,7 @@ from kubelet_conformance.trace.bodies import (
     ImageStatusRequest,
 )
 from kubelet_conformance.trace.learning import learn
-from kubelet_conformance.trace.looking import key_of, look
+from kubelet_conformance.trace.looking import is_stopped, key_of, look
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Deleted, Fault, Kubelet, PodChange, Reply, RuntimeEvent, Unknown
 from kubelet_conformance.trace.world import World
@@ -202,7 +202,7 @@ class _Reading:
         if record.op == "sandbox-died" and moment.sandbox is not None:
             self._do(record.t, KillSandbox(pod, moment.sandbox.attempt))
         container, end = moment.container, moment.exit
-        if container is None or end is None or end.commanded:
+        if container is None or end is None or is_stopped(container, record.t):
             return
         command = container.spec.command if container.spec is not None else None
         if not command or command[0] not in _SCRIPTS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kubelet_conformance.tap.frames import FrameReader, Kind
 from kubelet_conformance.tap.framing import MessageReader, TooLongError, whole_message
 from kubelet_conformance.tap.headers import HeaderReader
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, StreamItem
+from kubelet_conformance.tap.heard import CLIENT_GONE, Answered, CallBegan, CallEnded, StreamItem
 from kubelet_conformance.tap.messages import streams
 from kubelet_conformance.tap.statuses import code_of_reset, outcome, timeout_ns
 from kubelet_conformance.tap.undecodable import UndecodableError
@@ -104,6 +104,8 @@ class Connection:
         self._latest = 0
         """The highest stream so far: one that is not higher is not new."""
         self._waiting = 0
+        self._is_broken = False
+        """The runtime has broken it, and the client may still hold it."""
         self._request_frames = FrameReader(from_client=True)
         self._reply_frames = FrameReader(from_client=False)
         self._request_headers = HeaderReader()
@@ -144,10 +146,22 @@ class Connection:
             else:
                 raise UndecodableError("PUSH_PROMISE, which gRPC does not know")
 
-    def lost(self, at_ns: int, code: str, message: str) -> None:
-        """The connection broke: every call under way ends."""
+    def runtime_gone(self, at_ns: int) -> None:
+        """The runtime broke the connection: no call on it is answered, nor are those that are still sent."""
+        self._is_broken = True
         for stream in list(self._calls):
-            self._fail(at_ns, stream, code, message)
+            self._break(at_ns, stream)
+
+    def client_gone(self, at_ns: int) -> None:
+        """The client broke the connection: every call under way ends."""
+        for stream in list(self._calls):
+            if self._is_broken:
+                self._break(at_ns, stream)
+            else:
+                self._fail(at_ns, stream, "CANCELLED", CLIENT_GONE, by_client=True)
+
+    def _break(self, at_ns: int, stream: int) -> None:
+        self._fail(at_ns, stream, "UNAVAILABLE", "the runtime's connection broke")
 
     def _request_block(self, at_ns: int, stream: int, block: bytes, *, ends: bool) -> None:
         headers = self._request_headers.read(block)
@@ -274,12 +288,15 @@ class Connection:
         call = self._calls.get(stream)
         if call is None:
             return
+        if self._is_broken:
+            self._break(at_ns, stream)
+            return
         if not call.in_time(at_ns):
             self._fail(at_ns, stream, "DEADLINE_EXCEEDED", "the client's deadline passed")
             return
         number = _error_code(payload, 0)
         because = "" if number == _CANCEL else f" ({number})"
-        self._fail(at_ns, stream, "CANCELLED", f"the client gave the call up{because}")
+        self._fail(at_ns, stream, "CANCELLED", f"the client gave the call up{because}", by_client=True)
 
     def _goes_away(self, at_ns: int, payload: bytes) -> None:
         """The runtime will not look at streams above the one it names (RFC 9113, 6.8)."""
@@ -287,11 +304,11 @@ class Connection:
         for stream in [each for each in self._calls if each > last]:
             self._fail(at_ns, stream, "UNAVAILABLE", "the runtime goes away and did not look at the call")
 
-    def _fail(self, at_ns: int, stream: int, code: str, message: str) -> None:
+    def _fail(self, at_ns: int, stream: int, code: str, message: str, *, by_client: bool = False) -> None:
         call = self._forget(stream)
         if not call.id:
             self._begin(at_ns, call, b"")
-        self._heard.append(CallEnded(at_ns, call.id, call.rpc, code, message))
+        self._heard.append(CallEnded(at_ns, call.id, call.rpc, code, message, by_client))
 
     def _forget(self, stream: int) -> _Call:
         call = self._calls.pop(stream)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.tap.chunks import What
 from kubelet_conformance.tap.connection import Connection
-from kubelet_conformance.tap.heard import CLIENT_GONE, Note, PeerChange
+from kubelet_conformance.tap.heard import Note, PeerChange
 from kubelet_conformance.tap.undecodable import UndecodableError
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ class Decoder:
         self._heard: list[Heard] = []
         self._connections: dict[int, Connection | None] = {}
         """None for one that cannot be decoded any more."""
-        self._broken: set[int] = set()
-        """Connections that the runtime broke and the client still holds."""
 
     def feed(self, chunk: Chunk) -> list[Heard]:
         """What this chunk lets be heard, in order; never raises."""
@@ -77,14 +75,10 @@ class Decoder:
         """Something became of a connection that is decoded."""
         match chunk.what:
             case What.CLIENT_GONE:
-                if chunk.connection in self._broken:
-                    connection.lost(chunk.at_ns, "UNAVAILABLE", "the runtime's connection broke")
-                else:
-                    connection.lost(chunk.at_ns, "CANCELLED", CLIENT_GONE)
+                connection.client_gone(chunk.at_ns)
                 self._close(chunk)
             case What.RUNTIME_GONE:
-                self._broken.add(chunk.connection)
-                connection.lost(chunk.at_ns, "UNAVAILABLE", "the runtime's connection broke")
+                connection.runtime_gone(chunk.at_ns)
             case What.LOST:
                 self._give_up(chunk, chunk.data.decode(errors="replace"))
             case _:
@@ -92,7 +86,6 @@ class Decoder:
 
     def _close(self, chunk: Chunk) -> None:
         del self._connections[chunk.connection]
-        self._broken.discard(chunk.connection)
         self._heard.append(PeerChange(chunk.at_ns, "client gone"))
 
     def _give_up(self, chunk: Chunk, why: str) -> None:

@@ -52,7 +52,8 @@ class StreamItem(msgspec.Struct, frozen=True, gc=False):
 class CallEnded(msgspec.Struct, frozen=True, gc=False):
     """A call failed, or a stream came to its end.
 
-    `code` is gRPC's name, NOT_FOUND; that of a stream that ended well is OK.
+    `code` is gRPC's name, NOT_FOUND; that of a stream that ended well is OK. `by_client`: its client gave it
+    up, or is gone, before anything was known of its end.
     """
 
     at_ns: int
@@ -60,6 +61,7 @@ class CallEnded(msgspec.Struct, frozen=True, gc=False):
     rpc: str
     code: str
     message: str
+    by_client: bool = False
 
 
 class PeerChange(msgspec.Struct, frozen=True, gc=False):

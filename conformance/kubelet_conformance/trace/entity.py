@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol, TypeVar
 
-__all__ = ("Entity",)
+__all__ = ("Entity", "Served")
 
 N = TypeVar("N")
 
@@ -33,3 +34,16 @@ class Entity:
         """What the judges still wait for."""
         self.note: _Note = _Notes().__getitem__
         """The judge's own memory about this entity: one value of each kind, made on first use."""
+
+
+class Served(Entity):
+    """What a worker of the kubelet sees to, one thing after another."""
+
+    __slots__ = ("at_work_t", "worked_t")
+
+    def __init__(self, *, born: bool) -> None:
+        super().__init__(born=born)
+        self.at_work_t = -math.inf
+        """When the kubelet began what it did last without a break: a sync, a kill, or both."""
+        self.worked_t = -math.inf
+        """When it was last seen to do something of that."""

@@ -10,6 +10,7 @@ from kubelet_conformance.trace.bodies import (
     PullImageReply,
     PullImageRequest,
 )
+from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
@@ -21,10 +22,12 @@ __all__ = (
     "ImageAnswer",
     "ImageKnown",
     "Pulls",
+    "asked_as",
     "image_asked",
     "image_known",
     "image_pulled",
     "pull_failed",
+    "pull_is_due",
 )
 
 IMAGES_REMEMBERED = 10_000
@@ -66,16 +69,22 @@ class ImageKnown:
 class Pulls:
     """The pulls of one image by one pod, in one life of the kubelet."""
 
-    __slots__ = ("errors", "failed_seq", "failed_t", "life", "pulled_seq")
+    __slots__ = ("due", "errors", "failed_seq", "failed_t", "life", "pulled_seq")
 
     def __init__(self, life: int) -> None:
         self.life = life
+        self.due: ImageAnswer | None = None
+        """What ImageStatus had said last when a pull was announced: it may have to wait for others then."""
         self.failed_t = 0.0
         self.failed_seq = 0
         self.pulled_seq = 0
         """The last one that succeeded."""
         self.errors: list[RpcError] = []
         """The last two failures, oldest first."""
+
+    def due_since(self, seq: int) -> ImageAnswer | None:
+        """The answer that the image is absent, later than `seq`, which a pull that had to wait follows."""
+        return self.due if self.due is not None and self.due.present is False and self.due.seq > seq else None
 
 
 def image_known(world: World, name: str) -> ImageKnown:
@@ -109,6 +118,21 @@ def _pulls(moment: Moment, name: str) -> Pulls | None:
     if pulls is None or pulls.life != life:
         pulls = pod.pulls[name] = Pulls(life)
     return pulls
+
+
+def asked_as(world: World, image: str) -> str:
+    """How the kubelet asks for an image that a manifest names, its tag implied; "" if it has not asked."""
+    return next((name for name in (image, f"{image}:latest") if name in world.images), "")
+
+
+def pull_is_due(moment: Moment) -> None:
+    """The event Pulling comes before the wait for other pulls, and names the image as the manifest does."""
+    record = moment.record
+    asked = record.message.partition('"')[2].partition('"')[0] if isinstance(record, Event) else ""
+    name = asked_as(moment.world, asked)
+    pulls = _pulls(moment, name) if name else None
+    if pulls is not None:
+        pulls.due = moment.world.images[name].last
 
 
 def image_pulled(moment: Moment) -> None:

@@ -16,9 +16,10 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.disruption import REFUSALS, disruption_is_told, shutdown_is_announced
 from kubelet_conformance.trace.former_spec import spec_is_sent
-from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed
+from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed, pull_is_due
 from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
 from kubelet_conformance.trace.looking import commanded, full_name
+from kubelet_conformance.trace.made_of import image_is_known_by_its_id
 from kubelet_conformance.trace.mirrored import mirror_is_made
 from kubelet_conformance.trace.pod_cgroups import cgroup_changes
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
@@ -99,10 +100,9 @@ def _container_created(moment: Moment) -> None:
     elif container.create is not moment.call:
         return
     container.attempt = config.metadata.attempt
-    container.config = config
-    container.create = moment.call
-    container.created_t = moment.t
-    container.state = "created"
+    container.config, container.create = config, moment.call
+    container.created_t, container.state = moment.t, "created"
+    image_is_known_by_its_id(moment, container)
 
 
 def _container_started(moment: Moment) -> None:
@@ -320,7 +320,7 @@ def _kubelet_starts(moment: Moment) -> None:
     node = moment.world.node
     node.lives += 1
     node.kubelet_up = True
-    node.started_t = moment.t
+    node.started_t, node.started_seq = moment.t, moment.seq
     node.relisted_t = None
     moment.world.edited.clear()
     if moment.header.channels.api == "told":
@@ -372,8 +372,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "failed:ExecSync": (call_ends, execution_ends),
     "failed:ImageStatus": (image_asked,),
     "failed:PullImage": (call_ends, pull_failed),
-    "runtime:exited": (_container_exited,),
-    "runtime:oom": (_container_exited,),
+    **{f"runtime:{op}": (_container_exited,) for op in ("exited", "oom")},
     "runtime:unknown": (_lost_track,),
     "runtime:sandbox-died": (_sandbox_died,),
     "runtime:removed": (_vanished,),
@@ -383,6 +382,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "status": (_status,),
     "deleted": (_deleted,),
     "fault": (contact_is_lost, shutdown_is_announced, untold.events_are_untold, untold.watch_changes),
+    "event:Pulling": (pull_is_due,),
     **{f"event:{reason}": (disruption_is_told,) for reason in (*sorted(REFUSALS), "Preempting")},
     "call:GetContainerEvents": (untold.stream_opens,),
     "failed:GetContainerEvents": (untold.stream_breaks,),

@@ -44,12 +44,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kubelet_conformance.trace.records import Record
-    from kubelet_conformance.trace.views import Container, Pod
+    from kubelet_conformance.trace.views import Container, Execution, Pod
     from kubelet_conformance.trace.world import World
 
     Sight = Callable[[Moment], None]
 
-__all__ = ("EXIT_AFTER_STOP_SECONDS", "STATIC_SOURCES", "full_name", "key_of", "look")
+__all__ = (
+    "EXIT_AFTER_STOP_SECONDS",
+    "STATIC_SOURCES",
+    "commanded",
+    "full_name",
+    "is_stopped",
+    "key_of",
+    "look",
+)
 
 EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""
@@ -274,9 +282,28 @@ _SIGHTS: dict[str, Sight] = {
 
 
 def commanded(container: Container, t: float) -> bool:
+    """An exit at `t` comes while the kubelet kills the container: in its preStop hook, or with the stop."""
+    return is_stopped(container, t) or any(_lasts(hook.end_t, t) for hook in _pre_stops(container))
+
+
+def is_stopped(container: Container, t: float) -> bool:
     """An exit at `t` follows a stop of the container or of its sandbox."""
     stops = [*container.stops, *(container.sandbox.stops if container.sandbox else ())]
-    return any(stop.end_t is None or t - stop.end_t <= EXIT_AFTER_STOP_SECONDS for stop in stops)
+    return any(_lasts(stop.end_t, t) for stop in stops)
+
+
+def _lasts(end_t: float | None, t: float) -> bool:
+    return end_t is None or t - end_t <= EXIT_AFTER_STOP_SECONDS
+
+
+def _pre_stops(container: Container) -> list[Execution]:
+    """The runs of its preStop hook: all but the first, where its postStart hook has the same command."""
+    lifecycle = container.spec.lifecycle if container.spec is not None else None
+    hook, first = (lifecycle.pre_stop, lifecycle.post_start) if lifecycle is not None else (None, None)
+    if hook is None or hook.exec is None:
+        return []
+    found = [one for one in container.hooks if one.cmd == hook.exec.command]
+    return found[1:] if first is not None and first.exec == hook.exec else found
 
 
 def _look_at_runtime(moment: Moment, record: RuntimeEvent) -> None:

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from kubelet_conformance.trace.records import ApiWrite
+from kubelet_conformance.trace.manifests import Manifest
+from kubelet_conformance.trace.records import ApiWrite, Body
 from kubelet_conformance.trace.seen import seen_at
 
 if TYPE_CHECKING:
+    from kubelet_conformance.trace.manifests import PodSpec
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
     from kubelet_conformance.trace.world import World
 
-__all__ = ("mirror_is_made",)
+__all__ = ("Mirror", "mirror_is_made")
 
 _MIRROR = "kubernetes.io/config.mirror"
 _CREATED = 201
 
 
-def _pod_of(world: World, metadata: dict[str, Any]) -> Pod | None:
-    """By its UID, or by its name where no sandbox has told its UID yet."""
-    annotations: dict[str, str] = metadata.get("annotations") or {}
-    uid, seen_t = annotations.get(_MIRROR, ""), seen_at(world.header, annotations)
-    namespace, name = metadata.get("namespace") or "default", metadata.get("name", "")
-    return world.pods.get(uid) or (world.waiting(namespace, name, seen_t) if uid else None)
+class Mirror:
+    """Since which record a static pod has the mirror that it has now, which told nothing before."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+
+
+def _pod_of(world: World, mirror: Manifest) -> Pod | None:
+    """By its UID, or by its name and content where no sandbox has told its UID yet."""
+    meta = mirror.metadata
+    annotations, namespace = meta.annotations or {}, meta.namespace or "default"
+    uid = annotations.get(_MIRROR, "")
+    if uid in world.pods or not uid:
+        return world.pods.get(uid)
+    versions = world.nameless(namespace, meta.name)
+    alike = [pod for pod in versions if pod.spec is not None and _content(pod.spec) == _content(mirror.spec)]
+    if len(versions) > 1 and len(alike) == 1:
+        world.versions[uid] = alike[0]
+    return world.waiting(namespace, meta.name, uid, seen_at(world.header, annotations))
+
+
+def _content(spec: PodSpec) -> object:
+    """What is in a mirror as it is in the manifest, which has no defaults yet."""
+    entries = ((name, kind, one.image, one.command) for name, (kind, one) in spec.entries.items())
+    return sorted(entries), spec.restart_policy, spec.grace_seconds
 
 
 def mirror_is_made(moment: Moment) -> None:
@@ -35,11 +54,10 @@ def mirror_is_made(moment: Moment) -> None:
         return
     if record.code != _CREATED or not record.uid or not memoryview(record.body):
         return
-    metadata: dict[str, Any] = msgspec.json.decode(record.body).get("metadata") or {}
-    pod = _pod_of(moment.world, metadata)
+    pod = _pod_of(moment.world, Body(record.body).view(Manifest))
     if pod is not None and pod.static:
         begun = moment.node.started_t
         if pod.mirror_uid and pod.status_t is not None and begun is not None and pod.status_t < begun:
             pod.status = None  # The kubelet that wrote it is gone, and with the mirror what it wrote.
-        pod.mirror_uid = record.uid
+        pod.mirror_uid, pod.note(Mirror).seq = record.uid, moment.seq
         moment.world.mirrors[record.uid] = pod

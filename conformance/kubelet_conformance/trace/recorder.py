@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.trace.header import Header
 
-__all__ = ("Failed", "Item", "RecordedCall", "RecordedReply", "Recorder", "Seen")
+__all__ = ("Failed", "Item", "RecordedCall", "RecordedReply", "Recorder", "RunawayError", "Seen")
 
 
 _TEXTS_REMEMBERED = 4_000
+_AT_ONE_MOMENT = 1 << 18
+"""More than a thousand pods that start at once; fewer than a machine has memory for."""
+
+
+class RunawayError(RuntimeError):
+    """Time stands still while more and more is recorded: whoever is recorded would never let go."""
 
 
 class RecordedCall(msgspec.Struct, frozen=True):
@@ -73,7 +79,10 @@ Seen = RecordedCall | RecordedReply | Item
 
 
 class Recorder:
-    """Takes records in order; `now` tells the seconds since the start. Listeners hear of each at once."""
+    """Takes records in order; `now` tells the seconds since the start. Listeners hear of each at once.
+
+    Raises `RunawayError` for what is recorded without end while time stands still.
+    """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
@@ -105,7 +114,10 @@ class Recorder:
         self.records.insert(place, Item(t, kind, fields))
 
     def _take(self, seen: Seen) -> None:
-        self.records.append(seen)
+        records = self.records
+        records.append(seen)
+        if not len(records) % _AT_ONE_MOMENT and records[-_AT_ONE_MOMENT].t == seen.t:
+            raise RunawayError(f"{_AT_ONE_MOMENT} records at {seen.t:g} s: the kubelet spins")
         for listener in self.listeners:
             listener(seen)
 

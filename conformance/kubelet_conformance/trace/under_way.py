@@ -16,7 +16,7 @@ from kubelet_conformance.trace.views import Execution
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+    from kubelet_conformance.trace.views import Container, Pod
     from kubelet_conformance.trace.world import World
 
 __all__ = (
@@ -29,8 +29,10 @@ __all__ = (
     "contact_is_lost",
     "execution_begins",
     "execution_ends",
+    "is_the_workers",
     "listing_failed",
     "nothing_is_under_way",
+    "since_when_at_work",
     "status_is_told",
 )
 
@@ -56,6 +58,11 @@ WORK = frozenset(
     },
 )
 """Calls that change a pod, or wait for something inside it."""
+_OF_A_SYNC = WORK - {"RemovePodSandbox", "RemoveContainer", "ExecSync"}
+_BREAK = 1.0
+"""A worker that has called nothing for longer has come to an end of what it did (s)."""
+_MAKES = frozenset({"RunPodSandbox", "CreateContainer"})
+"""Calls after which the runtime has one record more."""
 
 
 def call_begins(moment: Moment) -> None:
@@ -66,16 +73,55 @@ def call_begins(moment: Moment) -> None:
             moment.world.called[moment.call.id] = moment.container
         if moment.call.rpc == "CreateContainer":
             moment.pod.create = moment.call
+        _is_at_work(moment, moment.pod)
 
 
 def call_ends(moment: Moment) -> None:
     """A call to the runtime was answered, well or by an error."""
     moment.world.called.pop(moment.call.id, None)
     if moment.pod is not None:
+        _is_at_work(moment, moment.pod)
         moment.pod.calls_open.pop(moment.call.id, None)
         if moment.call.rpc == "CreateContainer" and moment.reply.error is not None:
             name = moment.request(CreateContainerRequest).config.metadata.name
             moment.pod.create_failed[name] = moment.call
+        if moment.call.rpc not in _MAKES or not _leaves_a_record(moment):
+            moment.world.forget_if_gone(moment.pod)
+
+
+def _leaves_a_record(moment: Moment) -> bool:
+    """What was to be made is there, or may be: a call that fails may have taken place all the same."""
+    return moment.reply.error is None or moment.reply.effect
+
+
+def _is_at_work(moment: Moment, pod: Pod) -> None:
+    """The pod's worker begins a call, or has an answer."""
+    if is_the_workers(moment):
+        pod.at_work_t, pod.worked_t = since_when_at_work(pod, moment.t), moment.t
+
+
+def is_the_workers(moment: Moment) -> bool:
+    """A step, a kill, a hook, or a record that goes for an init container that is made again.
+
+    Probes and garbage collection are the doing of others.
+    """
+    if moment.call.rpc == "ExecSync":
+        return not moment.request(ExecSyncRequest).timeout
+    if moment.call.rpc == "RemoveContainer":
+        return moment.container is not None and moment.container.kind != "app"
+    return moment.call.rpc in _OF_A_SYNC
+
+
+def since_when_at_work(pod: Pod, t: float) -> float:
+    """Since when the pod's worker has been at it without a break; `t` itself where it was at nothing before.
+
+    What was begun before some news goes on to its end; what follows at once on that cannot be told from it.
+    """
+    steps = (one for one in pod.calls_open.values() if one.rpc in _OF_A_SYNC)
+    if t - pod.worked_t <= _BREAK or any(one.t < t for one in steps):
+        return pod.at_work_t
+    hooks = (hook for container in pod.every_container() for hook in container.hooks)
+    return pod.at_work_t if any(hook.end_t is None and hook.call.t < t for hook in hooks) else t
 
 
 def listing_failed(moment: Moment) -> None:
@@ -147,4 +193,7 @@ def nothing_is_under_way(world: World) -> None:
         for hook in container.hooks:
             hook.end_t = world.node.down_t if hook.end_t is None else hook.end_t
     for pod in (*world.pods.values(), *world.names.values()):
-        pod.calls_open.clear()
+        if pod.calls_open:
+            pod.calls_open.clear()
+            pod.worked_t = -math.inf
+            world.forget_if_gone(pod)

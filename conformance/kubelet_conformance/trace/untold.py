@@ -151,8 +151,14 @@ def stream_opens(moment: Moment) -> None:
 
 
 def relist_fails(moment: Moment) -> None:
-    """What is not known yet may be found only by the next but one."""
+    """What is not known yet may be found only by the next but one.
+
+    Before a first relist has succeeded nothing is done for any pod (kubelet.go syncLoop, PLEG-08).
+    """
     _put_off(moment, _RELIST + _SYNC, max)
+    if moment.node.relisted_t is None and moment.header.feature_gates.get(EVENTS_GATE):
+        known = moment.node.note(_Untold)
+        known.deaf_until = max(known.deaf_until, moment.t + _RELIST + _SYNC)
 
 
 def _put_off(moment: Moment, seconds: float, choose: Callable[[float, float], float]) -> None:
@@ -185,6 +191,6 @@ def is_watch_late(node: Node, t: float) -> bool:
     return bool(known.watch_late) or known.gone_until >= t
 
 
-def is_withheld(node: Node, pod: Pod | None) -> bool:
-    """Whether somebody has kept the runtime from telling of the pod as it should."""
-    return pod is not None and pod.uid in node.note(_Untold).withheld
+def is_withheld(node: Node, uid: str) -> bool:
+    """Whether somebody has kept the runtime from telling of the pod with this UID as it should."""
+    return uid in node.note(_Untold).withheld

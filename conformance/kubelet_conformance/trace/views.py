@@ -10,7 +10,7 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Literal
 
-from kubelet_conformance.trace.entity import Entity
+from kubelet_conformance.trace.entity import Entity, Served
 from kubelet_conformance.trace.manifests import Kind, Trait
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class Termination:
         """Smallest grace requested so far, in seconds; None where the request named none."""
 
 
-class Pod(Entity):
+class Pod(Served):
     """One pod, joined over its manifest, its sandboxes and containers, and its status."""
 
     __slots__ = (
@@ -376,14 +376,14 @@ class Node(Entity):
 
     __slots__ = (
         *("away_t", "cut_off_until", "down_t", "kubelet_up", "listed", "listing_failed", "lives"),
-        *("relisted_t", "runtime_ready", "started_t"),
+        *("relisted_t", "runtime_ready", "started_seq", "started_t"),
     )
 
     def __init__(self, *, born: bool) -> None:
         super().__init__(born=born)
         self.kubelet_up = True
-        self.lives = 0
-        """How many starts of the kubelet the trace holds."""
+        self.lives, self.started_seq = 0, 0
+        """How many starts of the kubelet the trace holds, and where the last one is."""
         self.started_t: float | None = None
         self.down_t: float | None = None
         self.listed = False

@@ -25,7 +25,7 @@ from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
 if TYPE_CHECKING:
     from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
     from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.images import ImageKnown
+    from kubelet_conformance.trace.images import ImageKnown, Pulls
     from kubelet_conformance.trace.records import Call
 
 __all__ = ("CONTAINERS_MAX", "PODS_MAX", "RECORDS_OF_POD_MAX", "World")
@@ -59,6 +59,8 @@ class World:
         """Earlier versions of static pods whose UID no sandbox has told: the kubelet may yet run them."""
         self.mirrors: dict[str, Pod] = {}
         """Static pods by the UID of their mirror."""
+        self.versions = Latest[str, Pod]()
+        """Which version of a static pod has this UID, where its mirror told it before any sandbox did."""
         self.sandboxes: dict[str, Sandbox] = {}
         self.containers: dict[str, Container] = {}
         self.called: dict[str, Container] = {}
@@ -68,6 +70,10 @@ class World:
         self.readings = Readings()
         self.images: dict[str, ImageKnown] = {}
         """By the name the kubelet asks for."""
+        self._pulls: Latest[str, dict[str, Pulls]] = Latest()
+        """How the pulls for static pods that are forgotten went, by UID: one that is back has the same."""
+        self._left = Latest[str, str]()
+        """The UIDs of static pods that are forgotten, by that of their mirror."""
         self._gone = OrderedDict[str, str]()
         self._removed = OrderedDict[str, float]()
         """When the latest sandboxes and containers that are gone at the runtime went, by id."""
@@ -93,15 +99,27 @@ class World:
         before = self.edited.get((pod.namespace, pod.name), ())
         self.edited[pod.namespace, pod.name] = (*before, pod)[-_VERSIONS_REMEMBERED:]
 
-    def waiting(self, namespace: str, name: str, seen_t: float | None) -> Pod | None:
-        """The static pod of that name whose UID nothing has told, as its manifest was at `seen_t`.
-
-        A kubelet that is held up runs a version that has been edited meanwhile.
-        """
+    def nameless(self, namespace: str, name: str) -> list[Pod]:
+        """Every version of the static pod of that name whose UID nothing has told; the newest comes last."""
         newest = self.names.get((namespace, name))
-        if newest is None or newest.uid:
+        if newest is None:
+            return []
+        former = (pod for pod in self.edited.get((namespace, name), ()) if not pod.uid)
+        return [*former] if newest.uid else [*former, newest]
+
+    def waiting(self, namespace: str, name: str, uid: str, seen_t: float | None) -> Pod | None:
+        """The static pod of that name that this unknown UID means, as its manifest was at `seen_t`.
+
+        A kubelet that is held up runs a version that has been edited meanwhile. Of two that were sent at one
+        time only the mirror tells which it is.
+        """
+        versions = self.nameless(namespace, name)
+        if not versions:
             return None
-        former = [pod for pod in self.edited.get((namespace, name), ()) if not pod.uid]
+        told = self.versions.get(uid)
+        if told in versions:
+            return told
+        *former, newest = versions
         if seen_t is None or newest.set_t is None or newest.set_t <= seen_t:
             return newest
         return next((pod for pod in reversed(former) if pod.set_t is None or pod.set_t <= seen_t), newest)
@@ -116,10 +134,11 @@ class World:
         pod = self.pods.get(metadata.uid)
         if pod is not None:
             return pod
-        waiting = self.waiting(metadata.namespace, metadata.name, seen_t)
+        waiting = self.waiting(metadata.namespace, metadata.name, metadata.uid, seen_t)
         if waiting is not None:
             waiting.uid = metadata.uid
             waiting.finished_before = metadata.uid in self._gone
+            waiting.pulls = self._pulls.pop(metadata.uid, waiting.pulls)
             self.pods[metadata.uid] = waiting
             if self.names.get((waiting.namespace, waiting.name)) is waiting:
                 self.edited.pop((waiting.namespace, waiting.name), None)
@@ -129,9 +148,10 @@ class World:
     def pod_of_object(self, uid: str, namespace: str = "", name: str = "") -> Pod | None:
         """The pod an API object stands for, a mirror pod's included."""
         pod = self.pods.get(uid) or self.mirrors.get(uid)
-        if pod is None and name and uid not in self._gone:
+        if pod is None and name:
             named = self.names.get((namespace, name))
-            if named is not None and named.static:
+            comes_again = named is not None and bool(named.uid) and self._left.get(uid) == named.uid
+            if named is not None and named.static and (uid not in self._gone or comes_again):
                 named.mirror_uid = uid
                 self.mirrors[uid] = named
                 pod = named
@@ -183,9 +203,7 @@ class World:
         if not sandbox.born and sandbox.state == "unseen":
             sandbox.attempt = record.metadata.attempt
             if sandbox.pod is not None:
-                sandbox.pod.sandboxes.sort(
-                    key=lambda s: (s.born, s.record.created_at if s.record else record.created_at)
-                )
+                _sort(sandbox.pod.sandboxes, sandbox, record)
         return sandbox
 
     def found_container(self, record: ContainerRecord) -> Container:
@@ -262,8 +280,9 @@ class World:
             self.forget_if_gone(pod)
 
     def forget_if_gone(self, pod: Pod) -> None:
-        """Forget a pod that nobody wants and of which the runtime has no record."""
-        if pod.wanted or (pod.status is not None and pod.deleted_t is None and not pod.static):
+        """Forget a pod that nobody wants and of which the runtime has no record, and is to make none."""
+        is_stored = pod.status is not None and pod.deleted_t is None and not pod.static
+        if pod.wanted or pod.calls_open or is_stored:
             return
         if any(s.state != "removed" for s in pod.sandboxes):
             return
@@ -271,6 +290,8 @@ class World:
             return
         if pod.uid:
             self.pods.pop(pod.uid, None)
+            if pod.static and pod.pulls:
+                self._pulls[pod.uid] = pod.pulls
             self._gone[pod.uid] = pod.finished
             if len(self._gone) > FINISHED_REMEMBERED:
                 self._gone.popitem(last=False)
@@ -279,10 +300,21 @@ class World:
         if pod.mirror_uid:
             self.mirrors.pop(pod.mirror_uid, None)
             self._gone[pod.mirror_uid] = pod.finished
+            self._left[pod.mirror_uid] = pod.uid
 
 
 def _too_many(problem: str) -> BodyError:
     return BodyError(problem, "cut the trace before this line, or record fewer pods")
+
+
+def _sort(sandboxes: list[Sandbox], found: Sandbox, record: SandboxRecord) -> None:
+    """Oldest first, by what the runtime tells of each; one that it has not told of yet was run just now."""
+
+    def created_at(one: Sandbox) -> float:
+        told = record if one is found else one.record
+        return told.created_at if told is not None else math.inf if one.born else record.created_at
+
+    sandboxes.sort(key=lambda one: (created_at(one), one.born))
 
 
 def _running(pod: Pod | None, record: SandboxRecord) -> Call | None:

@@ -17,7 +17,7 @@ from kubelet_conformance.trace.records import NAME_CHARS_MAX, Body, Call, Line, 
 from kubelet_conformance.trace.replies import LatestReplies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.records import Record
@@ -27,6 +27,35 @@ __all__ = ("Writer",)
 _NOT_BY_NAME = frozenset({"call", "reply", "end"})
 """Kinds that have a method of their own."""
 _ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class _CallLine(msgspec.Struct, frozen=True, gc=False):
+    """Lines of which there are many, with their keys in order."""
+
+    id: str
+    kind: str
+    request: bytes | msgspec.Raw
+    rpc: str
+    seq: int
+    t: float
+
+
+class _ReplyLine(msgspec.Struct, frozen=True, gc=False):
+    id: str
+    kind: str
+    response: bytes | msgspec.Raw
+    rpc: str
+    seq: int
+    t: float
+
+
+class _SameLine(msgspec.Struct, frozen=True, gc=False):
+    id: str
+    kind: str
+    rpc: str
+    same: str
+    seq: int
+    t: float
 
 
 class Writer:
@@ -65,7 +94,8 @@ class Writer:
         if max(len(rpc), len(call_id)) > NAME_CHARS_MAX:
             raise ValueError(f"an rpc or a call id is longer than {NAME_CHARS_MAX} characters")
         body = _body(request)
-        seq = self._write(t, "call", rpc=rpc, id=call_id, request=body.raw)
+        seq = self._next(t)
+        self._put(seq, t, _CallLine(call_id, "call", body.raw, rpc, seq, t))
         call = self._open[call_id] = Call(seq, t, rpc, call_id, body)
         if self._told is not None:
             self._told(call)
@@ -80,11 +110,12 @@ class Writer:
         body = _body(response)
         latest = self._replies.latest(call)
         is_same = latest is not None and latest[1].raw == body.raw
+        seq = self._next(t)
         if latest is not None and is_same:
             body = latest[1]
-            seq = self._write(t, "reply", rpc=call.rpc, id=call_id, same=latest[0])
+            self._put(seq, t, _SameLine(call_id, "reply", call.rpc, latest[0], seq, t))
         else:
-            seq = self._write(t, "reply", rpc=call.rpc, id=call_id, response=body.raw)
+            self._put(seq, t, _ReplyLine(call_id, "reply", body.raw, call.rpc, seq, t))
             self._replies.remember(call, body)
         del self._open[call_id]
         if self._told is not None:
@@ -125,18 +156,24 @@ class Writer:
         return call
 
     def _write(self, t: float, kind: str, **fields: Any) -> int:  # noqa: ANN401 - fields of any kind
+        seq = self._next(t)
+        self._put(seq, t, {**fields, "kind": kind, "seq": seq, "t": t})
+        return seq
+
+    def _next(self, t: float) -> int:
+        """The number of a record at this time."""
         if self._ended:
             raise ValueError("a record after `end`")
         if not self._t <= t < math.inf:
             raise ValueError(f"time goes from {self._t:g} to {t:g} s")
-        seq = self._seq + 1
-        fields.update(kind=kind, seq=seq, t=t)
+        return self._seq + 1
+
+    def _put(self, seq: int, t: float, fields: object) -> None:
         line = _line(fields)
         self._file.write(line)
         self._seq, self._t = seq, t
         if self._told is not None:
             self._last = line
-        return seq
 
     def _tell_line(self) -> None:
         """Tell of the line last written, which is neither a call nor a reply."""
@@ -168,7 +205,7 @@ def _encoded(value: Any) -> bytes:  # noqa: ANN401 - a JSON value has any type
     return _ENCODER.encode(value)
 
 
-def _line(fields: Mapping[str, Any]) -> bytes:
+def _line(fields: object) -> bytes:
     line = _encoded(fields) + b"\n"
     if len(line) > LINE_BYTES_MAX:
         raise ValueError(f"the record is longer than {LINE_BYTES_MAX // 1024 // 1024} MiB")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contracts import every_contract
@@ -16,20 +16,24 @@ from kubelet_conformance.runtime_checks.in_process import told_directly
 from kubelet_conformance.runtime_checks.judging import stories_for
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.replaced import functions_replaced
-from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.stage import open_stage
 from kubelet_conformance.targets.zoo import bug_card
-from kubelet_conformance.zoo.reach import Reached, reached
+from kubelet_conformance.zoo.reach import choice_of
 
 if TYPE_CHECKING:
-    from types import CodeType
+    from collections.abc import Iterable, Mapping
 
+    from kubelet_conformance.plugin.play import Performed
+    from kubelet_conformance.runtime_checks.story import Story
     from kubelet_conformance.targets.zoo import BugCard
 
-__all__ = ("Caught", "hunt")
+__all__ = ("Caught", "Outcome", "hunt", "is_witness", "outcome_of", "tell")
 
-_KNOWN: dict[bytes, tuple[tuple[str, ...], str]] = {}
-"""What came of each trace: a bug leaves most scenarios as they are, so that the same come again and again."""
+Outcome: TypeAlias = tuple[tuple[str, ...], str]
+"""The contracts that were broken, and what went wrong in the suite itself."""
+
+_KNOWN: dict[bytes, Outcome] = {}
+"""What came of each trace: a bug leaves much as it is, so that the same come again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,60 +62,61 @@ class Caught:
         """The contracts that it declares and that were not broken."""
         return tuple(each for each in self.bug.breaks if each not in self.caught_by)
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the suite failed where it had to catch it; others may be beyond a wrong kubelet."""
+        return any(is_witness(name, self.bug) for name in self.failed)
+
+    @classmethod
+    def of(cls, bug: BugCard, outcomes: Mapping[str, Outcome]) -> Caught:
+        """What became of it, by what came of each scenario and each story."""
+        order = list(every_contract())
+        caught = {each for broken, _ in outcomes.values() for each in broken}
+        return cls(
+            bug,
+            tuple(sorted(caught, key=order.index)),
+            {name: broken for name, (broken, _) in outcomes.items()},
+            {name: failed for name, (_, failed) in outcomes.items() if failed},
+        )
+
 
 @seldom_collected()
-def hunt(name: str, *, full: bool = False) -> Caught:
-    """Play the witnesses of a bug's declared contracts on it (all scenarios if `full`), judged by everything.
+def hunt(name: str) -> Caught:
+    """Play the witnesses of a bug's declared contracts on it, judged by everything.
 
-    Of all scenarios those are not played again in which a right kubelet never enters what the bug replaces. A
-    runtime is told the stories about these contracts too. Raises LookupError for an unknown bug.
+    A runtime is told the stories about these contracts too. Raises LookupError for an unknown bug.
     """
     bug = bug_card(name)
-    choice = _choice(bug)
-    stage, others = open_stage(choice), functions_replaced(choice) if full else None
-    broken: dict[str, tuple[str, ...]] = {}
-    failed: dict[str, str] = {}
+    stage = open_stage(choice_of(bug.id))
+    outcomes: dict[str, Outcome] = {}
     for scenario, story in every_scenario().items():
-        declared = scenario_of(story)
-        if full or set(declared.witnesses) & set(bug.breaks):
-            version = declared.nearest(bug.kubernetes)
-            known = _as_the_right_one(scenario, version, others)
-            done = known.done if known else perform(story, scenario, stage, version)
-            broken[scenario], wrong = _broken_by(done.trace, scenario, declared.lies)
-            if wrong or done.failed:
-                failed[scenario] = wrong or done.failed
+        if is_witness(scenario, bug):
+            done = perform(story, scenario, stage, scenario_of(story).nearest(bug.kubernetes))
+            outcomes[scenario] = outcome_of(done, scenario)
     if bug.is_of_runtimes:
-        stories = every_story() if full else stories_for(every_story(), bug.breaks)
-        for title, (_, played) in told_directly(f"bug:{bug.id}", stories, bug.kubernetes).items():
-            broken[title] = tuple(played.broken)
-            if played.failed:
-                failed[title] = played.failed
-    order = list(every_contract())
-    caught = sorted({each for ids in broken.values() for each in ids}, key=order.index)
-    return Caught(bug, tuple(caught), broken, failed)
+        outcomes |= tell(bug, stories_for(every_story(), bug.breaks))
+    return Caught.of(bug, outcomes)
 
 
-def _as_the_right_one(scenario: str, version: str, others: frozenset[CodeType] | None) -> Reached | None:
-    """What the right ones do, if they enter none of the functions that are `others` here."""
-    if others is None:
-        return None
-    right = reached(scenario, version)
-    return None if others & right.entered else right
+def is_witness(name: str, bug: BugCard) -> bool:
+    """Whether a scenario witnesses what the bug breaks; all that is told to a runtime directly counts."""
+    story = every_scenario().get(name)
+    return story is None or bool(set(scenario_of(story).witnesses) & set(bug.breaks))
 
 
-def _broken_by(trace: bytes, scenario: str, lies: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """The contracts that a trace breaks, and what went wrong in judging it."""
-    digest = sha256(trace).digest()
+def tell(bug: BugCard, stories: Iterable[Story]) -> dict[str, Outcome]:
+    """What comes of stories that are told to a wrong runtime directly, by their titles."""
+    told = told_directly(f"bug:{bug.id}", stories, bug.kubernetes)
+    return {title: (tuple(played.broken), played.failed) for title, (_, played) in told.items()}
+
+
+def outcome_of(done: Performed, scenario: str) -> Outcome:
+    """What has come of a scenario, judged by every contract that it does not lie about."""
+    digest = sha256(done.trace).digest()
     if digest not in _KNOWN:
+        lies = scenario_of(every_scenario()[scenario]).lies
         contracts = [each for each in every_contract().values() if each.id not in lies]
-        judged, wrong = judge(Path(scenario), contracts, scenario, trace)
+        judged, wrong = judge(Path(scenario), contracts, scenario, done.trace)
         _KNOWN[digest] = tuple(Played(scenario, judged).broken), wrong
-    return _KNOWN[digest]
-
-
-def _choice(bug: BugCard) -> Choice:
-    """The wrong kubelet with the right runtime, or the right kubelet with the wrong runtime."""
-    name = f"bug:{bug.id}"
-    if bug.is_of_runtimes:
-        return Choice(runtime=name, kubernetes=bug.kubernetes)
-    return Choice(kubelet=name, kubernetes=bug.kubernetes)
+    broken, wrong = _KNOWN[digest]
+    return broken, wrong or done.failed

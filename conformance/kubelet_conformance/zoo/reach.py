@@ -1,6 +1,6 @@
-"""What the right kubelet and the right runtime do in a scenario, and which of their functions it enters.
+"""What the right kubelet and the right runtime do in a scenario, and which bugs would do the same.
 
-A bug that replaces none of these does the same: all is reproducible, so it need not be played.
+All is reproducible: a bug that replaces nothing they enter, and decides as they do, need not be played.
 """
 
 from __future__ import annotations
@@ -10,29 +10,57 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from kubelet_conformance.plugin.play import perform
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.replaced import open_stage_beside, what_is_replaced
 from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.zoo import bug_card, bug_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from types import CodeType, FrameType
 
     from kubelet_conformance.plugin.play import Performed
+    from kubelet_conformance.targets.replaced import Replaced
 
-__all__ = ("Reached", "reached")
+__all__ = ("Reached", "choice_of", "does_the_same", "reached", "replaced_by")
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What came of a scenario on the right kubelet and runtime, and what was entered meanwhile."""
+    """What came of a scenario on the right kubelet and runtime.
+
+    Attributes:
+        done: what came of it.
+        entered: the functions that were entered.
+        differed: the bugs one of whose decisions would have been another one.
+        seconds: how long it took.
+    """
 
     done: Performed
     entered: frozenset[CodeType]
+    differed: frozenset[str]
+    seconds: float
 
 
-@cache
+def choice_of(bug: str) -> Choice:
+    """The wrong kubelet with the right runtime, or the right kubelet with the wrong runtime."""
+    card = bug_card(bug)
+    if card.is_of_runtimes:
+        return Choice(runtime=f"bug:{card.id}", kubernetes=card.kubernetes)
+    return Choice(kubelet=f"bug:{card.id}", kubernetes=card.kubernetes)
+
+
+def does_the_same(bug: str, other: Replaced, right: Reached) -> bool:
+    """Whether the bug with these replacements does in a scenario what the right ones do."""
+    return not other.functions & right.entered and not (other.decisions and bug in right.differed)
+
+
 def reached(scenario: str, version: str) -> Reached:
     """Play a scenario on the reference and the fake as this version."""
+    story, choice = every_scenario()[scenario], Choice(kubernetes=version)
     entered: set[CodeType] = set()
 
     def note(frame: FrameType, what: str, _: Any) -> None:  # noqa: ANN401 - Python's own signature
@@ -42,7 +70,30 @@ def reached(scenario: str, version: str) -> Reached:
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        done = perform(every_scenario()[scenario], scenario, open_stage(Choice(kubernetes=version)), version)
+        done = perform(story, scenario, open_stage(choice), version)
     finally:
         sys.setprofile(before)
-    return Reached(done, frozenset(entered))
+    differed: set[str] = set()
+    beside = perform(story, scenario, open_stage_beside(choice, _wrong_decisions(), differed), version)
+    if beside != done:
+        differed.update(bug_ids())  # A wrong decision has done something.
+    seconds = msgspec.json.decode(done.trace.splitlines()[-1])["t"]
+    return Reached(done, frozenset(entered), frozenset(differed), seconds)
+
+
+@cache
+def replaced_by(bug: str) -> Replaced | None:
+    """What a bug has that is not right; None: that cannot be told."""
+    return what_is_replaced(choice_of(bug))
+
+
+@cache
+def _wrong_decisions() -> Mapping[str, Mapping[str, Callable[..., Any]]]:
+    """What the bugs of the zoo decide by, by the path of the decision and the bug."""
+    found: dict[str, dict[str, Callable[..., Any]]] = {}
+    for bug in bug_ids():
+        other = replaced_by(bug)
+        if other is not None:
+            for path, decision in other.decisions.items():
+                found.setdefault(path, {})[bug] = decision
+    return found

@@ -60,8 +60,11 @@ class ShellCommands:
         return ["/no/such/program"]
 
     def starve(self) -> list[str]:
-        """Fill a buffer that is larger than any limit of a story, in the place of the shell."""
-        return _shell(f"exec dd if=/dev/zero of=/dev/null bs={_STARVING_BYTES} count=1")
+        """Fill a buffer that is larger than any limit of a story, in the place of the shell.
+
+        Not at once: of a process that ends before its start has returned, runtimes may miss why it ended.
+        """
+        return _shell(f"sleep 0.5; exec dd if=/dev/zero of=/dev/null bs={_STARVING_BYTES} count=1")
 
     def execute(self, code: int, seconds: float = 0, output_bytes: int = 0) -> list[str]:
         """End with a code."""

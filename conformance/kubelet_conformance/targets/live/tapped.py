@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ("tapped",)
 
-_GIVEN_UP = "CANCELLED"
 _PEERS = {"runtime away": "the runtime is away", "runtime back": "healed: the runtime is back"}
 
 
@@ -84,7 +83,7 @@ class _Hearing:
     def _end(self, heard: Answered | CallEnded, known: Method, call: RecordedCall) -> None:
         if isinstance(heard, CallEnded):
             # A caller that goes away learns nothing of how the call ends, and neither does the record.
-            if heard.code != _GIVEN_UP:
+            if not heard.by_client:
                 self._recorder.reply(call, Failed(heard.code, heard.message))
             return
         try:

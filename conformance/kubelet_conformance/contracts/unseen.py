@@ -1,0 +1,95 @@
+"""Containers and sandboxes of which a status tells what was so before: no sync can have looked since.
+
+What a probe has found is written at once, into the status that the last sync has made.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kubelet_conformance.contract.words import call, done, failed
+from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.timing import REACTION, TOGETHER
+from kubelet_conformance.contracts.written import tells_of_its_sandbox_only
+from kubelet_conformance.trace.under_way import LISTS, since_when_at_work
+
+if TYPE_CHECKING:
+    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.contracts.written import Entry
+    from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.views import Pod
+
+__all__ = ("LOOKS", "is_unseen", "may_be_old", "take_in_looks")
+
+_INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
+_IMAGES = "ImageStatus"
+"""This one tells nothing of a pod. It keeps a worker waiting, and nobody can tell whose."""
+_READS = sorted(LISTS | _INSPECTIONS | {_IMAGES})
+LOOKS: Pattern = call(*_READS).either(done(*_READS), failed(*_READS), LIFE_ENDS)
+"""What a contract that asks something here has to see: `remember(on=LOOKS)(take_in_looks)`."""
+
+
+class _Looks:
+    """Looks at what there is, one pod after another: those without a reply, and when one last went wrong."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, float] = {}
+        self.bad_t = -math.inf
+
+
+def take_in_looks(m: Moment) -> None:
+    """Keep what `is_unseen` tells up to date; a kubelet that ends waits for no reply."""
+    looks = m.node.note(_Looks)
+    if LIFE_ENDS.matches(m):
+        looks.open.clear()
+    elif m.keys[0].startswith("call:"):
+        looks.open[m.call.id] = m.t
+    else:
+        began, error = looks.open.pop(m.call.id, m.t), m.reply.error
+        is_answer = error is None or (error.code == "NOT_FOUND" and m.call.rpc in _INSPECTIONS)
+        is_answer = is_answer or m.call.rpc == _IMAGES
+        if not is_answer or m.t - began > TOGETHER:
+            looks.bad_t = m.t
+
+
+def is_unseen(m: Moment, entry: Entry, t: float) -> bool:
+    """No sync can have looked since `t`: the kubelet was down or blind, or the pod's worker busy ever since.
+
+    A result of a probe that is told meanwhile changes `ready` or `started` in the status before, no state.
+    """
+    is_same = entry.before is not None and entry.before.state == entry.status.state
+    return tells_of_its_sandbox_only(m) or may_be_old(m, t, is_same=is_same)
+
+
+def may_be_old(m: Moment, t: float, *, is_same: bool) -> bool:
+    """The same, of something else in the status: `is_same` where that says of it what the one before said."""
+    if _was_down(m, t) or _was_blind(m, t):
+        return True
+    return is_same and m.pod is not None and _at_work_since(m, m.pod) <= t + REACTION
+
+
+def _at_work_since(m: Moment, pod: Pod) -> float:
+    """Since when the pod's worker has been busy, or was until just now; now, if it had nothing to do."""
+    since = since_when_at_work(pod, m.t)
+    if since < m.t:
+        return since
+    called = [m.world.called.get(one.id) for one in pod.calls_open.values() if one.rpc == "RemoveContainer"]
+    makes_room = any(one is not None and one.kind != "app" for one in called)
+    return pod.at_work_t if makes_room or m.t - pod.worked_t <= REACTION else m.t
+
+
+def _was_blind(m: Moment, t: float) -> bool:
+    """The look that could tell the kubelet what was at `t` is not answered, or only was just now.
+
+    Nor can a worker that waits to be told of an image look at anything else.
+    """
+    looks = m.node.note(_Looks)
+    is_open = any(m.t - began > TOGETHER for began in looks.open.values())
+    return is_open or (looks.bad_t > t and m.t - looks.bad_t <= REACTION)
+
+
+def _was_down(m: Moment, t: float) -> bool:
+    """The kubelet that writes did not see what was at `t`."""
+    relisted = m.node.relisted_t
+    return relisted is None or relisted + REACTION > m.t or (m.node.down_t is not None and m.node.down_t > t)
