@@ -233,3 +233,25 @@ def test_ended_pod_is_not_ready(ready: str, reason: str, verdict: Verdict) -> No
     s.status(web, "Succeeded", conditions=[{"type": k, "status": ready, "reason": reason} for k in kinds])
 
     assert s.judge("TERM-31").verdict is verdict
+
+
+@pytest.mark.parametrize("by_others", [True, False])
+def test_record_that_others_take_away_takes_the_last_state_along(*, by_others: bool) -> None:
+    """TERM-30: of what somebody else removes while its successor runs nothing is told any more."""
+    s, web, sandbox, ended = running()
+    s.sandbox_died(sandbox)
+    s.exited(ended, 1)
+    c1 = s.run_container(web, s.run_sandbox(web, 1), "c1", 1)
+    named: dict[str, Any] = {"name": "c1", "restartCount": 1, "containerID": f"fake://{c1.id}"}
+    named["state"] = {"running": {}}
+    s.status(
+        web, "Running", **PAST, containerStatuses=[named | {"lastState": {"terminated": {"exitCode": 1}}}]
+    )
+    if by_others:
+        s.record("runtime", op="removed", container_id=ended.id)
+    else:
+        s.wait(1).remove(ended)
+    s.delete(web)
+    s.status(web, "Running", **PAST, containerStatuses=[named])
+
+    assert bool(s.judge("TERM-30").breaks) is not by_others

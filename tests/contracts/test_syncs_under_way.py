@@ -281,3 +281,18 @@ def test_grace_of_a_sync_that_began_before(lasts: int, verdict: object) -> None:
     s.wait(0 if lasts else 30).stop(c1, 30)
 
     assert s.judge("TERM-03").verdict is verdict
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_sandbox_goes_while_it_is_stopped(*, answered: bool) -> None:
+    """WORK-01, SYNC-03: the answer about a sandbox that somebody else has removed meanwhile is one, too."""
+    s, web, sandbox, c1 = running()
+    s.exited(c1)
+    stopping = s.begin("StopPodSandbox", {"pod_sandbox_id": sandbox.id})
+    s.wait(1).record("runtime", op="removed", sandbox_id=sandbox.id)
+    if answered:
+        s.end("StopPodSandbox", stopping, {})
+    s.run_container(web, s.run_sandbox(web), "c1")
+
+    assert bool(s.judge("SYNC-03").breaks) is not answered
+    assert bool(s.judge("WORK-01").breaks) is not answered

@@ -106,3 +106,26 @@ def test_removal_is_recorded_before_the_first_listing_without_it() -> None:
 
     assert removals == [(3, "c1"), (5, "c2")]
     assert router.owners == ["", "", "", "kcrun-1", "", "kcrun-1"]
+
+
+def test_removal_is_recorded_before_whatever_shows_it() -> None:
+    """A list of one pod that had it and no longer has it, or a status that is not found, shows it as well."""
+    whole = Recorder(lambda: 0.0)
+    view = Router(whole).open("kcrun-1")
+    ready = cri.PodSandboxStateValue(state=cri.SANDBOX_READY)
+    labels = {"io.kubernetes.pod.uid": "u1"}
+    mark = view.mark
+    for asked, found in (({"label_selector": labels}, ["s1"]), ({"state": ready}, []), ({"id": "s2"}, [])):
+        call = whole.call("ListPodSandbox", cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(**asked)))
+        items = [cri.PodSandbox(id=each) for each in found]
+        whole.reply(call, cri.ListPodSandboxResponse(items=items))
+    whole.reply(
+        whole.call("PodSandboxStatus", cri.PodSandboxStatusRequest(pod_sandbox_id="s2")),
+        Failed("NOT_FOUND", "no such sandbox"),
+    )
+    asked_again = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=labels))
+    whole.reply(whole.call("ListPodSandbox", asked_again), cri.ListPodSandboxResponse())
+    view.record_removal(mark, "", "s1", "")
+    view.record_removal(mark, "", "s2", "")
+
+    assert [place for place, seen in enumerate(whole.records) if isinstance(seen, Item)] == [7, 10]

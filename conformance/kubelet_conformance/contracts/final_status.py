@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import deleted, status
+from kubelet_conformance.contract.words import deleted, happened, status
 from kubelet_conformance.contracts.former_lives import LIVES, is_told_nowhere, is_without_a_past, take_lives
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
@@ -176,12 +176,26 @@ def _lost_count(
         if kept is None or kept.restart_count < old.restart_count - is_lost(old):
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
         forgotten = kept.last_state.terminated is None and kept.state.terminated is None
-        if old.last_state.terminated and forgotten and not _is_alone(m, pod, kept, old):
+        is_gone = name in pod.note(_TakenAway).names or _is_alone(m, pod, kept, old)
+        if old.last_state.terminated and forgotten and not is_gone:
             return broken(f"the last state of {name} is lost", pod.status_seq)
     return None
 
 
 final_status_keeps_the_past.remember(on=LIVES)(take_lives)
+
+
+class _TakenAway:
+    """The containers of a pod of which somebody else has removed a record: what it told is lost."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+
+@final_status_keeps_the_past.remember(on=happened("removed"))
+def _take_removal(m: Moment) -> None:
+    if m.container is not None and m.pod is not None:
+        m.pod.note(_TakenAway).names.add(m.container.name)
 
 
 def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:

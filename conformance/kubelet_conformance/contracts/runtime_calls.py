@@ -240,9 +240,9 @@ def _created(m: Moment) -> int | None:
 
 @container_is_created_in_a_ready_sandbox.clause("not started", on=told("container"))
 def created_container_does_not_run(m: Moment) -> Iterator[Finding]:
-    """A container that was not started does not run."""
+    """A container that was not started does not run; UNKNOWN, as of one half written, tells neither."""
     for one in m.containers_told:
-        if one.state == "created" and one.known is not None:
+        if one.state == "created" and one.known is not None and one.record.state != "CONTAINER_UNKNOWN":
             runs = one.record.state != "CONTAINER_CREATED" or one.record.started_at > 0
             because = one.known.create.seq if one.known.create else None
             yield broken(f"{one.known.name} was never started and runs", because) if runs else KEPT

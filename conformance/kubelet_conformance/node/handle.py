@@ -85,7 +85,8 @@ class PodHandle:
 
     def sandboxes(self) -> list[RuntimeSandbox]:
         """Its sandboxes in the runtime, oldest first."""
-        return [s for s in self._node.target.runtime.sandboxes() if s.pod_uid == self.uid]
+        uid = self.uid
+        return [s for s in self._node.target.runtime.sandboxes() if s.pod_uid == uid]
 
     def sandbox(self) -> RuntimeSandbox:
         """Its newest sandbox; `NotThereError` if it has none."""
@@ -96,8 +97,8 @@ class PodHandle:
 
     def containers(self, name: str | None = None) -> list[RuntimeContainer]:
         """Its containers in the runtime, oldest first."""
-        every = self._node.target.runtime.containers()
-        return [c for c in every if c.sandbox.pod_uid == self.uid and name in (None, c.name)]
+        uid, every = self.uid, self._node.target.runtime.containers()
+        return [c for c in every if c.sandbox.pod_uid == uid and name in (None, c.name)]
 
     def container(self, name: str = "c1") -> RuntimeContainer:
         """The newest instance of a container; `NotThereError` if there is none."""

@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply
 
 if TYPE_CHECKING:
@@ -25,8 +27,7 @@ _OF_THE_NODE = frozenset(
 _ABOUT_NOBODY = ("", "", "", "")
 
 
-@dataclass(slots=True)
-class SeenCall:
+class SeenCall(msgspec.Struct):
     """One call to the runtime; `reply_at` is None while it is under way. Times are seconds."""
 
     rpc: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import msgspec
+
 from kubelet_conformance.targets.event_control import EventControl
 
 if TYPE_CHECKING:
@@ -41,8 +43,7 @@ ObjectKind = Literal["ConfigMap", "Secret", "Node", "RuntimeClass"]
 Effect = Literal["none", "before", "after", "hang", "pretend", "lost-reply"]
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeSandbox:
+class RuntimeSandbox(msgspec.Struct, frozen=True):
     """A sandbox as the runtime has it."""
 
     id: str
@@ -53,8 +54,7 @@ class RuntimeSandbox:
     ready: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeContainer:
+class RuntimeContainer(msgspec.Struct, frozen=True):
     """A container as the runtime has it; `state` is CREATED, RUNNING, EXITED or UNKNOWN."""
 
     id: str

@@ -139,7 +139,7 @@ def _sandbox_stop_ends(moment: Moment) -> None:
     if sandbox is None:
         return
     _close(sandbox.stops, moment)
-    if moment.reply.error is not None:
+    if moment.reply.error is not None or sandbox.state == "removed":
         return
     sandbox.state = "notready"
     for container in sandbox.containers.values():

@@ -147,7 +147,10 @@ def _about_container(moment: Moment) -> None:
 
 
 def _about_sandbox(moment: Moment) -> None:
-    sandbox = moment.world.sandboxes.get(moment.request(SandboxRequest).pod_sandbox_id)
+    call, world = moment.call, moment.world
+    sandbox_id = moment.request(SandboxRequest).pod_sandbox_id
+    # As with containers: it may have gone meanwhile.
+    sandbox = world.sandboxes.get(sandbox_id) or world.called_sandboxes.get(call.id)
     if sandbox is not None:
         moment.sandbox, moment.pod = sandbox, sandbox.pod
 

@@ -71,6 +71,8 @@ def call_begins(moment: Moment) -> None:
         moment.pod.calls_open[moment.call.id] = moment.call
         if moment.container is not None:
             moment.world.called[moment.call.id] = moment.container
+        elif moment.sandbox is not None:
+            moment.world.called_sandboxes[moment.call.id] = moment.sandbox
         if moment.call.rpc == "CreateContainer":
             moment.pod.create = moment.call
         _is_at_work(moment, moment.pod)
@@ -79,6 +81,7 @@ def call_begins(moment: Moment) -> None:
 def call_ends(moment: Moment) -> None:
     """A call to the runtime was answered, well or by an error."""
     moment.world.called.pop(moment.call.id, None)
+    moment.world.called_sandboxes.pop(moment.call.id, None)
     if moment.pod is not None:
         _is_at_work(moment, moment.pod)
         moment.pod.calls_open.pop(moment.call.id, None)
@@ -188,6 +191,7 @@ def _note_failure(container: Container, probed: Execution) -> None:
 def nothing_is_under_way(world: World) -> None:
     """The kubelet is down: nobody waits for what it has called."""
     world.called.clear()
+    world.called_sandboxes.clear()
     for container in world.containers.values():
         container.hooks_open.clear()
         for hook in container.hooks:

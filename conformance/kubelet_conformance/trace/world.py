@@ -64,7 +64,9 @@ class World:
         self.sandboxes: dict[str, Sandbox] = {}
         self.containers: dict[str, Container] = {}
         self.called: dict[str, Container] = {}
-        """What calls that have no answer yet are about, by their ids."""
+        """The containers that calls without an answer yet are about, by the ids of the calls."""
+        self.called_sandboxes: dict[str, Sandbox] = {}
+        """The sandboxes that calls without an answer yet are about, alike."""
         self.changed_seq = 0
         """The latest record, other than a reading, that changed what is known of sandboxes and containers."""
         self.readings = Readings()

@@ -37,12 +37,11 @@ class View(Recorder):
     def record_removal(self, since: int, container_id: str, sandbox_id: str, name: str) -> None:
         """Record that somebody took a container or, without its id, a sandbox away.
 
-        It was done after the place `since`, and before the first listing without it: that may be recorded.
+        It was done after the place `since`, and before the first answer that shows it: that may be recorded.
         """
         fields = {"op": "removed", "container_id": container_id, "sandbox_id": sandbox_id, "name": name}
         given = {key: value or None for key, value in fields.items()}
-        rpc = "ListContainers" if container_id else "ListPodSandbox"
-        place = self._router.first_without(since, rpc, container_id or sandbox_id)
+        place = self._router.first_without(since, _Gone(container_id, sandbox_id))
         if place is None:
             self.record("runtime", **given)
         else:
@@ -90,21 +89,10 @@ class Router:
         """While the context is open, what is recorded is this view's."""
         return _Telling(self._teller, view)
 
-    def first_without(self, since: int, rpc: str, record_id: str) -> int | None:
-        """The place of the first reply to a listing of everything, after `since`, that lacks a record."""
-        for place, seen in enumerate(self.whole.records[since:], start=since):
-            if (
-                not isinstance(seen, RecordedReply)
-                or seen.call.rpc != rpc
-                or isinstance(seen.outcome, Failed)
-            ):
-                continue
-            request: Any = seen.call.request
-            if str(request.filter).strip():
-                continue
-            response: Any = seen.outcome
-            records = response.containers if rpc == "ListContainers" else response.items
-            if record_id not in {each.id for each in records}:
+    def first_without(self, since: int, gone: _Gone) -> int | None:
+        """The place of the first answer after `since` by which a record is gone."""
+        for place, seen in enumerate(self.whole.records):
+            if isinstance(seen, RecordedReply) and gone.is_told_by(seen) and place >= since:
                 return place
         return None
 
@@ -182,6 +170,37 @@ class Router:
 def _names_a_pod(seen: Seen) -> bool:
     """Whether it is about one pod, so that it cannot be about another."""
     return isinstance(seen, Item) and seen.kind in {"status", "deleted", "event", "pod"}
+
+
+class _Gone:
+    """Tells by which answers a record is gone: of a container or, without its id, of a sandbox."""
+
+    def __init__(self, container_id: str, sandbox_id: str) -> None:
+        self._id = container_id or sandbox_id
+        self._asked = "container_id" if container_id else "pod_sandbox_id"
+        self._listing = "ListContainers" if container_id else "ListPodSandbox"
+        self._status = "ContainerStatus" if container_id else "PodSandboxStatus"
+        self._had_it = {b""}
+        """The filters that it met; that of everything is empty."""
+
+    def is_told_by(self, reply: RecordedReply) -> bool:
+        """Whether this answer, one after another, shows that it is gone.
+
+        Such is a list without it where it had been listed, or a status that is not found.
+        """
+        request: Any = reply.call.request
+        if isinstance(reply.outcome, Failed):
+            is_read = reply.call.rpc == self._status and getattr(request, self._asked) == self._id
+            return is_read and reply.outcome.code == "NOT_FOUND"
+        if reply.call.rpc != self._listing or request.filter.HasField("state"):
+            return False
+        response: Any = reply.outcome
+        records = response.containers if self._listing == "ListContainers" else response.items
+        asked = request.filter.SerializeToString(deterministic=True)
+        if self._id not in {each.id for each in records}:
+            return asked in self._had_it
+        self._had_it.add(asked)
+        return False
 
 
 class _Telling:
