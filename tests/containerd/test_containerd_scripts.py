@@ -54,12 +54,13 @@ async def lived(runtime: BareRuntime, case: Case) -> Seen:
     pod = await runtime.pod()
     seen: Seen = []
     for attempt, command in enumerate(case.commands):
-        container = await pod.container(command, attempt=attempt)
+        container = await pod.container(f"{command} say=up", attempt=attempt)
         if attempt == len(case.commands) - 1:
             for words in case.executed:
                 reply = await runtime.execute(container, words)
                 seen.append((words, reply.exit_code, reply.stdout))
             if case.stopped_with_grace is not None:
+                await pod.says(f"c1-{attempt}.log", "up")
                 await runtime.stop(container, case.stopped_with_grace)
         if case.executed:
             continue

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cri_api.v1 import api_pb2 as cri
@@ -15,7 +16,6 @@ from kubelet_reference.clocks import LoopClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-    from pathlib import Path
 
 __all__ = ("PATIENCE_SECONDS", "POLL_SECONDS", "BarePod", "BareRuntime", "at_socket")
 
@@ -106,6 +106,18 @@ class BarePod:
         made: str = (await self.on.runtime.CreateContainer(request)).container_id
         await self.on.runtime.StartContainer(cri.StartContainerRequest(container_id=made))
         return made
+
+    async def says(self, log: str, text: str) -> None:
+        """Wait until a container has written this line; a runtime without logs has no delay to wait out.
+
+        The first process of a container that is stopped before it has set its handlers never hears of it.
+        """
+        if self.on.logs is None:
+            return
+        file, clock = Path(self.config.log_directory) / log, LoopClock(0)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not (file.exists() and file.read_text(encoding="utf-8").endswith(f" {text}\n")):
+                await clock.sleep(POLL_SECONDS)
 
     async def address(self) -> str:
         """Its IP address."""
