@@ -15,7 +15,8 @@ from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.histories.campaign import Campaign, Wish
-from kubelet_conformance.histories.playing import play
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.playing import PlayedHistory, play
 from kubelet_conformance.histories.seeking import CHUNK, chunks, seek
 from kubelet_conformance.histories.telling import as_words
 from kubelet_conformance.targets.stage import Choice
@@ -86,7 +87,7 @@ def test_what_fails_no_run_is_a_find_all_the_same(tmp_path: Path) -> None:
 
     assert [each.what for each in campaign.found] == ["SANDBOX-06"]
     assert campaign.check.results["SANDBOX-06"].outcome.verdict is Verdict.BROKEN
-    assert campaign.played > CHUNK
+    assert campaign.played + campaign.repeated > CHUNK
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "junit"])
@@ -123,12 +124,29 @@ def test_the_same_seed_gives_the_same_histories() -> None:
             chunk,
             lambda history: play(history, choice, ()),
             lambda _: (),
-            drawn=lambda played: found.append(repr(played.history)),
+            drawn=lambda played: found.append(repr(played and played.history)),
         )
         return found
 
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
+
+
+def test_a_history_that_is_drawn_again_is_not_played_again() -> None:
+    """Each history of a chunk is played once, and it is told how many were drawn once more."""
+    played: list[str] = []
+    drawn: list[PlayedHistory | None] = []
+    lived = play(History(()), Choice(kubernetes="1.32"), ())
+
+    def draw(history: History) -> PlayedHistory:
+        played.append(repr(history))
+        return lived
+
+    (chunk,) = chunks(CHUNK, 0)
+    seek(chunk, draw, lambda _: (), drawn=drawn.append)
+
+    assert len(set(played)) == len(played)
+    assert len(played) == len(drawn) - drawn.count(None) < len(drawn) == CHUNK
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def play_histories(given: dict[str, Any]) -> int:
             kept=record is not None,
             debug=options.debug,
             histories=campaign.played,
+            repeated=campaign.repeated,
             found=tuple(campaign.found),
         )
         deliver(histories_in_form(options.form, run, to_file=bool(options.output)), options.output)

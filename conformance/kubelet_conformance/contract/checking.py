@@ -107,10 +107,12 @@ def judge_file(  # noqa: PLR0913 - what to judge, by what, how, and who is told 
         told = _told_version(reader)
         patience = Patience() if patient else None
         judge = Judge(path, header, contracts, kubernetes or told, patience)
-        feed = judge.feed if patience is None else patience.before(judge.feed)
+        feed, hear = judge.feed, patience.hear if patience is not None else None
         count, waits = 0, list[Wait]()
         for count, record in enumerate(reader, start=1):
             try:
+                if hear is not None:
+                    hear(record)
                 feed(record)
             except BodyError as error:
                 raise reader.bad(f"{_named(record)}: {error.problem}", error.remedy) from None

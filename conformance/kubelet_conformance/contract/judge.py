@@ -198,6 +198,7 @@ class Judge:
         elif header.clock == "wall":
             self.ledger = Ledger(TEACHING, self._waits)
         self._roster = roster_for(contracts, header, kubernetes)
+        self._plans = self._roster.plans
         self.ledger.awaited |= self._roster.awaited
         self._tallies: dict[Contract, _Tally] = {}
         self._listeners = _Listeners(self._listener)
@@ -230,10 +231,10 @@ class Judge:
         if key not in ledger.awaited:
             return
         moment = look(self.world, record, key)
-        node, pod = moment.node, moment.pod
-        if node.owed:
+        node, pod, keys = moment.node, moment.pod, moment.keys
+        if not node.awaited.isdisjoint(keys):
             ledger.look(moment, node)
-        if pod is not None and pod.owed:
+        if pod is not None and not pod.awaited.isdisjoint(keys):
             ledger.look(moment, pod)
         if moment.replaced is not None:
             ledger.look(_as_removed(moment), moment.replaced)
@@ -254,7 +255,7 @@ class Judge:
         keys, pod = moment.keys, moment.pod
         # A new manifest may bring what the pod has not had so far.
         traits = pod.traits if pod is not None and moment.manifest is None else None
-        plan, listeners = self._roster.plan(keys, traits), self._listeners
+        plan, listeners = self._plans[keys, traits], self._listeners
         for judge, seat in plan.asked(moment, self._crashed) if plan.conditions else plan.always:
             try:
                 findings = judge(moment)

@@ -6,11 +6,12 @@ import heapq
 import math
 from typing import TYPE_CHECKING
 
+from kubelet_conformance.trace.entity import Entity
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from kubelet_conformance.contract.frame import Answered
-    from kubelet_conformance.trace.entity import Entity
     from kubelet_conformance.trace.moment import Moment
 
 __all__ = ("Ledger", "Obligation")
@@ -94,6 +95,8 @@ class Ledger:
         """Remember an obligation of this entity."""
         obligation.entity = entity
         entity.owed.append(obligation)
+        if not obligation.keys <= entity.awaited:
+            entity.awaited |= obligation.keys
         if not obligation.keys <= self.awaited:
             self.awaited |= obligation.keys
         if obligation.deadline is not None:
@@ -114,20 +117,18 @@ class Ledger:
         self.next_due = self._deadlines[0][0] if self._deadlines else math.inf
 
     def look(self, moment: Moment, entity: Entity) -> None:
-        """Let the entity's obligations see the moment."""
+        """Let the entity's obligations see the moment; none cares where it awaits none of the keys."""
         keys, closed = moment.keys, False
         for obligation in entity.owed:
-            if obligation.open:
-                if obligation.keys.isdisjoint(keys):
-                    continue
+            if not obligation.keys.isdisjoint(keys):
                 obligation.look(moment)
-            closed = closed or not obligation.open
+                closed = closed or not obligation.open
         if closed:
-            entity.owed = [obligation for obligation in entity.owed if obligation.open]
+            _forget_closed(entity)
 
     def pass_time(self, t: float, seq: int) -> None:
         """The trace's clock reached `t`: what was due before is overdue."""
-        deadlines = self._deadlines
+        deadlines, late = self._deadlines, set[Entity]()
         while deadlines and deadlines[0][0] < t:
             obligation = heapq.heappop(deadlines)[2]
             if not obligation.open:
@@ -141,11 +142,20 @@ class Ledger:
                 heapq.heappush(deadlines, (self._due(obligation), self._count, obligation))
             else:
                 obligation.overdue(seq)
+                late.add(obligation.entity)
+        for entity in late:
+            _forget_closed(entity)
         self.next_due = deadlines[0][0] if deadlines else math.inf
 
     def drop_all(self, entities: Iterable[Entity]) -> None:
         """The kubelet is down: what it owed, the next one owes anew or not at all."""
         for entity in entities:
-            entity.owed = []
+            entity.owed, entity.awaited = [], frozenset()
         self._deadlines.clear()
         self.next_due = math.inf
+
+
+def _forget_closed(entity: Entity) -> None:
+    """What the entity still owes, and what that waits for."""
+    entity.owed = [obligation for obligation in entity.owed if obligation.open]
+    entity.awaited = frozenset[str]().union(*[obligation.keys for obligation in entity.owed])

@@ -45,6 +45,10 @@ class Seat:
 
 _Asked: TypeAlias = "tuple[JudgeFunction, Seat]"
 """A judge, ready to be called."""
+_Waiting: TypeAlias = "tuple[tuple[Predicate, ...], Seat]"
+"""A judge, with its conditions."""
+_Sort: TypeAlias = "tuple[tuple[str, ...], frozenset[Trait] | None]"
+"""The keys of a moment, and the traits of its pod."""
 
 
 class Plan:
@@ -55,7 +59,7 @@ class Plan:
 
     __slots__ = ("_waiting", "_where_held", "always", "conditions")
 
-    def __init__(self, waiting: list[tuple[tuple[Predicate, ...], Seat]]) -> None:
+    def __init__(self, waiting: list[_Waiting]) -> None:
         self._waiting = waiting
         every = dict.fromkeys(condition for conditions, _ in waiting for condition in conditions)
         self.conditions = [(1 << place, condition) for place, condition in enumerate(every)]
@@ -86,6 +90,18 @@ class Plan:
         return [(one.judge, one) for conditions, one in self._waiting if holds.issuperset(conditions)]
 
 
+class _Plans(dict[_Sort, Plan]):
+    """The plan for each sort of moments, made on first use."""
+
+    def __init__(self, waiting_for: Callable[[_Sort], list[_Waiting]]) -> None:
+        super().__init__()
+        self._waiting_for = waiting_for
+
+    def __missing__(self, sort: _Sort) -> Plan:
+        made = self[sort] = Plan(self._waiting_for(sort))
+        return made
+
+
 class Roster:
     """The judges of those contracts that such traces can exercise, and the records they wait for."""
 
@@ -99,7 +115,8 @@ class Roster:
         self.outcomes: dict[str, Outcome] = {}
         """What comes of each contract that is put to no test, by id; nobody may change it."""
         self._seats: dict[str, list[Seat]] = defaultdict(list)
-        self._plans: dict[tuple[tuple[str, ...], frozenset[Trait] | None], Plan] = {}
+        self.plans: _Plans = _Plans(self._waiting_for)
+        """Whom to ask at a moment with these keys, about a pod that has these traits."""
         self._formula_count = 0
         for contract in contracts:
             reason = _why_not(contract, version, gates, channels)
@@ -124,18 +141,10 @@ class Roster:
         for key in keys:
             self._seats[key].append(seat)
 
-    def plan(self, keys: tuple[str, ...], traits: frozenset[Trait] | None) -> Plan:
-        """Whom to ask at a moment with these keys, about a pod that has these traits."""
-        plan = self._plans.get((keys, traits))
-        if plan is None:
-            plan = self._plans[keys, traits] = Plan(self._waiting_for(keys, traits))
-        return plan
-
-    def _waiting_for(
-        self, keys: tuple[str, ...], traits: frozenset[Trait] | None
-    ) -> list[tuple[tuple[Predicate, ...], Seat]]:
+    def _waiting_for(self, sort: _Sort) -> list[_Waiting]:
         """Who waits for such a moment, each with its conditions."""
-        waiting: list[tuple[tuple[Predicate, ...], Seat]] = []
+        keys, traits = sort
+        waiting: list[_Waiting] = []
         noted: set[tuple[tuple[Predicate, ...], JudgeFunction]] = set()
         for one in dict.fromkeys(one for key in keys for one in self._seats.get(key, ())):
             if not one.contract.concerns(traits):

@@ -9,11 +9,12 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import deleted, done, happened, status
 from kubelet_conformance.contracts.instances import sidecars
+from kubelet_conformance.contracts.reads import READS, take_in_reads
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
-from kubelet_conformance.contracts.unseen import LOOKS, may_be_old, take_in_looks
+from kubelet_conformance.contracts.unseen import may_be_old
 from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, is_lost, written
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
@@ -286,7 +287,7 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Iterator[Finding]:
         yield KEPT
 
 
-ready_to_start_means_a_usable_sandbox.remember(on=LOOKS)(take_in_looks)
+ready_to_start_means_a_usable_sandbox.remember(on=READS)(take_in_reads)
 
 
 @ready_to_start_means_a_usable_sandbox.clause("in the end", on=deleted())

@@ -16,9 +16,10 @@ from kubelet_conformance.contracts.former_lives import (
     take_lives,
     take_removals,
 )
+from kubelet_conformance.contracts.reads import READS, take_in_reads
 from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
 from kubelet_conformance.contracts.timing import REACTION
-from kubelet_conformance.contracts.unseen import LOOKS, is_unseen, take_in_looks
+from kubelet_conformance.contracts.unseen import is_unseen
 from kubelet_conformance.contracts.written import (
     AGAIN,
     END_TOLD,
@@ -140,7 +141,7 @@ def _ended(container: Container) -> int | None:
     return container.exit.seq if container.exit else _started(container)
 
 
-state_is_that_of_the_record.remember(on=LOOKS)(take_in_looks)
+state_is_that_of_the_record.remember(on=READS)(take_in_reads)
 state_is_that_of_the_record.remember(on=REMOVALS)(take_removals)
 
 

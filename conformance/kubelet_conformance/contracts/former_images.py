@@ -11,14 +11,16 @@ from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delay
 from kubelet_conformance.contracts.timing import REACTION
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Pattern
+    from kubelet_conformance.contract.frame import Contract
     from kubelet_conformance.trace.moment import Moment
 
-__all__ = ("VERSIONS", "former_policies", "may_follow_a_former_version", "take_in_versions")
+__all__ = ("former_policies", "may_follow_a_former_version", "remember_versions")
 
-_SYNCING = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer")
-VERSIONS: Pattern = pod_set().either(DELAYS, done(*_SYNCING), failed(*_SYNCING))
-"""What a contract that asks something here has to see: `remember(on=VERSIONS)(take_in_versions)`."""
+_SYNCING = (
+    *("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"),
+    *("PodSandboxStatus", "ContainerStatus"),
+)
+_VERSIONS = pod_set().either(done(*_SYNCING), failed(*_SYNCING))
 
 
 class _Former:
@@ -29,10 +31,13 @@ class _Former:
         self.last_t = -math.inf
 
 
-def take_in_versions(m: Moment) -> None:
-    """Keep up to date what is asked here."""
-    if m.keys[0] != "pod:set":
-        take_in_delays(m)
+def remember_versions(judging: Contract) -> None:
+    """Let a contract that asks something here see what it takes."""
+    judging.remember(on=DELAYS)(take_in_delays)
+    judging.remember(on=_VERSIONS)(_take_in)
+
+
+def _take_in(m: Moment) -> None:
     pod = m.pod
     if pod is None or pod.spec is None:
         return

@@ -9,10 +9,9 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call
 from kubelet_conformance.contracts.former_images import (
-    VERSIONS,
     former_policies,
     may_follow_a_former_version,
-    take_in_versions,
+    remember_versions,
 )
 from kubelet_conformance.contracts.image_table import ImageFacts, image_row
 from kubelet_conformance.contracts.instances import asked
@@ -396,4 +395,4 @@ for _each in (
     policy_follows_from_the_tag,
     image_is_asked_once_more_for_its_user,
 ):
-    _each.remember(on=VERSIONS)(take_in_versions)
+    remember_versions(_each)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -35,6 +36,7 @@ __all__ = (
 KNOCK = Pattern(frozenset({"probe"}), words="a probe or hook reaches the network of pods")
 Sender: TypeAlias = Literal["liveness", "readiness", "startup", "post_start", "pre_stop"]
 _PORTS = {"http": 80, "https": 443}
+_URLS_REMEMBERED = 256
 
 
 class Asked(NamedTuple):
@@ -83,15 +85,21 @@ def _specs(pod: Pod) -> list[ContainerSpec]:
 def _asks(asked: Asked, record: Probe) -> bool:
     handler, spec = asked.handler, asked.spec
     if record.handler == "httpGet" and handler.http_get is not None:
-        url = urlsplit(record.url)
-        path = "/" + str(handler.http_get.get("path") or "").removeprefix("/")
-        port = url.port or _PORTS.get(url.scheme, 0)
-        return (url.path or "/") == path.partition("?")[0] and port == _port(handler.http_get, spec)
+        port, path = _port_and_path(record.url)
+        asked_path = "/" + str(handler.http_get.get("path") or "").removeprefix("/")
+        return path == asked_path.partition("?")[0] and port == _port(handler.http_get, spec)
     if record.handler == "tcpSocket" and handler.tcp_socket is not None and not asked.is_hook:
         return record.port == _port(handler.tcp_socket, spec)
     if record.handler == "grpc" and handler.grpc is not None:
         return (record.port, record.service) == (handler.grpc.get("port"), handler.grpc.get("service") or "")
     return False
+
+
+@lru_cache(maxsize=_URLS_REMEMBERED)
+def _port_and_path(url: str) -> tuple[int, str]:
+    """Where a URL leads. The same few come again and again, and each is held against many probes."""
+    parts = urlsplit(url)
+    return parts.port or _PORTS.get(parts.scheme, 0), parts.path or "/"
 
 
 def _port(action: dict[str, Any], spec: ContainerSpec) -> int:

@@ -128,11 +128,13 @@ def each_look_is_told(m: Moment) -> Findings:
     record, pod = m.record, m.pod
     if not isinstance(record, Event) or pod is None or not _IN_BETWEEN.get(m.kubernetes):
         return None
-    if m.header.channels.events != "full" or record.type != "Warning" or not to_watch(m):
+    if m.header.channels.events != "full" or record.type != "Warning":
         return None
     name = (record.container or "").partition("{")[2].rstrip("}")
     newest = pod.newest(name)
     if newest is None or newest.state != "exited" or not _comes_again(pod, newest, newest.exit):
+        return None
+    if not to_watch(m):
         return None
     return answered(
         by=_CANNOT_START.either(start_of(name)),

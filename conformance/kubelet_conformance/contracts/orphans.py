@@ -72,9 +72,13 @@ def _soon_after_start(m: Moment) -> bool:
     return node.started_t - node.note(_Faults).t >= KUBELET_START
 
 
-@unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers").where(_soon_after_start))
-def unknown_pods_are_killed(m: Moment) -> Iterator[Finding]:
+@unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers"))
+def unknown_pods_are_killed(m: Moment) -> Findings:
     """It is stopped soon after the kubelet's first listings, where no fault keeps a source silent."""
+    return _kills_of_unknown_pods(m) if _soon_after_start(m) else None
+
+
+def _kills_of_unknown_pods(m: Moment) -> Iterator[Finding]:
     node = m.node
     for pod in list(m.world.pods.values()):
         if known_to_kubelet(pod, node):

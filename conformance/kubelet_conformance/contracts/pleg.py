@@ -72,6 +72,9 @@ def _replaces_what_runs(m: Moment) -> bool:
     return newest is not None and newest.state == "running" and not newest.stops
 
 
+_OF_CONTAINERS = frozenset({"call:ListContainers", "done:ListContainers"})
+
+
 class _Relist:
     """The last listing of all sandboxes that no listing of all containers has followed yet."""
 
@@ -91,8 +94,8 @@ class _Relist:
 )
 def relist_asks_for_both(m: Moment) -> Findings:
     """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
-    relist, key = m.node.note(_Relist), m.keys[0]
-    lists_sandboxes = key == "done:ListPodSandbox" and _lists_all_sandboxes(m)
+    relist = m.node.note(_Relist)
+    lists_sandboxes = m.keys[0] == "done:ListPodSandbox" and _lists_all_sandboxes(m)
     late = lists_sandboxes and m.t - m.call.t > RELIST  # What held up this one held up the relist.
     if relist.t is None or late or relist.t <= m.node.cut_off_until:
         first_half = lists_sandboxes and not relist.listing and m.call.t > relist.containers_t
@@ -112,13 +115,15 @@ def relist_asks_for_both(m: Moment) -> Findings:
 
 def _follow_containers(m: Moment, relist: _Relist) -> bool:
     """Take in that a listing of all containers begins or is answered; whether one begins."""
-    begins = m.keys[0] == "call:ListContainers" and _lists_all_containers(m)
-    if begins:
-        relist.listing.add(m.call.id)
-    elif m.keys[0] == "done:ListContainers":
+    key = m.keys[0]
+    if key not in _OF_CONTAINERS or not _lists_all_containers(m):
+        return False
+    if key == "done:ListContainers":
         relist.listing.discard(m.call.id)
-        relist.containers_t = m.t if _lists_all_containers(m) else relist.containers_t
-    return begins
+        relist.containers_t = m.t
+        return False
+    relist.listing.add(m.call.id)
+    return True
 
 
 @relist_asks_for_both.remember(

@@ -176,10 +176,10 @@ def record_that_is_gone_is_left_out(m: Moment) -> Findings:
 @record_that_is_gone_is_left_out.remember(on=done("ListContainers"))
 def _(m: Moment) -> None:
     """An inspection begins: the listing names what will be asked about."""
-    pod, uid_of = m.world.pods.get(_pod_asked(m)), m.node.note(_Inspected).uid_of
+    pod = m.world.pods.get(_pod_asked(m))
     if pod is None:
         return
-    inspection = pod.note(_Inspection)
+    inspection, uid_of = pod.note(_Inspection), m.node.note(_Inspected).uid_of
     for key in inspection.named:
         uid_of.pop(key, None)
     inspection.named = [record.id for record in m.response(ListContainersReply).containers]

@@ -22,10 +22,6 @@ _EVENTED_THRESHOLD = 600.0
 """The same where container events are heard (evented.go)."""
 
 
-def _lists_everything(m: Moment) -> bool:
-    return m.request(ListContainersRequest).everything
-
-
 class _Relists:
     """When everything was last listed with success."""
 
@@ -56,9 +52,10 @@ def _is_of(uid: str) -> Predicate:
     return lambda m: m.pod is not None and m.pod.uid == uid
 
 
-@blind_kubelet_begins_nothing.remember(on=done("ListContainers").where(_lists_everything))
+@blind_kubelet_begins_nothing.remember(on=done("ListContainers"))
 def _(m: Moment) -> None:
-    m.node.note(_Relists).good_t = m.t
+    if m.request(ListContainersRequest).everything:
+        m.node.note(_Relists).good_t = m.t
 
 
 @blind_kubelet_begins_nothing.remember(on=kubelet("started"))

@@ -265,11 +265,12 @@ def several_sandboxes_are_replaced(m: Moment) -> Findings:
     )
 
 
-def _lists_anew(m: Moment) -> bool:
-    return not m.reply.same and m.request(ListPodSandboxRequest).everything
+def _lists_sandboxes_anew(m: Moment) -> bool:
+    is_new = m.call.rpc == "ListPodSandbox" and not m.reply.same
+    return is_new and m.request(ListPodSandboxRequest).everything
 
 
-@sandbox_is_run_only_where_one_is_needed.clause("vanished", on=done("ListPodSandbox").where(_lists_anew))
+@sandbox_is_run_only_where_one_is_needed.clause("vanished", on=told("list").where(_lists_sandboxes_anew))
 def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
     """When a listing shows that the sandbox has vanished, another one is run at once."""
     listed = {record.id for record in m.response(ListPodSandboxReply).items}

@@ -11,9 +11,9 @@ import msgspec
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, exited, failed, status
+from kubelet_conformance.contract.words import done, exited, status
 from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
-from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.reads import READS, Reads, take_in_reads
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, told_ips
 from kubelet_conformance.contracts.situations import (
     FAULT,
@@ -309,9 +309,9 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
 
 def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
     """What is written during a sync, or before the next one can begin, or be told, was known before it."""
-    asked = m.node.note(_Asked)
-    is_late = worker_is_busy(pod) or bool(asked.ids) or has_ended_for_good(pod, m.status)
-    return is_late or m.t - max(since_t, asked.held_up_t) <= REACTION
+    reads = m.node.note(Reads)
+    is_late = worker_is_busy(pod) or bool(reads.open) or has_ended_for_good(pod, m.status)
+    return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
 
 
 @addresses_are_those_of_the_sandbox.remember(on=done("PodSandboxStatus"))
@@ -331,44 +331,24 @@ def _addresses_told(m: Moment) -> None:
             m.pod.note(_Addresses).first_t.setdefault(ip, math.inf)
 
 
-class _Asked:
-    """What is asked of the runtime and waits for its answer: a sync, or a relist before it, waits for each.
-
-    Nobody can tell whose sync that is: one relist follows another, and each reads one pod after another.
-    """
-
-    def __init__(self) -> None:
-        self.ids: set[str] = set()
-        self.held_up_t = -math.inf
-        """When a relist last had its answer late, or got none."""
-
-
-_RELISTING = ("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
-_PROMPT = 1.0
-
-
-@addresses_are_those_of_the_sandbox.remember(on=call("ImageStatus", *_RELISTING))
-def _runtime_is_asked(m: Moment) -> None:
-    m.node.note(_Asked).ids.add(m.call.id)
-
-
-@addresses_are_those_of_the_sandbox.remember(
-    on=done("ImageStatus", *_RELISTING).either(failed("ImageStatus", *_RELISTING))
-)
-def _runtime_answers(m: Moment) -> None:
-    asked = m.node.note(_Asked)
-    asked.ids.discard(m.call.id)
-    if m.call.rpc in _RELISTING and (m.reply.error is not None or m.t - m.call.t > _PROMPT):
-        asked.held_up_t = m.t
-
-
-@addresses_are_those_of_the_sandbox.remember(on=LIFE_ENDS)
-def _nobody_asks(m: Moment) -> None:
-    m.node.note(_Asked).ids.clear()
-
+addresses_are_those_of_the_sandbox.remember(on=READS)(take_in_reads)
 
 _HOST_IPS = since("1.30")
 """Since then hostIPs is always there; before that a gate decides (KEP-2681)."""
+
+
+class _HostAddresses(msgspec.Struct, rename={"host_ip": "hostIP", "host_ips": "hostIPs"}):
+    host_ip: Any = None
+    host_ips: Any = None
+
+
+class _StatusWrite(msgspec.Struct):
+    """What is looked at of a write: to read no more of it is many times as fast."""
+
+    status: _HostAddresses | None = None
+
+
+_STATUS_WRITE = msgspec.json.Decoder(_StatusWrite)
 
 
 @addresses_are_those_of_the_sandbox.clause("host's", on=STATUS_WRITE)
@@ -377,11 +357,11 @@ def host_has_its_addresses(m: Moment) -> Findings:
     write = m.record
     if not isinstance(write, ApiWrite) or not memoryview(write.body) or not _HOST_IPS.get(m.kubernetes):
         return None
-    told: dict[str, Any] = msgspec.json.decode(write.body).get("status") or {}
-    if not told.get("hostIP"):
+    told = _STATUS_WRITE.decode(write.body).status
+    if told is None or not told.host_ip:
         return None
-    ips = [one.get("ip") for one in told.get("hostIPs") or ()]
-    return KEPT if told["hostIP"] in ips else broken(f"hostIP {told['hostIP']} is written, hostIPs is {ips}")
+    ips = [one.get("ip") for one in told.host_ips or ()]
+    return KEPT if told.host_ip in ips else broken(f"hostIP {told.host_ip} is written, hostIPs is {ips}")
 
 
 @addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())

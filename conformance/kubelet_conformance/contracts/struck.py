@@ -10,7 +10,7 @@ from kubelet_conformance.contract.words import done, failed, kubelet
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import STATUS_STALE
 from kubelet_conformance.trace.bodies import ListContainersRequest, ListPodSandboxRequest, StatusReply
-from kubelet_conformance.trace.records import Fault
+from kubelet_conformance.trace.records import Fault, Reply
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Pattern
@@ -109,20 +109,21 @@ class _Delays:
 
 def take_in_delays(m: Moment) -> None:
     """Keep what `heard_by` tells up to date."""
-    known = m.node.note(_Delays)
-    if isinstance(m.record, Fault):
-        if m.record.what.removeprefix(_HEALED).startswith(_API_SERVER):
-            _goes_or_comes(known, m, away=not m.record.what.startswith(_HEALED))
-    elif m.keys[0] == "kubelet:started":
+    known, record = m.node.note(_Delays), m.record
+    if type(record) is Reply:
+        if m.t - record.call.t > _PROMPT or _keeps_the_loop_waiting(record):
+            known.last_t = max(known.last_t, m.t)
+        if m.keys[0] == "done:Status":
+            _is_told_how_it_is(known, m)
+        elif not known.relisted and m.keys[0] in {"done:ListPodSandbox", "done:ListContainers"}:
+            _lists(known, m)
+    elif isinstance(record, Fault):
+        if record.what.removeprefix(_HEALED).startswith(_API_SERVER):
+            _goes_or_comes(known, m, away=not record.what.startswith(_HEALED))
+    else:
         known.started_t = known.last_t = max(known.last_t, m.t)
         known.relisted, known.sandboxes_t = False, -math.inf
         known.good_t = known.bad_t = None
-    elif m.call.rpc in _HOLDING_UP and (m.t - m.call.t > _PROMPT or _keeps_the_loop_waiting(m)):
-        known.last_t = max(known.last_t, m.t)
-    if m.keys[0] == "done:Status":
-        _is_told_how_it_is(known, m)
-    if not known.relisted and m.keys[0] in {"done:ListPodSandbox", "done:ListContainers"}:
-        _lists(known, m)
 
 
 def _is_told_how_it_is(known: _Delays, m: Moment) -> None:
@@ -158,8 +159,8 @@ def _goes_or_comes(known: _Delays, m: Moment, *, away: bool) -> None:
     known.last_t = max(known.last_t, m.t + wait)
 
 
-def _keeps_the_loop_waiting(m: Moment) -> bool:
-    return m.reply.error is not None and m.call.rpc in _OF_THE_LOOP
+def _keeps_the_loop_waiting(reply: Reply) -> bool:
+    return reply.error is not None and reply.call.rpc in _OF_THE_LOOP
 
 
 def heard_by(m: Moment, t: float) -> float:

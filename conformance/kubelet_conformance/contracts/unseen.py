@@ -1,56 +1,24 @@
 """Containers and sandboxes of which a status tells what was so before: no sync can have looked since.
 
-What a probe has found is written at once, into the status that the last sync has made.
+What a probe has found is written at once, into the status that the last sync has made. A contract that asks
+something here has to see what is read: `remember(on=READS)(take_in_reads)`.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import call, done, failed
-from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.reads import Reads
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.contracts.written import tells_of_its_sandbox_only
-from kubelet_conformance.trace.under_way import LISTS, since_when_at_work
+from kubelet_conformance.trace.under_way import since_when_at_work
 
 if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.contracts.written import Entry
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
-__all__ = ("LOOKS", "is_unseen", "may_be_old", "take_in_looks")
-
-_INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
-_IMAGES = "ImageStatus"
-"""This one tells nothing of a pod. It keeps a worker waiting, and nobody can tell whose."""
-_READS = sorted(LISTS | _INSPECTIONS | {_IMAGES})
-LOOKS: Pattern = call(*_READS).either(done(*_READS), failed(*_READS), LIFE_ENDS)
-"""What a contract that asks something here has to see: `remember(on=LOOKS)(take_in_looks)`."""
-
-
-class _Looks:
-    """Looks at what there is, one pod after another: those without a reply, and when one last went wrong."""
-
-    def __init__(self) -> None:
-        self.open: dict[str, float] = {}
-        self.bad_t = -math.inf
-
-
-def take_in_looks(m: Moment) -> None:
-    """Keep what `is_unseen` tells up to date; a kubelet that ends waits for no reply."""
-    looks = m.node.note(_Looks)
-    if LIFE_ENDS.matches(m):
-        looks.open.clear()
-    elif m.keys[0].startswith("call:"):
-        looks.open[m.call.id] = m.t
-    else:
-        began, error = looks.open.pop(m.call.id, m.t), m.reply.error
-        is_answer = error is None or (error.code == "NOT_FOUND" and m.call.rpc in _INSPECTIONS)
-        is_answer = is_answer or m.call.rpc == _IMAGES
-        if not is_answer or m.t - began > TOGETHER:
-            looks.bad_t = m.t
+__all__ = ("is_unseen", "may_be_old")
 
 
 def is_unseen(m: Moment, entry: Entry, t: float) -> bool:
@@ -84,9 +52,9 @@ def _was_blind(m: Moment, t: float) -> bool:
 
     Nor can a worker that waits to be told of an image look at anything else.
     """
-    looks = m.node.note(_Looks)
-    is_open = any(m.t - began > TOGETHER for began in looks.open.values())
-    return is_open or (looks.bad_t > t and m.t - looks.bad_t <= REACTION)
+    reads = m.node.note(Reads)
+    is_open = any(m.t - began > TOGETHER for began in reads.open.values())
+    return is_open or (reads.bad_t > t and m.t - reads.bad_t <= REACTION)
 
 
 def _was_down(m: Moment, t: float) -> bool:

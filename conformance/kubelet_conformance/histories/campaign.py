@@ -70,6 +70,7 @@ class Campaign:
         begin: is told of each history that is played, by name.
         found: the histories that broke something.
         played: how many were played.
+        repeated: how many were drawn again, and not played again.
     """
 
     choice: Choice
@@ -81,6 +82,7 @@ class Campaign:
     begin: Callable[[str], None]
     found: list[HistoryFound] = field(default_factory=list[HistoryFound])
     played: int = 0
+    repeated: int = 0
     _records: int = 0
 
     def run(self, wish: Wish) -> None:
@@ -112,12 +114,18 @@ class Campaign:
         told = [each for each in played.broken() if each in ids or self.counts(each)]
         return sorted(told, key=self.counts, reverse=True)
 
-    def _count(self, played: PlayedHistory) -> None:
-        """Take in the verdicts on a history, if it broke nothing: of those that did, small ones are told."""
-        self.played += 1
-        self._records += played.judged.trace.records
-        self.begin(f"history {self.played + 1}")
-        if not played.broken():
+    def _count(self, played: PlayedHistory | None) -> None:
+        """Take in the verdicts on a history, if it broke nothing: of those that did, small ones are told.
+
+        None is one that had been played.
+        """
+        if played is None:
+            self.repeated += 1
+        else:
+            self.played += 1
+            self._records += played.judged.trace.records
+        self.begin(f"history {self.played + self.repeated + 1}")
+        if played is not None and not played.broken():
             self.check.add(played.judged)
             self.check.traces.pop()
 

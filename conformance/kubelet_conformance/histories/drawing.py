@@ -42,7 +42,7 @@ from kubelet_conformance.histories.pods import IMAGES, PATHS, pods
 __all__ = ("STEPS", "Machine")
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from kubelet_conformance.targets.protocols import Effect
 
@@ -76,15 +76,21 @@ _wanted = st.builds(Want, pods(), st.integers(0, 5).map((5).__eq__))
 """Pods; about one in six is static."""
 _hearing = st.sampled_from((False, False, False, True))
 """Whether the kubelet hears container events: about one in four does."""
+_effects = st.sampled_from(_EFFECTS)
+_delays = st.sampled_from((0.0, 1.0, 10.0))
+_delays_alone = st.sampled_from((1.0, 0.2, 7.0, 30.0))
+"""Where nothing else is wrong."""
+_codes = st.sampled_from(_CODES)
+_times = st.sampled_from((1, 2, 5))
 
 
 @st.composite
-def _strikes(draw: st.DrawFn, rpcs: Sequence[str]) -> Strike:
-    rpc = draw(st.sampled_from(rpcs))
-    effect = draw(st.sampled_from(_EFFECTS))
-    delay = draw(st.sampled_from((0.0, 1.0, 10.0) if effect != "none" else (1.0, 0.2, 7.0, 30.0)))
-    code = draw(st.sampled_from(_CODES)) if effect in {"before", "after"} else "INTERNAL"
-    return Strike(rpc, effect, draw(st.sampled_from((1, 2, 5))), delay, code)
+def _strikes(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> Strike:
+    rpc = draw(rpcs)
+    effect = draw(_effects)
+    delay = draw(_delays_alone if effect == "none" else _delays)
+    code = draw(_codes) if effect in {"before", "after"} else "INTERNAL"
+    return Strike(rpc, effect, draw(_times), delay, code)
 
 
 _disturbances = st.one_of(
@@ -103,7 +109,8 @@ def _waits(*seconds: float) -> st.SearchStrategy[Wait]:
 def _lists(draw: st.DrawFn, elements: st.SearchStrategy[T], most: int, mean: int) -> tuple[T, ...]:
     """Up to `most` elements, about `mean` of them: Hypothesis' own lists are mostly short."""
     found: list[T] = []
-    while len(found) < most and draw(st.integers(0, mean)):
+    goes_on = st.integers(0, mean)
+    while len(found) < most and draw(goes_on):
         found.append(draw(elements))
     return tuple(found)
 
@@ -117,23 +124,41 @@ class Machine(RuleBasedStateMachine):
     def __init__(self, lived: Callable[[History], None]) -> None:
         super().__init__()
         self._lived = lived
-        self._history = History(())
+        self._beginning = History(())
+        self._steps: list[Step] = []
+        self._standing = 0
+        """How many faults nobody has healed yet."""
+        self._has_deleted = False
+        self._has_static = False
 
     def _happens(self, step: Step) -> None:
-        self._history = replace(self._history, steps=(*self._history.steps, step))
+        """Write a step down, and what the preconditions of rules ask for: they are asked far more often."""
+        self._steps.append(step)
+        if isinstance(step, Want):
+            self._has_static = self._has_static or step.static
+        elif isinstance(step, Delete):
+            self._has_deleted = True
+        elif isinstance(step, Heal):
+            self._standing = 0
+        elif isinstance(step, _FAULTS):
+            self._standing += 1
 
-    def _had(self, *kinds: type[Step]) -> bool:
-        return any(isinstance(step, kinds) for step in self._history.steps)
+    # Preconditions; Hypothesis is slow to name one that is a lambda.
 
-    def _standing(self) -> int:
-        """How many faults nobody has healed yet."""
-        standing = 0
-        for step in self._history.steps:
-            standing = 0 if isinstance(step, Heal) else standing + isinstance(step, _FAULTS)
-        return standing
+    def _deleted_one(self) -> bool:
+        return self._has_deleted
+
+    def _wanted_a_static_one(self) -> bool:
+        return self._has_static
 
     def _bears_more(self) -> bool:
-        return self._standing() < _FAULTS_MAX
+        return self._standing < _FAULTS_MAX
+
+    def _bears_more_and_hears(self) -> bool:
+        return self._beginning.evented and self._bears_more()
+
+    def _suffers(self) -> bool:
+        return self._standing > 0
 
     @initialize(
         first=_wanted,
@@ -143,7 +168,8 @@ class Machine(RuleBasedStateMachine):
     )
     def begin(self, first: Want, orders: tuple[int, ...], seed: int, evented: bool) -> None:  # noqa: FBT001 - a rule
         """A node with a pod on it."""
-        self._history = History((first,), orders, seed, evented)
+        self._beginning = History((), orders, seed, evented)
+        self._happens(first)
 
     # Time passes.
 
@@ -184,13 +210,13 @@ class Machine(RuleBasedStateMachine):
         """A pod is no longer wanted."""
         self._happens(step)
 
-    @precondition(lambda self: self._had(Delete))
+    @precondition(_deleted_one)
     @rule(step=st.builds(AddAgain, _numbers))
     def add_again(self, step: AddAgain) -> None:
         """It is wanted after all."""
         self._happens(step)
 
-    @precondition(lambda self: any(isinstance(step, Want) and step.static for step in self._history.steps))
+    @precondition(_wanted_a_static_one)
     @rule(step=st.builds(DeleteMirror, _numbers, _graces))
     def delete_mirror(self, step: DeleteMirror) -> None:
         """Somebody does not know that it is one."""
@@ -221,13 +247,13 @@ class Machine(RuleBasedStateMachine):
     # Faults.
 
     @precondition(_bears_more)
-    @rule(step=_strikes(_CHANGES))
+    @rule(step=_strikes(st.sampled_from(_CHANGES)))
     def strike_a_change(self, step: Strike) -> None:
         """What the kubelet does goes wrong."""
         self._happens(step)
 
     @precondition(_bears_more)
-    @rule(step=_strikes(_QUESTIONS))
+    @rule(step=_strikes(st.sampled_from(_QUESTIONS)))
     def strike_a_question(self, step: Strike) -> None:
         """What the kubelet asks is not told."""
         self._happens(step)
@@ -243,13 +269,13 @@ class Machine(RuleBasedStateMachine):
         """Changes at the API server are heard of late."""
         self._happens(step)
 
-    @precondition(lambda self: self._history.evented and self._bears_more())
+    @precondition(_bears_more_and_hears)
     @rule(step=_disturbances)
     def disturb_events(self, step: DisturbEvents) -> None:
         """Changes at the runtime are heard of late, or never."""
         self._happens(step)
 
-    @precondition(lambda self: self._standing() > 0)
+    @precondition(_suffers)
     @rule()
     def heal(self) -> None:
         """All faults end."""
@@ -270,4 +296,4 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """All has been drawn, unless Hypothesis has given it up: then it would not be drawn again either."""
         if sys.exc_info()[0] is None:
-            self._lived(self._history)
+            self._lived(replace(self._beginning, steps=tuple(self._steps)))

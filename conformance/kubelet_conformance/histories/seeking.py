@@ -7,9 +7,9 @@ together play what the whole would have.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
@@ -82,15 +82,23 @@ class _Search:
     play: Callable[[History], PlayedHistory]
     broken: Callable[[PlayedHistory], Sequence[str]]
     known: frozenset[str]
-    drawn: Callable[[PlayedHistory], None]
+    drawn: Callable[[PlayedHistory | None], None]
+    played: list[History] = field(default_factory=list["History"])
     what: str = ""
     best: PlayedHistory | None = None
     tried: int = 0
 
     def breaks(self, history: History) -> bool:
-        """Play a history that was drawn; whether it is the first to break something new."""
+        """Play a history that was drawn; whether it is the first to break something new.
+
+        About one in seven is drawn again: Hypothesis knows its own choices, not what is made of them.
+        """
         if self.best is not None:
             return history == self.best.history
+        if history in self.played:
+            self.drawn(None)
+            return False
+        self.played.append(history)
         played = self.play(history)
         self.drawn(played)
         new = [each for each in self.broken(played) if each not in self.known]
@@ -157,31 +165,32 @@ def seek(
     play: Callable[[History], PlayedHistory],
     broken: Callable[[PlayedHistory], Sequence[str]],
     known: frozenset[str] = frozenset(),
-    drawn: Callable[[PlayedHistory], None] = lambda _: None,
+    drawn: Callable[[PlayedHistory | None], None] = lambda _: None,
 ) -> Found | None:
-    """Play the histories of a chunk until one breaks what is not `known`, and make that one small.
+    """Play the different histories of a chunk until one breaks what is not `known`, and make that one small.
 
     Args:
         chunk: Which histories.
         play: Plays and judges one.
         broken: What a history has broken, the gravest first.
         known: What need not be found again.
-        drawn: Is told of each history that was drawn, and not of those that are tried to make one small.
+        drawn: Is told of each history that was drawn, and not of those that are tried to make one small; None
+            of one that was drawn before, which is not played again.
     """
     search = _Search(play, broken, known, drawn)
-
-    @seed(chunk.seed)
-    class Chance(Machine):
-        def __init__(self) -> None:
-            super().__init__(lived)
 
     def lived(history: History) -> None:
         if search.breaks(history):
             raise _BrokenError
 
+    @seed(chunk.seed)
+    def chance() -> Machine:
+        return Machine(lived)
+
     try:
         with _by_the_seed_alone():
-            run_state_machine_as_test(Chance, settings=_settings(chunk.size))
+            # Any factory will do, says its docstring: a class anew for each chunk would be read anew, too.
+            run_state_machine_as_test(cast("type[Machine]", chance), settings=_settings(chunk.size))
     except _BrokenError:
         if search.best is None:
             raise

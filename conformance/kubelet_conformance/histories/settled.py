@@ -6,6 +6,7 @@ as the pod does.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from kubelet_conformance.histories.performing import Wanted
     from kubelet_conformance.node import Node
+    from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
 
 __all__ = ("unsettled",)
 
@@ -50,67 +52,119 @@ def unsettled(
             succeeded, or it was killed because that failed.
         kubernetes: The version of the kubelet.
     """
-    return list(_unsettled(node, list(wanted), missed=missed, starting=starting, kubernetes=kubernetes))
+    return list(_unsettled(node, wanted, missed=missed, starting=starting, kubernetes=kubernetes))
+
+
+class _Seen:
+    """A wanted pod at one look: this is asked after each record, so the runtime and the API server seldom."""
+
+    def __init__(self, node: Node, one: Wanted, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
+        self._node = node
+        self.one = one
+        self.uid = one.handle.uid
+        self.containers = runtime.containers.get(self.uid, ())
+        self.sandboxes = runtime.sandboxes.get(self.uid, ())
+        self.is_left = kubernetes < _LOOKED_AFTER_SINCE and self._is_left_to_itself()
+
+    @cached_property
+    def stored(self) -> Json | None:
+        """What the API server has under its name."""
+        return self._node.api.get(self.one.handle.namespace, self.one.handle.name)
+
+    @cached_property
+    def status(self) -> Json:
+        """The status that was last written."""
+        return self.one.handle.status
+
+    @property
+    def phase(self) -> str:
+        """The phase in that."""
+        phase: str = self.status.get("phase", "")
+        return phase
+
+    @property
+    def runs(self) -> bool:
+        """Something of it runs."""
+        return any(each.state == "RUNNING" for each in self.containers)
+
+    @property
+    def is_ready(self) -> bool:
+        """It has a ready sandbox."""
+        return any(each.ready for each in self.sandboxes)
+
+    def _is_left_to_itself(self) -> bool:
+        """Its source has lost it, or it waits for the version before to go: nobody may care for that."""
+        if not self.one.there:
+            return self.one.static or self.stored is None
+        return self.one.static and not self.is_ready
+
+
+class _Runtime:
+    """What the runtime has at one look: all of it, and by the UIDs of pods."""
+
+    def __init__(self, node: Node) -> None:
+        self.containers: dict[str, list[RuntimeContainer]] = {}
+        self.sandboxes: dict[str, list[RuntimeSandbox]] = {}
+        self.every_container = node.runtime.containers()
+        self.every_sandbox = node.runtime.sandboxes()
+        for container in self.every_container:
+            self.containers.setdefault(container.sandbox.pod_uid, []).append(container)
+        for sandbox in self.every_sandbox:
+            self.sandboxes.setdefault(sandbox.pod_uid, []).append(sandbox)
 
 
 def _unsettled(
-    node: Node, wanted: list[Wanted], *, missed: bool, starting: bool, kubernetes: tuple[int, int]
+    node: Node, wanted: Iterable[Wanted], *, missed: bool, starting: bool, kubernetes: tuple[int, int]
 ) -> Iterator[str]:
-    gone = [one for one in wanted if node.api.get(one.handle.namespace, one.handle.name) is None]
-    left = [one for one in wanted if _is_left_to_itself(one, kubernetes, is_gone=one in gone)]
-    for one in wanted:
-        if one.there and one not in left:
-            waits_out = kubernetes >= _WAITS_OUT_SINCE
-            yield from _of_wanted(one, missed=missed, starting=starting, ended_waits=waits_out)
-            yield from _of_mirror(node, one)
-        elif one not in left and node.api.get(one.handle.namespace, one.handle.name) is not None:
-            yield f"{one.name} was deleted and is still at the API server"
-    there = {one.handle.uid for one in wanted if one.there or one in left}
-    for container in node.runtime.containers():
+    runtime = _Runtime(node)
+    pods = [_Seen(node, one, runtime, kubernetes) for one in wanted]
+    waits_out = kubernetes >= _WAITS_OUT_SINCE
+    for pod in pods:
+        if pod.is_left:
+            continue
+        if pod.one.there:
+            yield from _of_wanted(pod, missed=missed, starting=starting, ended_waits=waits_out)
+            yield from _of_mirror(pod)
+        elif pod.stored is not None:
+            yield f"{pod.one.name} was deleted and is still at the API server"
+    there = {pod.uid for pod in pods if pod.one.there or pod.is_left}
+    for container in runtime.every_container:
         if container.state == "RUNNING" and container.sandbox.pod_uid not in there:
             yield f"{container.name} of {container.sandbox.pod_name} runs, and nobody wants that pod"
-    for sandbox in node.runtime.sandboxes():
+    for sandbox in runtime.every_sandbox:
         if sandbox.ready and sandbox.pod_uid not in there:
             yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and nobody wants that pod"
 
 
-def _is_left_to_itself(one: Wanted, kubernetes: tuple[int, int], *, is_gone: bool) -> bool:
-    """Its source has lost it, or it waits for the version before to go: nobody may care for that any more."""
-    if kubernetes >= _LOOKED_AFTER_SINCE:
-        return False
-    if not one.there:
-        return one.static or is_gone
-    return one.static and not any(each.ready for each in one.handle.sandboxes())
-
-
-def _of_wanted(one: Wanted, *, missed: bool, starting: bool, ended_waits: bool) -> Iterator[str]:
-    phase = one.handle.phase
+def _of_wanted(pod: _Seen, *, missed: bool, starting: bool, ended_waits: bool) -> Iterator[str]:
+    name, phase = pod.one.name, pod.phase
     if phase in _FINAL:
-        if any(each.state == "RUNNING" for each in one.handle.containers()):
-            yield f"{one.name} is {phase} and something of it runs"
+        if pod.runs:
+            yield f"{name} is {phase} and something of it runs"
         # One of which nothing was told when the pod was killed stays: only containers are looked for then.
-        if not missed and any(each.ready for each in one.handle.sandboxes()):
-            yield f"{one.name} is {phase} and has a ready sandbox"
+        if not missed and pod.is_ready:
+            yield f"{name} is {phase} and has a ready sandbox"
         return
-    if one.static and not phase and _has_had_its_run(one):
+    if pod.one.static and not phase and _has_had_its_run(pod):
         return
     if phase not in {"Pending", "Running"}:
-        yield f"{one.name} has {f'phase {phase}' if phase else 'no status'}"
+        yield f"{name} has {f'phase {phase}' if phase else 'no status'}"
         return
-    policy = one.manifest["spec"]["restartPolicy"]
-    sandboxes = one.handle.sandboxes()
-    if policy == "Never" and sandboxes and not any(each.ready for each in sandboxes):
-        yield from _of_cut_off(one)
+    policy = pod.one.manifest["spec"]["restartPolicy"]
+    if policy == "Never" and pod.sandboxes and not pod.is_ready:
+        yield from _of_cut_off(pod)
         return
-    yield from _of_containers(one, policy, starting=starting, ended_waits=ended_waits)
+    yield from _of_containers(pod, policy, starting=starting, ended_waits=ended_waits)
 
 
-def _of_containers(one: Wanted, policy: str, *, starting: bool, ended_waits: bool) -> Iterator[str]:
-    status, phase = one.handle.status, one.handle.phase
-    inits = [_Container(each, one) for each in status.get("initContainerStatuses") or ()]
-    apps = [_Container(each, one) for each in status.get("containerStatuses") or ()]
+def _of_containers(pod: _Seen, policy: str, *, starting: bool, ended_waits: bool) -> Iterator[str]:
+    kinds, newest = _Kinds(pod.one.manifest["spec"]), {each.name: each for each in pod.containers}
+    inits, apps = (
+        [_Container(each, kinds, newest.get(each["name"])) for each in pod.status.get(field) or ()]
+        for field in ("initContainerStatuses", "containerStatuses")
+    )
     if not apps:
-        yield f"{one.name} is {phase} and has no container statuses"
+        yield f"{pod.one.name} is {pod.phase} and has no container statuses"
     initializing = any(not each.is_sidecar and each.holds_up for each in inits) or any(
         each.is_sidecar and each.is_down for each in inits
     )
@@ -120,48 +174,60 @@ def _of_containers(one: Wanted, policy: str, *, starting: bool, ended_waits: boo
         if starting and each.may_be_starting:
             continue
         if not each.is_at_rest(policy, initializing=initializing, ended_waits=ended_waits):
-            yield f"{each.name} of {one.name} is {each.told}"
+            yield f"{each.name} of {pod.one.name} is {each.told}"
 
 
-def _of_cut_off(one: Wanted) -> Iterator[str]:
+def _of_cut_off(pod: _Seen) -> Iterator[str]:
     """A pod of policy Never that lost its sandbox: what it has not run by then it never will (SANDBOX-06).
 
     So it stays Pending or Running where a container has never ended, and ends where all have (PHASE-07).
     """
-    if any(each.state == "RUNNING" for each in one.handle.containers()):
-        yield f"{one.name} has lost its sandbox and something of it runs"
-    apps = one.handle.status.get("containerStatuses") or ()
+    if pod.runs:
+        yield f"{pod.one.name} has lost its sandbox and something of it runs"
+    apps = pod.status.get("containerStatuses") or ()
     if apps and all("terminated" in each["state"] for each in apps):
-        yield f"{one.name} has lost its sandbox, all of it has ended, and it is {one.handle.phase}"
+        yield f"{pod.one.name} has lost its sandbox, all of it has ended, and it is {pod.phase}"
 
 
-def _has_had_its_run(one: Wanted) -> bool:
+def _has_had_its_run(pod: _Seen) -> bool:
     """A static pod that runs nothing and never will again: its worker is done, no mirror kept (STATIC-12)."""
-    if any(each.state == "RUNNING" for each in one.handle.containers()):
+    if pod.runs:
         return False
-    spec = one.manifest["spec"]
+    spec = pod.one.manifest["spec"]
     return spec["restartPolicy"] != "Always" or "activeDeadlineSeconds" in spec
 
 
-def _of_mirror(node: Node, one: Wanted) -> Iterator[str]:
+def _of_mirror(pod: _Seen) -> Iterator[str]:
     """A static pod that goes on is shown by a mirror of what its file holds (STATIC-11, STATIC-13)."""
-    if not one.static or _has_had_its_run(one):
+    one = pod.one
+    if not one.static or _has_had_its_run(pod):
         return
-    mirror = node.api.get(one.handle.namespace, one.handle.name)
+    mirror = pod.stored
     if mirror is None or "deletionTimestamp" in mirror["metadata"]:
         yield f"{one.name} has no mirror" if mirror is None else f"the mirror of {one.name} is to go"
         return
-    if mirror["metadata"].get("annotations", {}).get(_MIRROR) != one.handle.uid:
+    if mirror["metadata"].get("annotations", {}).get(_MIRROR) != pod.uid:
         yield f"the mirror of {one.name} is of another version than its sandbox"
-    images = [[each["image"] for each in pod["spec"]["containers"]] for pod in (mirror, one.manifest)]
+    images = [[each["image"] for each in held["spec"]["containers"]] for held in (mirror, one.manifest)]
     if images[0] != images[1]:
         yield f"the mirror of {one.name} is not of what its file holds"
+
+
+class _Kinds:
+    """Which of a pod's containers are of which kind, by name."""
+
+    def __init__(self, spec: Json) -> None:
+        inits: list[Json] = spec.get("initContainers") or []
+        every: list[Json] = [*inits, *spec["containers"]]
+        self.inits = {each["name"] for each in inits}
+        self.sidecars = {each["name"] for each in inits if each.get("restartPolicy") == "Always"}
+        self.hooked = {each["name"] for each in every if "postStart" in (each.get("lifecycle") or {})}
 
 
 class _Container:
     """A container as its status tells of it, and as the runtime has it."""
 
-    def __init__(self, status: Json, one: Wanted) -> None:
+    def __init__(self, status: Json, kinds: _Kinds, newest: RuntimeContainer | None) -> None:
         self.name: str = status["name"]
         state: Json = status.get("state") or {}
         self._kind = next(iter(state), "waiting")
@@ -169,16 +235,10 @@ class _Container:
         self._reason: str = told.get("reason", "")
         self._code: int = told.get("exitCode", 0)
         self._started = bool(status.get("started"))
-        newest = one.handle.containers(self.name)[-1:]
-        self._runs = any(each.state == "RUNNING" for each in newest)
-        inits: list[Json] = one.manifest["spec"].get("initContainers") or []
-        self._is_init = any(each["name"] == self.name for each in inits)
-        every: list[Json] = [*inits, *one.manifest["spec"]["containers"]]
-        hooked = {each["name"] for each in every if "postStart" in (each.get("lifecycle") or {})}
-        self._is_hooked = self.name in hooked
-        self.is_sidecar = any(
-            each["name"] == self.name and each.get("restartPolicy") == "Always" for each in inits
-        )
+        self._runs = newest is not None and newest.state == "RUNNING"
+        self._is_init = self.name in kinds.inits
+        self._is_hooked = self.name in kinds.hooked
+        self.is_sidecar = self.name in kinds.sidecars
 
     @property
     def may_be_starting(self) -> bool:

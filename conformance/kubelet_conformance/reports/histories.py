@@ -44,9 +44,10 @@ class HistoryFound:
 
 @dataclass(frozen=True, slots=True)
 class HistoriesRun(PlayedRun):
-    """A whole run of histories: `histories` were played, `found` broke something."""
+    """A whole run of histories: `histories` were played, `repeated` drawn again, `found` broke something."""
 
     histories: int = 0
+    repeated: int = 0
     found: tuple[HistoryFound, ...] = ()
 
     def conclusion(self) -> Exit:
@@ -59,6 +60,7 @@ class HistoriesRun(PlayedRun):
         report = PlayedRun.report(self)
         report["histories"] = {
             "played": self.histories,
+            "repeated": self.repeated,
             "found": [
                 {
                     "broke": each.what,
@@ -91,6 +93,8 @@ class _HistoriesReport(RunReport):
         contracts = counted(len(self._check.results), "contract")
         histories = counted(run.histories, "history").replace("historys", "histories")
         self._line(f"Played {histories} on {run.target}: {records} judged by {contracts}.")
+        if run.repeated:
+            self._line(f"Not played again: {run.repeated} that were drawn more than once.")
 
     def _waits(self) -> None:
         super()._waits()

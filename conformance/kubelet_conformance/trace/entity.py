@@ -25,13 +25,15 @@ class _Notes(dict[type, Any]):
 class Entity:
     """Anything whose life a judge follows; it carries the judges' own notes about it."""
 
-    __slots__ = ("born", "monitors", "note", "owed")
+    __slots__ = ("awaited", "born", "monitors", "note", "owed")
 
     def __init__(self, *, born: bool) -> None:
         self.born = born
         self.monitors: dict[int, list[bool]] = {}
         self.owed: list[Any] = []
         """What the judges still wait for."""
+        self.awaited = frozenset[str]()
+        """The keys of the records that may put an end to that."""
         self.note: _Note = _Notes().__getitem__
         """The judge's own memory about this entity: one value of each kind, made on first use."""
 
