@@ -113,17 +113,18 @@ def test_removal_is_recorded_before_whatever_shows_it() -> None:
     whole = Recorder(lambda: 0.0)
     view = Router(whole).open("kcrun-1")
     ready = cri.PodSandboxStateValue(state=cri.SANDBOX_READY)
-    labels = {"io.kubernetes.pod.uid": "u1"}
+    of_pod = cri.PodSandboxFilter(label_selector={"io.kubernetes.pod.uid": "u1"})
     mark = view.mark
-    for asked, found in (({"label_selector": labels}, ["s1"]), ({"state": ready}, []), ({"id": "s2"}, [])):
-        call = whole.call("ListPodSandbox", cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(**asked)))
+    others = cri.PodSandboxFilter(state=ready), cri.PodSandboxFilter(id="s2")
+    for asked, found in ((of_pod, ["s1"]), *((each, []) for each in others)):
+        call = whole.call("ListPodSandbox", cri.ListPodSandboxRequest(filter=asked))
         items = [cri.PodSandbox(id=each) for each in found]
         whole.reply(call, cri.ListPodSandboxResponse(items=items))
     whole.reply(
         whole.call("PodSandboxStatus", cri.PodSandboxStatusRequest(pod_sandbox_id="s2")),
         Failed("NOT_FOUND", "no such sandbox"),
     )
-    asked_again = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=labels))
+    asked_again = cri.ListPodSandboxRequest(filter=of_pod)
     whole.reply(whole.call("ListPodSandbox", asked_again), cri.ListPodSandboxResponse())
     view.record_removal(mark, "", "s1", "")
     view.record_removal(mark, "", "s2", "")
