@@ -149,8 +149,9 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
         for phase in now.phases
         for view in views
     ]
-    found, late = _judged(now, "Initialized", expected), may_have_started(now.pod, now.status)
-    if found is KEPT or not late:
+    found = _judged(now, "Initialized", expected)
+    late = may_have_started(now.pod, now.status) if found is not KEPT else None
+    if not late:
         return found
     begun = [_initialized(now, phase, app_suffices=app_suffices, late=late) for phase in now.phases]
     return starts_are_told(late) if _judged(now, "Initialized", begun) is KEPT else found

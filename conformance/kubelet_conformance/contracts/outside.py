@@ -58,7 +58,6 @@ class Outside:
         """When the runtime last said that it is ready, in this life of the kubelet."""
         self.bad_t: float | None = None
         """Since when it says that it is not; None while it is ready."""
-        self.bad_seq = 0
         self.network_bad_t: float | None = None
         """Since when it says that its network is not ready."""
         self.missing = ""
@@ -116,7 +115,7 @@ def _told(known: Outside, m: Moment) -> None:
     if conditions.get("RuntimeReady"):
         known.good_t, known.bad_t = m.t, None
     elif known.bad_t is None:
-        known.bad_t, known.bad_seq = m.t, m.seq
+        known.bad_t = m.t
     if conditions.get("NetworkReady"):
         known.network_bad_t = None
     elif known.network_bad_t is None:
