@@ -14,6 +14,7 @@ from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import TEACHING, learn
 from kubelet_conformance.trace.looking import key_of, look
 from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Call, Reply
 from kubelet_conformance.trace.untold import EVENTS_GATE, HEARING_SECONDS, is_untold
 from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.world import World
@@ -224,13 +225,18 @@ class Judge:
 
     def feed(self, record: Record) -> None:
         """Judge one record, then learn from it."""
-        ledger, self.now = self.ledger, record.t
+        ledger, world, self.now = self.ledger, self.world, record.t
         if ledger.next_due < record.t:
             ledger.pass_time(record.t, record.seq)
+        # isinstance() is slow where it says no: these are msgspec's structs.
+        if type(record) is Call:
+            world.calls_open[record.id] = record
+        elif type(record) is Reply:
+            world.calls_open.pop(record.call.id, None)
         key = key_of(record)
         if key not in ledger.awaited:
             return
-        moment = look(self.world, record, key)
+        moment = look(world, record, key)
         node, pod, keys = moment.node, moment.pod, moment.keys
         if not node.awaited.isdisjoint(keys):
             ledger.look(moment, node)

@@ -31,6 +31,8 @@ __all__ = (
     "failed",
     "happened",
     "kubelet",
+    "late",
+    "listed_all",
     "once",
     "pod_set",
     "pod_unset",
@@ -307,6 +309,11 @@ def failed(*rpcs: str) -> Pattern:
     return _named("failed", rpcs, "failed")
 
 
+def late(*rpcs: str) -> Pattern:
+    """One of these calls was answered, well or not, when whoever waited for it was held up already."""
+    return _named("late", rpcs, "answered late")
+
+
 def happened(*ops: str) -> Pattern:
     """The runtime did this by itself (records of kind `runtime`)."""
     return _named("runtime", ops, "at the runtime")
@@ -330,6 +337,11 @@ def exited() -> Pattern:
 def sandbox_died() -> Pattern:
     """The trace tells for the first time that a sandbox died without being stopped."""
     return Pattern(frozenset({"fact:sandbox-died"}), words="sandbox died")
+
+
+def listed_all(*rpcs: str) -> Pattern:
+    """One of these listings, of all that there is, was answered without an error."""
+    return _named("all", rpcs, "of everything succeeded")
 
 
 def told(*what: str) -> Pattern:

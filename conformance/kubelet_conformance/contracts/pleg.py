@@ -15,6 +15,7 @@ from kubelet_conformance.contract.words import (
     failed,
     happened,
     kubelet,
+    listed_all,
     pod_set,
     sandbox_died,
 )
@@ -72,9 +73,6 @@ def _replaces_what_runs(m: Moment) -> bool:
     return newest is not None and newest.state == "running" and not newest.stops
 
 
-_OF_CONTAINERS = frozenset({"call:ListContainers", "done:ListContainers"})
-
-
 class _Relist:
     """The last listing of all sandboxes that no listing of all containers has followed yet."""
 
@@ -87,43 +85,50 @@ class _Relist:
         """When all containers were last listed: garbage collection then lists the sandboxes."""
 
 
-@contract(
-    "PLEG-01",
-    on=done("ListPodSandbox", "ListContainers").either(call("ListContainers"), END),
-    clause="both",
-)
+@contract("PLEG-01", on=call("ListContainers").either(END), clause="both")
 def relist_asks_for_both(m: Moment) -> Findings:
     """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
-    relist = m.node.note(_Relist)
-    lists_sandboxes = m.keys[0] == "done:ListPodSandbox" and _lists_all_sandboxes(m)
-    late = lists_sandboxes and m.t - m.call.t > RELIST  # What held up this one held up the relist.
-    if relist.t is None or late or relist.t <= m.node.cut_off_until:
-        first_half = lists_sandboxes and not relist.listing and m.call.t > relist.containers_t
-        relist.t, relist.seq = (m.t if first_half else None), m.seq
-        _follow_containers(m, relist)
+    relist, is_listing = m.node.note(_Relist), m.keys[0] == "call:ListContainers"
+    if is_listing and not _lists_all_containers(m):
         return None
-    if m.t - relist.t > REACTION and not _evented(m):
-        began, relist.t = relist.seq, None
-        return broken(
-            f"no listing of all containers follows that of all sandboxes within {REACTION:g} s", began
-        )
-    if _follow_containers(m, relist):
-        relist.t = None
-        return KEPT
-    return None
-
-
-def _follow_containers(m: Moment, relist: _Relist) -> bool:
-    """Take in that a listing of all containers begins or is answered; whether one begins."""
-    key = m.keys[0]
-    if key not in _OF_CONTAINERS or not _lists_all_containers(m):
-        return False
-    if key == "done:ListContainers":
-        relist.listing.discard(m.call.id)
-        relist.containers_t = m.t
-        return False
+    late = _not_followed(m, relist)
+    if late is not None or not is_listing:
+        return late
     relist.listing.add(m.call.id)
-    return True
+    was_begun, relist.t = relist.t is not None, None
+    return KEPT if was_begun else None
+
+
+def _not_followed(m: Moment, relist: _Relist) -> Findings:
+    """A relist that has begun should have gone on by now, but for a runtime that was away."""
+    if relist.t is not None and relist.t <= m.node.cut_off_until:
+        relist.t = None
+    if relist.t is None or m.t - relist.t <= REACTION or _evented(m):
+        return None
+    relist.t = None
+    return broken(
+        f"no listing of all containers follows that of all sandboxes within {REACTION:g} s", relist.seq
+    )
+
+
+@relist_asks_for_both.clause("both", on=listed_all("ListPodSandbox"))
+def relist_begins(m: Moment) -> Findings:
+    """All sandboxes are listed; garbage collection does that too, behind a relist or in the middle of it."""
+    relist = m.node.note(_Relist)
+    if m.t - m.call.t > RELIST:
+        relist.t = None  # What held up this one held up the relist.
+    late = _not_followed(m, relist)
+    if relist.t is None and late is None and not relist.listing and m.call.t > relist.containers_t:
+        relist.t, relist.seq = m.t, m.seq
+    return late
+
+
+@relist_asks_for_both.remember(on=listed_all("ListContainers"))
+def relist_ends(m: Moment) -> None:
+    """All containers are listed."""
+    relist = m.node.note(_Relist)
+    relist.listing.discard(m.call.id)
+    relist.containers_t = m.t
 
 
 @relist_asks_for_both.remember(

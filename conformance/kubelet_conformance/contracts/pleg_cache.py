@@ -22,7 +22,6 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     RunPodSandboxRequest,
 )
-from kubelet_conformance.trace.latest import Latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,22 +141,23 @@ class _Inspection:
         self.named: list[str] = []
         self.left: dict[str, None] = {}
 
+    def begin(self, named: list[str]) -> None:
+        """A listing names what will be asked about."""
+        self.named, self.left = named, dict.fromkeys(named)
 
-class _Inspected:
-    """The pod, by its UID, of each container that such a listing named."""
 
-    def __init__(self) -> None:
-        self.uid_of = Latest[str, str]()
-
-    def find(self, container_id: str, m: Moment) -> Pod | None:
-        """The pod, if it is still known."""
-        return m.world.pods.get(self.uid_of.get(container_id, ""))
+def _inspected(m: Moment) -> Pod | None:
+    """The pod whose container is asked about, which may be gone."""
+    if m.pod is not None:
+        return m.pod
+    asked = m.request(ContainerRequest).container_id
+    return next((pod for pod in m.world.pods.values() if asked in pod.note(_Inspection).named), None)
 
 
 @contract("PLEG-11", on=failed("ContainerStatus"), needs=(CRI, PODS))
 def record_that_is_gone_is_left_out(m: Moment) -> Findings:
     """A record that goes while its pod is inspected is left out: the other containers are asked about."""
-    pod, error = m.node.note(_Inspected).find(m.request(ContainerRequest).container_id, m), m.reply.error
+    pod, error = _inspected(m), m.reply.error
     if pod is None or error is None or error.code != "NOT_FOUND" or pod.termination is not None:
         return None
     left = {key for key in pod.note(_Inspection).left if key in m.world.containers}
@@ -175,24 +175,16 @@ def record_that_is_gone_is_left_out(m: Moment) -> Findings:
 
 @record_that_is_gone_is_left_out.remember(on=done("ListContainers"))
 def _(m: Moment) -> None:
-    """An inspection begins: the listing names what will be asked about."""
-    pod = m.world.pods.get(_pod_asked(m))
-    if pod is None:
-        return
-    inspection, uid_of = pod.note(_Inspection), m.node.note(_Inspected).uid_of
-    for key in inspection.named:
-        uid_of.pop(key, None)
-    inspection.named = [record.id for record in m.response(ListContainersReply).containers]
-    inspection.left = dict.fromkeys(inspection.named)
-    uid_of.update(dict.fromkeys(inspection.named, pod.uid))
+    pod = m.world.pods.get(_pod_asked(m)) if "all:ListContainers" not in m.keys else None
+    if pod is not None:
+        pod.note(_Inspection).begin([one.id for one in m.response(ListContainersReply).containers])
 
 
 @record_that_is_gone_is_left_out.remember(on=call("ContainerStatus"))
 def _(m: Moment) -> None:
-    asked = m.request(ContainerRequest).container_id
-    pod = m.node.note(_Inspected).find(asked, m)
+    pod = _inspected(m)
     if pod is not None:
-        pod.note(_Inspection).left.pop(asked, None)
+        pod.note(_Inspection).left.pop(m.request(ContainerRequest).container_id, None)
 
 
 def _pod_asked(m: Moment) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import Pattern, call, done, failed, kubelet, status
+from kubelet_conformance.contract.words import Pattern, call, failed, kubelet, listed_all, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
@@ -175,7 +175,7 @@ def broken_stream_is_made_up_for(m: Moment) -> Findings:
     )
 
 
-@broken_stream_is_made_up_for.clause("fallback", on=done("ListContainers").where(_lists_all_containers))
+@broken_stream_is_made_up_for.clause("fallback", on=listed_all("ListContainers"))
 def runtime_is_listed_again(m: Moment) -> Findings:
     """Once the stream is given up the relists come at their usual pace."""
     if m.node.note(_Stream).failures < _TRIES:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, failed, kubelet, pod_set, read_as
+from kubelet_conformance.contract.words import call, done, failed, kubelet, listed_all, pod_set, read_as
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.timing import REACTION, RELIST
-from kubelet_conformance.trace.bodies import ListContainersRequest, ListPodSandboxRequest
+from kubelet_conformance.trace.bodies import ListPodSandboxRequest
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
@@ -52,10 +52,9 @@ def _is_of(uid: str) -> Predicate:
     return lambda m: m.pod is not None and m.pod.uid == uid
 
 
-@blind_kubelet_begins_nothing.remember(on=done("ListContainers"))
+@blind_kubelet_begins_nothing.remember(on=listed_all("ListContainers"))
 def _(m: Moment) -> None:
-    if m.request(ListContainersRequest).everything:
-        m.node.note(_Relists).good_t = m.t
+    m.node.note(_Relists).good_t = m.t
 
 
 @blind_kubelet_begins_nothing.remember(on=kubelet("started"))

@@ -13,7 +13,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, exited, status
 from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
-from kubelet_conformance.contracts.reads import READS, Reads, take_in_reads
+from kubelet_conformance.contracts.reads import READS, Reads, being_read, take_in_reads
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, told_ips
 from kubelet_conformance.contracts.situations import (
     FAULT,
@@ -310,7 +310,7 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
 def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
     """What is written during a sync, or before the next one can begin, or be told, was known before it."""
     reads = m.node.note(Reads)
-    is_late = worker_is_busy(pod) or bool(reads.open) or has_ended_for_good(pod, m.status)
+    is_late = worker_is_busy(pod) or bool(being_read(m)) or has_ended_for_good(pod, m.status)
     return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
 
 

@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import done, failed, kubelet
+from kubelet_conformance.contract.words import done, failed, kubelet, late, listed_all
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import STATUS_STALE
-from kubelet_conformance.trace.bodies import ListContainersRequest, ListPodSandboxRequest, StatusReply
+from kubelet_conformance.trace.bodies import StatusReply
 from kubelet_conformance.trace.records import Fault, Reply
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ STRIKES: Pattern = FAULT
 _OF_THE_LOOP = ("ListPodSandbox", "ListContainers", "Status")
 _HOLDING_UP = (*_OF_THE_LOOP, "ImageStatus", "PodSandboxStatus", "ContainerStatus")
 """Lists and Status hold up the loop, what else is read the sync of some pod: nobody can tell which."""
-DELAYS: Pattern = FAULT.either(done(*_HOLDING_UP), failed(*_HOLDING_UP), kubelet("started"))
+DELAYS: Pattern = FAULT.either(
+    *(late(*_HOLDING_UP), failed(*_OF_THE_LOOP)),
+    *(done("Status"), listed_all("ListPodSandbox", "ListContainers"), kubelet("started")),
+)
 """What a contract that asks `heard_by` has to see: `remember(on=DELAYS)(take_in_delays)`."""
 _PROMPT = 1.0
 _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
@@ -115,7 +118,7 @@ def take_in_delays(m: Moment) -> None:
             known.last_t = max(known.last_t, m.t)
         if m.keys[0] == "done:Status":
             _is_told_how_it_is(known, m)
-        elif not known.relisted and m.keys[0] in {"done:ListPodSandbox", "done:ListContainers"}:
+        elif not known.relisted:
             _lists(known, m)
     elif isinstance(record, Fault):
         if record.what.removeprefix(_HEALED).startswith(_API_SERVER):
@@ -142,10 +145,9 @@ def _is_told_how_it_is(known: _Delays, m: Moment) -> None:
 
 def _lists(known: _Delays, m: Moment) -> None:
     """With the first relist that succeeds the loop begins, as soon as it looks again (kubelet.go)."""
-    if m.keys[0] == "done:ListPodSandbox":
-        if m.request(ListPodSandboxRequest).everything:
-            known.sandboxes_t = m.t
-    elif m.request(ListContainersRequest).everything and m.call.t - known.sandboxes_t <= _PROMPT:
+    if "all:ListPodSandbox" in m.keys:
+        known.sandboxes_t = m.t
+    elif "all:ListContainers" in m.keys and m.call.t - known.sandboxes_t <= _PROMPT:
         known.relisted = True
         known.last_t = max(known.last_t, m.t + min(m.t - known.started_t, _LONGEST_NAP))
 

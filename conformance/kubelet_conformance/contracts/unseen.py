@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_conformance.contracts.reads import Reads
+from kubelet_conformance.contracts.reads import Reads, being_read
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.contracts.written import tells_of_its_sandbox_only
 from kubelet_conformance.trace.under_way import since_when_at_work
@@ -53,8 +53,9 @@ def _was_blind(m: Moment, t: float) -> bool:
     Nor can a worker that waits to be told of an image look at anything else.
     """
     reads = m.node.note(Reads)
-    is_open = any(m.t - began > TOGETHER for began in reads.open.values())
-    return is_open or (reads.bad_t > t and m.t - reads.bad_t <= REACTION)
+    if reads.bad_t > t and m.t - reads.bad_t <= REACTION:
+        return True
+    return any(m.t - one.t > TOGETHER for one in being_read(m))
 
 
 def _was_down(m: Moment, t: float) -> bool:

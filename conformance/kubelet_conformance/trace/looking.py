@@ -11,7 +11,9 @@ from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
     ExecSyncRequest,
     ListContainersReply,
+    ListContainersRequest,
     ListPodSandboxReply,
+    ListPodSandboxRequest,
     PodSandboxStatusReply,
     PullImageRequest,
     RunPodSandboxReply,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "EXIT_AFTER_STOP_SECONDS",
+    "LATE_SECONDS",
     "STATIC_SOURCES",
     "commanded",
     "full_name",
@@ -62,6 +65,8 @@ __all__ = (
 EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""
 
+LATE_SECONDS = 1.0
+"""An answer that takes longer holds up who waits for it: most take some milliseconds."""
 STATIC_SOURCES = frozenset({"file", "http"})
 """Where static pods come from."""
 _REQUESTS: dict[str, type[ContainerRequest | StopContainerRequest | ExecSyncRequest]] = {
@@ -86,6 +91,7 @@ class _RpcKeys(dict[str, str]):
 
 
 _CALLED, _DONE, _FAILED = _RpcKeys("call"), _RpcKeys("done"), _RpcKeys("failed")
+_LATE, _ALL = _RpcKeys("late"), _RpcKeys("all")
 
 
 def key_of(record: Record) -> str:
@@ -105,7 +111,9 @@ def key_of(record: Record) -> str:
 def look(world: World, record: Record, key: str) -> Moment:
     """The record in its context; `key` is its `key_of`."""
     if type(record) is Reply:
-        moment = Moment(world, world.node, record, record.seq, record.t, (key,), record.call, record)
+        call, t = record.call, record.t
+        keys = (key, _LATE[call.rpc]) if t - call.t > LATE_SECONDS else (key,)
+        moment = Moment(world, world.node, record, record.seq, t, keys, call, record)
     elif type(record) is Call:
         moment = Moment(world, world.node, record, record.seq, record.t, (key,), record)
     else:
@@ -240,12 +248,16 @@ _READ_AS = {
 
 def _list_containers(moment: Moment) -> None:
     readings = moment.world.readings
+    if moment.request(ListContainersRequest).everything:
+        moment.keys = (*moment.keys, _ALL["ListContainers"])
     if not readings.knows(moment):
         readings.take_containers(moment, moment.response(ListContainersReply).containers, whole=False)
 
 
 def _list_sandboxes(moment: Moment) -> None:
     readings = moment.world.readings
+    if moment.request(ListPodSandboxRequest).everything:
+        moment.keys = (*moment.keys, _ALL["ListPodSandbox"])
     if not readings.knows(moment):
         readings.take_sandboxes(moment, moment.response(ListPodSandboxReply).items, whole=False)
 

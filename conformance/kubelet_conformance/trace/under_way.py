@@ -190,6 +190,7 @@ def _note_failure(container: Container, probed: Execution) -> None:
 
 def nothing_is_under_way(world: World) -> None:
     """The kubelet is down: nobody waits for what it has called."""
+    world.calls_open.clear()
     world.called.clear()
     world.called_sandboxes.clear()
     for container in world.containers.values():

@@ -63,6 +63,8 @@ class World:
         """Which version of a static pod has this UID, where its mirror told it before any sandbox did."""
         self.sandboxes: dict[str, Sandbox] = {}
         self.containers: dict[str, Container] = {}
+        self.calls_open: dict[str, Call] = {}
+        """The calls that no reply has ended yet, by id; what a kubelet asked that is gone waits for none."""
         self.called: dict[str, Container] = {}
         """The containers that calls without an answer yet are about, by the ids of the calls."""
         self.called_sandboxes: dict[str, Sandbox] = {}
