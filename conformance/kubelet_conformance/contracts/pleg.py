@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
+    from kubelet_conformance.trace.records import Call
     from kubelet_conformance.trace.views import Container, Sandbox
 
 _RELIST_SLACK = 2.0
@@ -79,8 +80,6 @@ class _Relist:
     def __init__(self) -> None:
         self.t: float | None = None
         self.seq = 0
-        self.listing = set[str]()
-        """Listings of all containers that are under way, by call id: meanwhile others may list sandboxes."""
         self.containers_t = -1.0
         """When all containers were last listed: garbage collection then lists the sandboxes."""
 
@@ -94,7 +93,6 @@ def relist_asks_for_both(m: Moment) -> Findings:
     late = _not_followed(m, relist)
     if late is not None or not is_listing:
         return late
-    relist.listing.add(m.call.id)
     was_begun, relist.t = relist.t is not None, None
     return KEPT if was_begun else None
 
@@ -118,17 +116,20 @@ def relist_begins(m: Moment) -> Findings:
     if m.t - m.call.t > RELIST:
         relist.t = None  # What held up this one held up the relist.
     late = _not_followed(m, relist)
-    if relist.t is None and late is None and not relist.listing and m.call.t > relist.containers_t:
+    in_the_middle = any(map(_lists_containers, m.world.calls_open.values()))
+    if relist.t is None and late is None and not in_the_middle and m.call.t > relist.containers_t:
         relist.t, relist.seq = m.t, m.seq
     return late
+
+
+def _lists_containers(under_way: Call) -> bool:
+    return under_way.rpc == "ListContainers" and under_way.request.view(ListContainersRequest).everything
 
 
 @relist_asks_for_both.remember(on=listed_all("ListContainers"))
 def relist_ends(m: Moment) -> None:
     """All containers are listed."""
-    relist = m.node.note(_Relist)
-    relist.listing.discard(m.call.id)
-    relist.containers_t = m.t
+    m.node.note(_Relist).containers_t = m.t
 
 
 @relist_asks_for_both.remember(
@@ -136,12 +137,7 @@ def relist_ends(m: Moment) -> None:
 )
 def relist_is_given_up(m: Moment) -> None:
     """A failing listing ends the relist; the next one begins anew."""
-    relist = m.node.note(_Relist)
-    relist.t = None
-    if m.keys[0].startswith("failed"):
-        relist.listing.discard(m.call.id)
-    else:
-        relist.listing.clear()
+    m.node.note(_Relist).t = None
 
 
 @relist_asks_for_both.clause("failed", on=LISTING_FAILED)

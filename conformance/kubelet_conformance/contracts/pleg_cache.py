@@ -135,15 +135,21 @@ def _is_the_first(m: Moment) -> bool:
 
 
 class _Inspection:
-    """The containers that the last listing of a pod named; those that nobody has asked about since."""
+    """What the last listing of a pod told, and whom the kubelet has asked about since."""
 
     def __init__(self) -> None:
-        self.named: list[str] = []
-        self.left: dict[str, None] = {}
+        self.listing: ListContainersReply | None = None
+        self.asked = set[str]()
 
-    def begin(self, named: list[str]) -> None:
-        """A listing names what will be asked about."""
-        self.named, self.left = named, dict.fromkeys(named)
+    def begin(self, listing: ListContainersReply) -> None:
+        """It names the containers that will be asked about."""
+        self.listing = listing
+        self.asked.clear()
+
+    def named(self) -> frozenset[str]:
+        """The containers that the listing names."""
+        records = self.listing.containers if self.listing is not None else ()
+        return frozenset(one.id for one in records)
 
 
 def _inspected(m: Moment) -> Pod | None:
@@ -151,7 +157,7 @@ def _inspected(m: Moment) -> Pod | None:
     if m.pod is not None:
         return m.pod
     asked = m.request(ContainerRequest).container_id
-    return next((pod for pod in m.world.pods.values() if asked in pod.note(_Inspection).named), None)
+    return next((pod for pod in m.world.pods.values() if asked in pod.note(_Inspection).named()), None)
 
 
 @contract("PLEG-11", on=failed("ContainerStatus"), needs=(CRI, PODS))
@@ -160,7 +166,8 @@ def record_that_is_gone_is_left_out(m: Moment) -> Findings:
     pod, error = _inspected(m), m.reply.error
     if pod is None or error is None or error.code != "NOT_FOUND" or pod.termination is not None:
         return None
-    left = {key for key in pod.note(_Inspection).left if key in m.world.containers}
+    inspection = pod.note(_Inspection)
+    left = (inspection.named() - inspection.asked) & m.world.containers.keys()
     if not left:
         return None
     return answered(
@@ -177,14 +184,14 @@ def record_that_is_gone_is_left_out(m: Moment) -> Findings:
 def _(m: Moment) -> None:
     pod = m.world.pods.get(_pod_asked(m)) if "all:ListContainers" not in m.keys else None
     if pod is not None:
-        pod.note(_Inspection).begin([one.id for one in m.response(ListContainersReply).containers])
+        pod.note(_Inspection).begin(m.response(ListContainersReply))
 
 
 @record_that_is_gone_is_left_out.remember(on=call("ContainerStatus"))
 def _(m: Moment) -> None:
     pod = _inspected(m)
     if pod is not None:
-        pod.note(_Inspection).left.pop(m.request(ContainerRequest).container_id, None)
+        pod.note(_Inspection).asked.add(m.request(ContainerRequest).container_id)
 
 
 def _pod_asked(m: Moment) -> str:
@@ -195,7 +202,7 @@ def _lists(pod: Pod) -> Predicate:
     return lambda m: bool(pod.uid) and _pod_asked(m) == pod.uid
 
 
-def _asks_about(ids: set[str]) -> Predicate:
+def _asks_about(ids: frozenset[str]) -> Predicate:
     return lambda m: m.request(ContainerRequest).container_id in ids
 
 
