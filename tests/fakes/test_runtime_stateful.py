@@ -224,6 +224,6 @@ class AnyHistory(RuleBasedStateMachine):
 @pytest.mark.slow
 def test_any_history_keeps_the_records_in_order() -> None:
     """Whatever is called and whatever happens, in any order, the invariants hold after each step."""
-    tried = settings(max_examples=60, stateful_step_count=40, deadline=None, derandomize=True)
+    tried = settings(max_examples=60, stateful_step_count=40, derandomize=True)
 
     run_state_machine_as_test(AnyHistory, settings=tried)

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubelet_world import MANIFESTS, in_world
 from sayings import (
@@ -243,7 +243,7 @@ def test_the_pod_without_a_mistake_is_taken() -> None:
     assert read_pod(json.dumps(POD).encode())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from([one for one in WRONG if one.place]), min_size=2, max_size=4))
 def test_several_mistakes_in_one_pod(wrong: list[Saying]) -> None:
     """A pod with several mistakes is refused for what is wrong in it."""
@@ -263,7 +263,7 @@ MISTAKES = (
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(st.lists(MISTAKES, min_size=1, max_size=5), st.integers(1, 3))
 def test_the_rest_of_the_node_goes_on(wrong: list[Saying], good: int) -> None:
     """A kubelet refuses each wrong pod with an event that names the field, and runs the others."""

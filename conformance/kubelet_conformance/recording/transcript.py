@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kubelet_conformance.recording.bodies import name_of
-from kubelet_conformance.tap.heard import CLIENT_GONE, Answered, CallBegan, CallEnded, PeerChange, StreamItem
+from kubelet_conformance.tap.heard import (
+    CLIENT_GONE,
+    UNDECODABLE,
+    Answered,
+    CallBegan,
+    CallEnded,
+    PeerChange,
+    StreamItem,
+)
 from kubelet_conformance.tap.messages import streams
 from kubelet_conformance.trace.secret_manifests import redacted_fields
 from kubelet_conformance.trace.standing import Standing
@@ -39,7 +47,6 @@ _NS = 1_000_000_000
 _SECONDS_DIGITS = 6
 _PATIENCE = 1.1
 """How much larger than asked a piece may become while it waits for a moment without open calls."""
-_UNDECODABLE = "cannot be decoded"
 
 
 @dataclass(slots=True)
@@ -199,7 +206,7 @@ class Transcript:
             self.counts.clients += 1
         elif heard.what == "client gone":
             self.counts.clients -= 1
-        elif heard.what.startswith(_UNDECODABLE):
+        elif heard.what.startswith(UNDECODABLE):
             self._lose(heard)
 
     def _lose(self, heard: PeerChange) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.tap.chunks import What
 from kubelet_conformance.tap.connection import Connection
-from kubelet_conformance.tap.heard import Note, PeerChange
+from kubelet_conformance.tap.heard import UNDECODABLE, Note, PeerChange
 from kubelet_conformance.tap.undecodable import UndecodableError
 
 if TYPE_CHECKING:
@@ -90,4 +90,4 @@ class Decoder:
 
     def _give_up(self, chunk: Chunk, why: str) -> None:
         self._connections[chunk.connection] = None
-        self._heard.append(PeerChange(chunk.at_ns, f"cannot be decoded: {why}"))
+        self._heard.append(PeerChange(chunk.at_ns, f"{UNDECODABLE}: {why}"))

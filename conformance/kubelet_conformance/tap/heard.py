@@ -9,11 +9,22 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ("CLIENT_GONE", "Answered", "CallBegan", "CallEnded", "Heard", "Note", "PeerChange", "StreamItem")
-
+__all__ = (
+    "CLIENT_GONE",
+    "UNDECODABLE",
+    "Answered",
+    "CallBegan",
+    "CallEnded",
+    "Heard",
+    "Note",
+    "PeerChange",
+    "StreamItem",
+)
 
 CLIENT_GONE = "the client is gone"
 """The message of a call that ended because its client did: nobody was told how it went."""
+UNDECODABLE = "cannot be decoded"
+"""How it begins to say what became of a connection that can no longer be followed; see `PeerChange`."""
 
 
 class CallBegan(msgspec.Struct, frozen=True, gc=False):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, PeerChange
+from kubelet_conformance.tap.heard import UNDECODABLE, Answered, CallBegan, CallEnded, PeerChange
 from kubelet_conformance.tap.messages import method
 from kubelet_conformance.tap.relay import Relay
+from kubelet_conformance.targets.stage import TargetError
 from kubelet_conformance.trace.recorder import Failed
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ _PEERS = {"runtime away": "the runtime is away", "runtime back": "healed: the ru
 async def tapped(listen: Path, runtime: Path, recorder: Recorder) -> AsyncGenerator[None]:
     """Let a kubelet reach the runtime at `listen`, everything on the record, while the context is open.
 
-    A mistake in whoever listens to the record is raised at the end: the bytes pass all the same.
+    A mistake in whoever listens to the record is raised at the end: the bytes pass all the same. So is a
+    TargetError where a connection could not be followed to its end, for then the record lacks what passed.
     """
-    hearing = _Hearing(recorder)
+    hearing = _Hearing(recorder, runtime)
     async with Relay(listen, runtime, hearing.take):
         yield
     if hearing.failed is not None:
@@ -43,8 +45,9 @@ async def tapped(listen: Path, runtime: Path, recorder: Recorder) -> AsyncGenera
 class _Hearing:
     """Puts the unary calls of the CRI onto the record; of what it does not know nothing is recorded."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, runtime: Path) -> None:
         self._recorder = recorder
+        self._runtime = runtime
         self._decoder = Decoder()
         self.failed: Exception | None = None
         self._open: dict[str, tuple[Method, RecordedCall]] = {}
@@ -67,6 +70,11 @@ class _Hearing:
                     self._end(heard, *found)
             case PeerChange(what=what) if what in _PEERS:
                 self._recorder.record("fault", what=_PEERS[what])
+            case PeerChange(what=what) if what.startswith(UNDECODABLE):
+                raise TargetError(
+                    f"{self._runtime}: a connection to it {what}, so what passed there is not known; "
+                    "run again, and report the traffic if it happens twice"
+                )
             case _:
                 pass
 
