@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import failed, kubelet, late
-from kubelet_conformance.contracts.timing import TOGETHER
+from kubelet_conformance.trace.looking import LATE_SECONDS
 from kubelet_conformance.trace.records import Reply
 from kubelet_conformance.trace.under_way import LISTS
 
@@ -58,7 +58,7 @@ def _take_in_trouble(reads: Reads, reply: Reply) -> None:
     """An answer is an error or comes late; that no life of the kubelet waits for any more holds up none."""
     call, rpc, error = reply.call, reply.call.rpc, reply.error
     is_answer = error is None or rpc == _IMAGES or (error.code == "NOT_FOUND" and rpc in _INSPECTIONS)
-    is_late = reply.t - call.t > TOGETHER and call.seq > reads.ended_seq
+    is_late = reply.t - call.t > LATE_SECONDS and call.seq > reads.ended_seq
     if not is_answer or is_late:
         reads.bad_t = reply.t
     if rpc != _IMAGES:

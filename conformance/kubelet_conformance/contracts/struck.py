@@ -10,6 +10,7 @@ from kubelet_conformance.contract.words import done, failed, kubelet, late, list
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import STATUS_STALE
 from kubelet_conformance.trace.bodies import StatusReply
+from kubelet_conformance.trace.looking import LATE_SECONDS
 from kubelet_conformance.trace.records import Fault, Reply
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ DELAYS: Pattern = FAULT.either(
     *(done("Status"), listed_all("ListPodSandbox", "ListContainers"), kubelet("started")),
 )
 """What a contract that asks `heard_by` has to see: `remember(on=DELAYS)(take_in_delays)`."""
-_PROMPT = 1.0
 _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
 """The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these
 may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
@@ -114,7 +114,7 @@ def take_in_delays(m: Moment) -> None:
     """Keep what `heard_by` tells up to date."""
     known, record = m.node.note(_Delays), m.record
     if type(record) is Reply:
-        if m.t - record.call.t > _PROMPT or _keeps_the_loop_waiting(record):
+        if m.t - record.call.t > LATE_SECONDS or _keeps_the_loop_waiting(record):
             known.last_t = max(known.last_t, m.t)
         if m.keys[0] == "done:Status":
             _is_told_how_it_is(known, m)
@@ -147,7 +147,7 @@ def _lists(known: _Delays, m: Moment) -> None:
     """With the first relist that succeeds the loop begins, as soon as it looks again (kubelet.go)."""
     if "all:ListPodSandbox" in m.keys:
         known.sandboxes_t = m.t
-    elif "all:ListContainers" in m.keys and m.call.t - known.sandboxes_t <= _PROMPT:
+    elif "all:ListContainers" in m.keys and m.call.t - known.sandboxes_t <= LATE_SECONDS:
         known.relisted = True
         known.last_t = max(known.last_t, m.t + min(m.t - known.started_t, _LONGEST_NAP))
 

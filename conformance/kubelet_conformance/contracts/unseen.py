@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contracts.reads import Reads, being_read
-from kubelet_conformance.contracts.timing import REACTION, TOGETHER
+from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import tells_of_its_sandbox_only
+from kubelet_conformance.trace.looking import LATE_SECONDS
 from kubelet_conformance.trace.under_way import since_when_at_work
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _was_blind(m: Moment, t: float) -> bool:
     reads = m.node.note(Reads)
     if reads.bad_t > t and m.t - reads.bad_t <= REACTION:
         return True
-    return any(m.t - one.t > TOGETHER for one in being_read(m))
+    return any(m.t - one.t > LATE_SECONDS for one in being_read(m))
 
 
 def _was_down(m: Moment, t: float) -> bool:
