@@ -32,9 +32,9 @@ from kubelet_conformance.contracts.instances import (
     asked,
     awake,
     failed_run,
+    in_place,
     newly_imaged,
     start_of,
-    to_watch,
     waits_for_sidecars,
     wants_restart,
 )
@@ -62,16 +62,13 @@ def _called_off(container: Container) -> Pattern:
 
 
 def _crashed(m: Moment, *kinds: Kind) -> Container | None:
-    """The container of one of these kinds that ended by itself just now and is wanted again."""
+    """The container of one of these kinds whose own end this is (OWN_END), and that is wanted again."""
     container = m.container
-    if container is None or m.exit is None or m.exit.commanded or container.kind not in kinds:
+    if container is None or m.exit is None or m.pod is None or container.kind not in kinds:
         return None
-    if not to_watch(m) or m.pod is None or _is_left(m, container) or waits_for_sidecars(container):
+    if not in_place(container) or _is_left(m, container) or waits_for_sidecars(container):
         return None
-    if at_its_end(m.pod, container, m.exit.code):
-        return None
-    sandbox = container.sandbox
-    return container if sandbox is not None and sandbox.state == "ready" and not sandbox.stops else None
+    return None if at_its_end(m.pod, container, m.exit.code) else container
 
 
 def _is_left(m: Moment, container: Container) -> bool:

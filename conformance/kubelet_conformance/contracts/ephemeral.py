@@ -75,10 +75,8 @@ def started_once(m: Moment) -> Findings:
 @contract("EPH-02", on=OWN_END, needs=(CRI, PODS), versions=_ON)
 def ended_one_is_left_alone(m: Moment) -> Findings:
     """An ephemeral container that exited or is in an unknown state is neither stopped nor made again."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or m.exit.commanded:
-        return None
-    if container.kind != "ephemeral" or not to_watch(m):
+    container = m.container
+    if container is None or container.kind != "ephemeral":
         return None
     return answered(
         by=TERMINATION_ASKED.either(call("StopPodSandbox")),

@@ -92,16 +92,16 @@ one_at_a_time_in_order.remember(on=ATTEMPTS)(take_attempt)
 @one_at_a_time_in_order.clause("next-follows", on=OWN_END)
 def _(m: Moment) -> Findings:
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or not to_watch(m):
+    if pod is None or container is None or m.exit is None or container.kind != "init":
         return None
     sandbox = container.sandbox
-    if container.kind != "init" or m.exit.commanded or sandbox is None:
+    if sandbox is None or sandbox.state != "ready" or sandbox.stops:
         return None
     failed = m.exit.code != 0 or m.exit.reason == "OOMKilled"
     if init_row(InitSeen("exited", pod.restart_policy, failed=failed)).act != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
-    if missing is None or sandbox.state != "ready" or sandbox.stops or no_pull(m, pod, missing):
+    if missing is None or no_pull(m, pod, missing):
         return None
     if at_its_end(pod) or is_misled(pod, sandbox):
         return None  # What was stopped for the new sandbox ended well, and is not run again.

@@ -59,11 +59,9 @@ def failed_one_is_retried(m: Moment) -> Findings:
     None after it is made before. Where its sandbox has died, a new one begins with the first of them.
     """
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or _becomes(pod, m.exit.code) != "start":
+    if pod is None or container is None or m.exit is None or container.kind != "init":
         return None
-    if container.kind != "init" or m.exit.commanded or not to_watch(m) or not in_place(container):
-        return None
-    if is_misled(pod, container.sandbox):
+    if _becomes(pod, m.exit.code) != "start" or not in_place(container) or is_misled(pod, container.sandbox):
         return None
     return answered(
         by=start_of(container.name),
@@ -90,9 +88,9 @@ def _(m: Moment) -> Findings:
 def failure_under_never_ends_the_pod(m: Moment) -> Findings:
     """Under policy Never a failed init container is not retried: the pod is killed and ends as Failed."""
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or _becomes(pod, m.exit.code) != "end the pod":
+    if pod is None or container is None or m.exit is None or container.kind != "init":
         return None
-    if container.kind != "init" or m.exit.commanded or not to_watch(m):
+    if _becomes(pod, m.exit.code) != "end the pod":
         return None
     return answered(
         by=call("StopPodSandbox"),

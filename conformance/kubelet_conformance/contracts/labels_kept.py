@@ -100,7 +100,7 @@ def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     later by no more than half of it.
     """
     container, pod = m.container, m.pod
-    if container is None or pod is None or not to_watch(m) or not _comes_again(pod, container, m.exit):
+    if container is None or pod is None or not _comes_again(pod, container, m.exit):
         return None
     delay = most_delay(m, container.name)
     if not delay or waits_for_sidecars(container):

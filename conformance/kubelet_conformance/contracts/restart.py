@@ -58,12 +58,11 @@ if TYPE_CHECKING:
 
 
 def _app_exit(m: Moment) -> Container | None:
-    """The app container that ended by itself just now, in a pod that is to run."""
+    """The app container whose own end this is (OWN_END), where it may be made again in its sandbox."""
     container = m.container
-    if container is None or m.exit is None or m.exit.commanded or m.exit.code is None:
+    if container is None or m.exit is None or m.exit.code is None or container.kind != "app":
         return None
-    is_app = container.kind == "app" and not waits_for_sidecars(container)
-    return container if is_app and to_watch(m) and in_place(container) else None
+    return container if in_place(container) and not waits_for_sidecars(container) else None
 
 
 def _has_kill_probe(container: Container) -> bool:

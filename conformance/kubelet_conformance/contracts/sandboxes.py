@@ -176,4 +176,7 @@ REPLACEMENTS: tuple[ReplacementRow, ...] = (
 def why_replaced(pod: Pod) -> str | None:
     """Why the pod needs another sandbox than those that stand; None where it needs none (27.1)."""
     stand = standing(pod)
-    return next((row.why for row in REPLACEMENTS if row.when(pod, stand)), None)
+    for row in REPLACEMENTS:
+        if row.when(pod, stand):
+            return row.why
+    return None

@@ -256,8 +256,9 @@ def runs_pre_stop(m: Moment) -> bool:
 
 def post_starts(container: Container) -> list[Execution]:
     """The runs of its postStart hook: only the first, where its preStop hook has the same command."""
-    command = hook_command(container, "post_start")
-    found = [] if command is None else [hook for hook in container.hooks if hook.cmd == command]
+    if not container.hooks or (command := hook_command(container, "post_start")) is None:
+        return []
+    found = [hook for hook in container.hooks if hook.cmd == command]
     return found[:1] if command == hook_command(container, "pre_stop") else found
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.views import Pod
 
 NANOSECONDS = 1_000_000_000
+_START, _HOOK_FAILED = call("StartContainer"), event("FailedPreStartHook")
+_OTHER_STEPS = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox")
 
 
 @contract("START-01", on=call("StartContainer"))
@@ -56,18 +58,16 @@ def created_container_is_started(m: Moment) -> Findings:
 @created_container_is_started.clause("at once", on=done("CreateContainer"))
 def start_follows_creation(m: Moment) -> Findings:
     """StartContainer is the next step."""
-    pod, made = m.pod, m.response(CreateContainerReply).container_id
-    if pod is None:
+    if m.pod is None:
         return None
-    this = call("StartContainer").where(lambda n: n.request(ContainerRequest).container_id == made)
-    others, made_t = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox"), m.t
+    made, made_t = m.response(CreateContainerReply).container_id, m.t
     # The start may have found nobody, which leaves no trace.
-    unseen = others.where(lambda n: n.node.away_t >= made_t, "the runtime was away")
+    unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t, "the runtime was away")
     return answered(
-        by=this,
-        not_before=others,
+        by=_START.where(lambda n: n.request(ContainerRequest).container_id == made),
+        not_before=_OTHER_STEPS,
         within=REACTION,
-        unless=event("FailedPreStartHook").either(unseen),
+        unless=_HOOK_FAILED.either(unseen),
         text=f"{asked(m).metadata.name} is started",
     )
 

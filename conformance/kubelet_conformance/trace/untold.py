@@ -173,8 +173,8 @@ def is_untold(node: Node, pod: Pod | None, t: float) -> bool:
     if pod is None:
         return False
     known = node.note(_Untold)
-    told = known.until.get(pod.uid, -math.inf), known.changes.get(pod.uid, -math.inf)
-    return max(known.deaf_until, *told) >= t
+    until, changed = known.until.get(pod.uid, -math.inf), known.changes.get(pod.uid, -math.inf)
+    return known.deaf_until >= t or until >= t or changed >= t
 
 
 def is_missed(node: Node, pod: Pod) -> bool:
