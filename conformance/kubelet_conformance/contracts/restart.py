@@ -364,22 +364,24 @@ def _goes_on(m: Moment) -> bool:
 
 
 @contract("RESTART-17", on=OWN_END, needs=(CRI, PODS))
-def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
+def siblings_are_untouched(m: Moment) -> Findings:
     """The restart of one app container does not touch the others."""
     container = _app_exit(m)
     if container is None or m.pod is None or m.exit is None:
-        return
-    if will_not_run_again(m.pod, container.name, m.exit.code):
-        return
-    for other in m.pod.of_kind("app"):
-        is_up = other.name != container.name and other.state == "running" and not other.stops
-        if is_up and not _has_kill_probe(other) and not changed(other):
-            yield answered(
-                by=start_of(container.name),
-                unless=CALLED_OFF.either(exited(), pod_set()),
-                not_before=stop_of(other).where(_goes_on, "its pod goes on"),
-                text=f"{other.name} is not stopped while {container.name} is made again",
-            )
+        return None
+    others = [one for one in m.pod.of_kind("app") if one.name != container.name and one.state == "running"]
+    if not others or will_not_run_again(m.pod, container.name, m.exit.code):
+        return None
+    return [
+        answered(
+            by=start_of(container.name),
+            unless=CALLED_OFF.either(exited(), pod_set()),
+            not_before=stop_of(other).where(_goes_on, "its pod goes on"),
+            text=f"{other.name} is not stopped while {container.name} is made again",
+        )
+        for other in others
+        if not other.stops and not _has_kill_probe(other) and not changed(other)
+    ]
 
 
 @contract("RESTART-18", on=OWN_END, needs=(CRI, PODS))

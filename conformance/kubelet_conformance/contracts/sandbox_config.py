@@ -8,7 +8,6 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call
-from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandboxes import asked_sandbox, standing
 from kubelet_conformance.trace.bodies import CreateContainerRequest, Label
 
@@ -192,12 +191,13 @@ def container_is_made_in_the_newest_sandbox(m: Moment) -> Findings:
     It is told the config that the sandbox was run with, its attempt included; only the time the pod was seen
     may differ.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or not pod.born or not standing(pod):
+    pod = m.pod
+    stand = standing(pod) if pod is not None and pod.born else []
+    if pod is None or not stand:
         return None
-    newest, request = standing(pod)[-1], m.request(CreateContainerRequest)
-    name, run_seq = asked(m).metadata.name, newest.run.seq if newest.run else None
-    if sandbox is not newest:
+    newest, request = stand[-1], m.request(CreateContainerRequest)
+    name, run_seq = request.config.metadata.name, newest.run.seq if newest.run else None
+    if m.sandbox is not newest:
         got = request.pod_sandbox_id[:12]
         return broken(f"{name} is made in {got}, the pod's sandbox is {newest.id[:12]}", run_seq)
     if newest.stops:

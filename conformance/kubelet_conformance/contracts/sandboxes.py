@@ -83,15 +83,14 @@ def full_names(meta: Metadata, node: str | None) -> tuple[tuple[str, str], ...]:
     return (namespace, meta.name), (namespace, f"{meta.name}-{(node or '').lower()}")
 
 
-def run_of(meta: Metadata, node: str | None) -> Pattern:
-    """A RunPodSandbox for the pod with this metadata."""
-    names = full_names(meta, node)
+def run_of(names: tuple[tuple[str, str], ...]) -> Pattern:
+    """A RunPodSandbox for the pod with one of these names (`full_names`)."""
 
     def fits(m: Moment) -> bool:
         asked = asked_sandbox(m).config.metadata
         return (asked.namespace, asked.name) in names
 
-    return call("RunPodSandbox").where(fits, f"it is for {meta.name}")
+    return call("RunPodSandbox").where(fits, f"it is for {names[0][1]}")
 
 
 def standing(pod: Pod) -> list[Sandbox]:

@@ -144,9 +144,9 @@ def believed_running(container: Container) -> bool:
     if container.state not in {"running", "exited"} or container.started_t is None:
         return False
     told = container.record
-    return (told is None or told.state == "CONTAINER_RUNNING") and not any(
-        stop.succeeded or stop.not_found for stop in container.stops
-    )
+    if told is not None and told.state != "CONTAINER_RUNNING":
+        return False
+    return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
 
 
 def told_exited(container: Container) -> Pattern:

@@ -157,6 +157,14 @@ def _identity(m: Moment) -> dict[str, str]:
     }
 
 
+def _wrong_label(labels: dict[str, str], expected: dict[str, str]) -> str:
+    """Which of the labels, which are not as expected, is wrong."""
+    for key, value in expected.items():
+        if labels.get(key) != value:
+            return f"label {key} is {labels.get(key, 'absent')!r}, expected {value!r}"
+    return f"label {min(labels.keys() - expected.keys())} is none of a container's"
+
+
 def _is_hex(text: str) -> bool:
     return bool(text) and not text.strip("0123456789abcdef")
 
@@ -198,11 +206,8 @@ def container_is_labelled_and_annotated(m: Moment) -> Findings:
     preStop hook and ports if it has any.
     """
     config, pod, expected = asked(m), m.pod, _identity(m)
-    for key, value in expected.items():
-        if config.labels.get(key) != value:
-            return broken(f"label {key} is {config.labels.get(key, 'absent')!r}, expected {value!r}")
-    if others := sorted(config.labels.keys() - expected.keys()):
-        return broken(f"label {others[0]} is none of a container's")
+    if config.labels != expected:
+        return broken(_wrong_label(config.labels, expected))
     spec = pod.container_spec(config.metadata.name) if pod is not None else None
     if pod is None or spec is None:
         return None

@@ -188,23 +188,27 @@ def object_goes_after_the_sandbox(m: Moment) -> Findings:
 
 
 @contract("TERM-02", on=call("StopContainer"), needs=(CRI, PODS))
-def containers_are_stopped_together(m: Moment) -> Iterator[Finding]:
+def containers_are_stopped_together(m: Moment) -> Findings:
     """When a pod is terminated, its containers without an order among them are stopped at one time."""
     pod, first = m.pod, m.container
     if pod is None or first is None or pod.termination is None or first.kind == "sidecar":
-        return
-    if pod.spec is None or not pod.born or failing_probe(pod, first) or stopped_for_itself(m, pod, first):
-        return
+        return None
     since = max(pod.termination.t, m.node.started_t or 0.0)
-    for sibling in _others(pod, first):
-        if not believed_running(sibling) or sibling.kind == "sidecar" or stop_asked(sibling, since):
-            continue
-        yield answered(
+    siblings = [one for one in _others(pod, first) if believed_running(one) and one.kind != "sidecar"]
+    siblings = [one for one in siblings if not stop_asked(one, since)]
+    if not siblings or pod.spec is None or not pod.born:
+        return None
+    if failing_probe(pod, first) or stopped_for_itself(m, pod, first):
+        return None
+    return [
+        answered(
             by=call("StopContainer", "ExecSync").where(about(sibling)),
             within=TOGETHER,
             unless=told_exited(sibling),
             text=f"container {sibling.name} is stopped together with {first.name}",
         )
+        for sibling in siblings
+    ]
 
 
 containers_are_stopped_together.remember(on=DELAYS)(take_in_delays)
