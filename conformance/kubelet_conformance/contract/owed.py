@@ -93,12 +93,12 @@ class Ledger:
 
     def owe(self, obligation: Obligation, entity: Entity) -> None:
         """Remember an obligation of this entity."""
-        obligation.entity = entity
+        obligation.entity, keys = entity, obligation.keys
         entity.owed.append(obligation)
-        if not obligation.keys <= entity.awaited:
-            entity.awaited |= obligation.keys
-        if not obligation.keys <= self.awaited:
-            self.awaited |= obligation.keys
+        if not keys <= entity.awaited:
+            entity.awaited |= keys
+        if not keys <= self.awaited:
+            self.awaited |= keys
         if obligation.deadline is not None:
             self._count += 1
             heapq.heappush(self._deadlines, (self._due(obligation), self._count, obligation))

@@ -107,8 +107,9 @@ def _old_addresses(m: Moment) -> set[str]:
 
 def _hosts_text(m: Moment) -> str | None:
     """What the managed hosts file of the container that is made holds; None where nobody knows."""
-    found = [one for one in asked(m).mounts if one.container_path == HOSTS]
-    return files(m).texts.get(found[0].host_path) if len(found) == 1 else None
+    texts = files(m).texts
+    found = [one for one in asked(m).mounts if one.container_path == HOSTS] if texts else []
+    return texts.get(found[0].host_path) if len(found) == 1 else None
 
 
 @contract("SYNC-22", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -187,15 +188,10 @@ def _own_names(sandbox: Sandbox, told: set[str]) -> set[tuple[str, str]]:
 def hosts_file_tells_the_pods_names(m: Moment) -> Findings:
     """The managed hosts file gives the pod's name at its address, and the pod's aliases."""
     pod, sandbox, text = m.pod, m.sandbox, _hosts_text(m)
-    spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
-    if (
-        pod is None
-        or pod.spec is None
-        or spec is None
-        or sandbox is None
-        or text is None
-        or _own_mounts(spec)
-    ):
+    if pod is None or pod.spec is None or sandbox is None or text is None:
+        return None
+    spec = pod.container_spec(asked(m).metadata.name)
+    if spec is None or _own_mounts(spec):
         return None
     due = _aliases(pod.spec) | _own_names(sandbox, _addresses(m))
     if missing := due - _pairs(text):

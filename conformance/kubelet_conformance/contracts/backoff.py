@@ -19,7 +19,6 @@ from kubelet_conformance.contracts.backoffs import (
     most_delay,
     pulls_are_held_up,
     restart_at,
-    restart_bound,
     take_attempt,
     was_killed,
 )
@@ -134,13 +133,14 @@ def counts_from_the_end(m: Moment) -> Findings:
     So the restart comes with the first retry after it.
     """
     container = _crashed(m, "app", "init", "sidecar")
-    if container is None or not most_delay(m, container.name):
+    delay = most_delay(m, container.name) if container is not None else 0.0
+    if container is None or not delay:
         return None
     return answered(
         by=start_of(container.name),
-        within=restart_bound(m, container.name),
+        within=delay + RETRY + RETRY_SLACK,
         unless=_called_off(container),
-        text=f"{container.name} is made again after a back-off of {most_delay(m, container.name):g} s",
+        text=f"{container.name} is made again after a back-off of {delay:g} s",
     )
 
 
@@ -154,16 +154,17 @@ def long_run_begins_anew(m: Moment) -> Findings:
     if restart is not None and restart.least >= BASE and CAP < restart.since_last <= EXPIRY:
         wrong = _early(restart)
         return broken(wrong) if wrong else KEPT
-    container = _crashed(m, "app", "init", "sidecar")
-    if container is None or most_delay(m, container.name) or not container.attempt:
+    container = m.container
+    if container is None or not container.attempt or container.created_t is None:
         return None
-    if container.created_t is None or m.t - container.created_t <= EXPIRY:
+    lasted = m.t - container.created_t
+    if lasted <= EXPIRY or not _crashed(m, "app", "init", "sidecar") or most_delay(m, container.name):
         return None
     return answered(
         by=start_of(container.name),
         within=REACTION,
         unless=_called_off(container),
-        text=f"{container.name} is made again at once after a run of {m.t - container.created_t:.0f} s",
+        text=f"{container.name} is made again at once after a run of {lasted:.0f} s",
     )
 
 
@@ -245,11 +246,13 @@ def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
 @contract("BACKOFF-07", on=OWN_END, needs=(CRI, PODS))
 def siblings_are_not_held_up(m: Moment) -> Findings:
     """The back-off of one container does not delay another: its first crash is answered at once."""
-    container = _crashed(m, "app", "sidecar")
-    if container is None or m.pod is None or most_delay(m, container.name):
+    pod, container = m.pod, m.container
+    if pod is None or container is None:
         return None
-    others = (c for c in m.pod.of_kind("app", "sidecar") if c.name != container.name and c.state == "exited")
+    others = [c for c in pod.of_kind("app", "sidecar") if c.name != container.name and c.state == "exited"]
     if not any(most_delay(m, other.name) > REACTION for other in others):
+        return None
+    if _crashed(m, "app", "sidecar") is None or most_delay(m, container.name):
         return None
     return answered(
         by=start_of(container.name),

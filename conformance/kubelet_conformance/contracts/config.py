@@ -47,7 +47,7 @@ from kubelet_conformance.contracts.timing import (
     SAME_MOMENT,
 )
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.trace.records import PodChange
+from kubelet_conformance.trace.records import Call, PodChange, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -310,7 +310,8 @@ only_meaningful_changes_count.remember(on=OUTSIDE)(take_in)
 )
 def _sync_fails(m: Moment) -> None:
     """Take manifests and failures in."""
-    _take_word(m)
+    if not isinstance(m.record, (Call, Reply)):
+        _take_word(m)
     if m.pod is None:
         return
     failure, key = m.pod.note(_Failure), m.keys[0]

@@ -377,9 +377,8 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     if use is None or not (use.answers or use.pulled):
         return None
     by_id = m.world.images.get(use.known.id) if use.known.id != use.image else None
-    later = use.answers
-    if by_id is not None:
-        later = later + [answer for answer in by_id.answers if answer.seq > use.since]
+    answers = by_id.answers if by_id is not None else ()
+    later = use.answers + [answer for answer in answers if answer.seq > use.since]
     after = (
         [answer for answer in later if answer.seq > use.known.pulled_seq] if use.pulled else sorted(later)[1:]
     )

@@ -185,12 +185,14 @@ def removed_records_do_not_count(m: Moment) -> Findings:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None:
         return None
-    name = asked(m).metadata.name
     gone = [one for one in _inits_in(pod, sandbox) if one.state == "removed" and completed(one)]
-    proven = [one for one in gone if _recorded_after(pod, one, sandbox)]
-    if any(one.name == name for one in proven):
+    proven = [one.name for one in gone if _recorded_after(pod, one, sandbox)]
+    if not proven:
+        return None
+    name = asked(m).metadata.name
+    if name in proven:
         return broken(f"{name} had completed and is run again, with a later container on record", pod.set_seq)
-    return KEPT if proven and pod.kind_of(name) in {"init", "app"} else None
+    return KEPT if pod.kind_of(name) in {"init", "app"} else None
 
 
 def _recorded_after(pod: Pod, init: Container, sandbox: Sandbox) -> bool:
@@ -223,10 +225,13 @@ def all_records_gone_begins_anew(m: Moment) -> Findings:
     inits = pod.spec.init_containers or []
     if not inits:
         return None
-    newest = [made_in(pod, spec.name, sandbox) for spec in (*inits, *pod.spec.containers)]
-    known = [one for one in newest if one is not None]
-    name = asked(m).metadata.name
-    if not known or any(one.state != "removed" for one in known) or pod.kind_of(name) == "ephemeral":
+    is_known, name = False, asked(m).metadata.name
+    for spec in (*inits, *pod.spec.containers):
+        one = made_in(pod, spec.name, sandbox)
+        if one is not None and one.state != "removed":
+            return None
+        is_known = is_known or one is not None
+    if not is_known or pod.kind_of(name) == "ephemeral":
         return None
     if name != inits[0].name:
         return broken(f"{name} is made with every record gone, expected {inits[0].name}", pod.set_seq)

@@ -47,6 +47,7 @@ __all__ = (
     "probes_of",
     "runs_of",
     "runs_probe",
+    "take_probe",
     "unseen_hook_seconds",
 )
 
@@ -56,7 +57,7 @@ PROBE_TRIES = 3
 PROBED: Pattern = done("ExecSync").either(failed("ExecSync"))
 """An execution ended."""
 PROBES: Pattern = call("ExecSync").either(PROBED)
-"""What a judge of probes has to see, besides what it judges: pass it to `probe_at`."""
+"""What a judge of probes has to see besides what it judges: `remember(on=PROBES)(take_probe)`."""
 
 
 class Runs:
@@ -208,6 +209,11 @@ def probe_at(m: Moment) -> Probed | None:
         probing.seq = m.seq
         probing.now = _taken(probing, container, m)
     return probing.now
+
+
+def take_probe(m: Moment) -> None:
+    """Take an execution in: for `remember(on=PROBES)`, and done once a moment for all."""
+    probe_at(m)
 
 
 def _taken(probing: _Probing, container: Container, m: Moment) -> Probed | None:

@@ -216,10 +216,12 @@ def hash_is_of_name_and_image(m: Moment) -> Findings:
 @hash_is_of_name_and_image.clause("definition", on=call("CreateContainer"))
 def hash_is_of_the_definition(m: Moment) -> Findings:
     """Up to 1.30 containers of one name that run other commands have other hashes, whatever their image."""
+    if m.pod is None or _SCOPE.get(m.kubernetes) != "definition":
+        return None
     config = asked(m)
     name = config.metadata.name
-    spec = m.pod.container_spec(name) if m.pod is not None else None
-    if spec is None or _SCOPE.get(m.kubernetes) != "definition":
+    spec = m.pod.container_spec(name)
+    if spec is None:
         return None
     told, runs = config.annotations.get(Annotation.HASH, ""), spec.command or []
     of_name = m.node.note(_HashesOfNode).of_name

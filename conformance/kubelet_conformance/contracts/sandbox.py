@@ -186,11 +186,13 @@ def _needs_others(pod: Pod) -> bool:
     return pod.spec is not None and bool(pod.spec.runtime_class_name or pod.spec.resource_claims)
 
 
-@sandbox_is_run_only_where_one_is_needed.clause("replaced", on=done("StopPodSandbox"))
+@sandbox_is_run_only_where_one_is_needed.clause(
+    "replaced", on=done("StopPodSandbox").where(to_run, "nobody has asked its pod to go")
+)
 def dead_sandbox_is_replaced(m: Moment) -> Findings:
     """When the dead sandbox of a pod that always restarts was stopped, its replacement is run."""
     pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not to_run(m) or sandbox is not pod.sandbox:
+    if pod is None or sandbox is None or sandbox is not pod.sandbox:
         return None
     if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "Always" or _needs_others(pod):
         return None

@@ -203,9 +203,9 @@ def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:
 def unfinished_pod_gets_a_replacement(m: Moment) -> Findings:
     """Where something is left to run there is one; from 1.27 on what was made and never ran is left, too."""
     pod, sandbox = m.pod, m.sandbox
-    if pod is None or pod.spec is None or sandbox is None or not to_run(m) or sandbox is not pod.sandbox:
+    if pod is None or pod.spec is None or sandbox is None or sandbox is not pod.sandbox:
         return None
-    if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "OnFailure":
+    if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "OnFailure" or not to_run(m):
         return None
     if pod.spec.runtime_class_name or pod.spec.resource_claims:
         return None  # What they ask for may not be there.

@@ -180,9 +180,9 @@ def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod
     }
     if pod.spec is not None:
         expected[Annotation.POD_GRACE] = str(pod.spec.grace_seconds)
-    for key, value in expected.items():
-        if annotations.get(key) != value:
-            return f"{key} is {annotations.get(key, 'absent')!r}, expected {value!r}"
+    if not expected.items() <= annotations.items():
+        key = next(key for key, value in expected.items() if annotations.get(key) != value)
+        return f"{key} is {annotations.get(key, 'absent')!r}, expected {expected[key]!r}"
     if bool(spec.ports) != (Annotation.PORTS in annotations):
         return f"{Annotation.PORTS} is {annotations.get(Annotation.PORTS, 'absent')!r}"
     return _wrong_hook(annotations.get(Annotation.PRE_STOP_HANDLER), spec.lifecycle.pre_stop)

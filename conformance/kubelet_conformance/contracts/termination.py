@@ -346,14 +346,17 @@ def failed_kill_is_told(m: Moment) -> Findings:
 
 
 @contract("TERM-29", on=exited(), needs=(CRI, PODS))
-def exit_in_the_grace_is_final(m: Moment) -> Iterator[Finding]:
+def exit_in_the_grace_is_final(m: Moment) -> Findings:
     """A container that exits in its grace period is not started again, and the others keep their grace."""
     pod, gone = m.pod, m.container
     if pod is None or gone is None or pod.termination is None or not pod.born:
-        return
-    for sibling in _others(pod, gone):
-        if not sibling.stopping or sibling.state != "running":
-            continue
+        return None
+    siblings = [one for one in _others(pod, gone) if one.state == "running" and one.stopping]
+    return _keep_their_grace(m, gone, siblings) if siblings else None
+
+
+def _keep_their_grace(m: Moment, gone: Container, siblings: list[Container]) -> Iterator[Finding]:
+    for sibling in siblings:
         if sibling.stops[-1].call.t < (m.node.started_t or 0.0):
             continue  # The kubelet that stopped it is gone; this one does so anew.
         timeout = sibling.stops[-1].timeout
