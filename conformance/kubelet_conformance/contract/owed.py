@@ -20,7 +20,7 @@ __all__ = ("Ledger", "Obligation")
 class Obligation:
     """One thing owed since a moment."""
 
-    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "pod", "seq", "t")
+    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "pod", "seq")
 
     entity: Entity
     """Who owes it."""
@@ -34,7 +34,6 @@ class Obligation:
     ) -> None:
         self.due = due
         self.seq = moment.seq
-        self.t = moment.t
         self.pod = moment.pod
         self.deadline = moment.t + due.within if due.within is not None else None
         self.on_kept = on_kept

@@ -112,8 +112,10 @@ def doubles_from_ten_seconds(m: Moment) -> Findings:
 
 @doubles_from_ten_seconds.clause("first-at-once", on=OWN_END)
 def _(m: Moment) -> Findings:
+    if m.container is None or most_delay(m, m.container.name):
+        return None
     container = _crashed(m, "app")
-    if container is None or most_delay(m, container.name):
+    if container is None:
         return None
     return answered(
         by=start_of(container.name),
@@ -132,9 +134,9 @@ def counts_from_the_end(m: Moment) -> Findings:
 
     So the restart comes with the first retry after it.
     """
-    container = _crashed(m, "app", "init", "sidecar")
-    delay = most_delay(m, container.name) if container is not None else 0.0
-    if container is None or not delay:
+    delay = most_delay(m, m.container.name) if m.container is not None else 0.0
+    container = _crashed(m, "app", "init", "sidecar") if delay else None
+    if container is None:
         return None
     return answered(
         by=start_of(container.name),

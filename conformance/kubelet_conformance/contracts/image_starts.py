@@ -185,12 +185,10 @@ def root_is_kept_out(m: Moment) -> Findings:
 
 def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
     own, shared = spec.security_context, pod.spec.security_context if pod.spec is not None else None
-    if own is None and shared is None:
-        return False
-    contexts = [one for one in (own, shared) if one is not None]
-    if any(one.run_as_user is not None for one in contexts):
-        return False
-    return bool(next((one.run_as_non_root for one in contexts if one.run_as_non_root is not None), False))
+    must_not = own.run_as_non_root if own is not None else None
+    if must_not is None and shared is not None:
+        must_not = shared.run_as_non_root
+    return bool(must_not) and all(one is None or one.run_as_user is None for one in (own, shared))
 
 
 @root_is_kept_out.remember(on=done("ImageStatus"))

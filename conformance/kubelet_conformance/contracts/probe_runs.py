@@ -178,8 +178,8 @@ def exec_probes(container: Container) -> dict[Name, Probe]:
 
 def has_other_probes(container: Container, *names: Name) -> bool:
     """It has one of these probes, and what comes of it cannot be followed."""
-    known = exec_probes(container)
-    return any(name in names and name not in known for name, _ in probes_of(container.spec))
+    asked = [name for name, _ in probes_of(container.spec) if name in names]
+    return bool(asked) and not exec_probes(container).keys() >= set(asked)
 
 
 def _probing(container: Container, m: Moment) -> _Probing:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord
+    from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord, PodSandboxMetadata
     from kubelet_conformance.trace.manifests import ContainerSpec, ContainerStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
@@ -145,15 +145,14 @@ def container_is_started_once(m: Moment) -> Findings:
 
 
 def _identity(m: Moment) -> dict[str, str]:
-    meta = m.request(CreateContainerRequest).sandbox_config.metadata
-    pod = m.pod
-    name, namespace = (pod.name, pod.namespace) if pod is not None else (meta.name, meta.namespace)
-    uid = pod.uid if pod is not None and pod.uid else meta.uid
+    request, pod = m.request(CreateContainerRequest), m.pod
+    meta = request.sandbox_config.metadata
+    whose: PodSandboxMetadata | Pod = meta if pod is None else pod
     return {
-        Label.POD_NAME: name,
-        Label.POD_NAMESPACE: namespace,
-        Label.POD_UID: uid,
-        Label.CONTAINER_NAME: asked(m).metadata.name,
+        Label.POD_NAME: whose.name,
+        Label.POD_NAMESPACE: whose.namespace,
+        Label.POD_UID: whose.uid or meta.uid,
+        Label.CONTAINER_NAME: request.config.metadata.name,
     }
 
 

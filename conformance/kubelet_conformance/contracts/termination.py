@@ -191,14 +191,12 @@ def object_goes_after_the_sandbox(m: Moment) -> Findings:
 def containers_are_stopped_together(m: Moment) -> Findings:
     """When a pod is terminated, its containers without an order among them are stopped at one time."""
     pod, first = m.pod, m.container
-    if pod is None or first is None or pod.termination is None or first.kind == "sidecar":
+    if pod is None or first is None or pod.termination is None or first.kind == "sidecar" or pod.spec is None:
         return None
     since = max(pod.termination.t, m.node.started_t or 0.0)
     siblings = [one for one in _others(pod, first) if believed_running(one) and one.kind != "sidecar"]
     siblings = [one for one in siblings if not stop_asked(one, since)]
-    if not siblings or pod.spec is None or not pod.born:
-        return None
-    if failing_probe(pod, first) or stopped_for_itself(m, pod, first):
+    if not siblings or not pod.born or failing_probe(pod, first) or stopped_for_itself(m, pod, first):
         return None
     return [
         answered(
@@ -257,11 +255,10 @@ def finished_pod_gives_up_its_sandbox(m: Moment) -> Findings:
     that still run are stopped first, with their grace.
     """
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or m.exit.code is None or not pod.born:
-        return None
-    if m.exit.commanded:
-        return None  # It may be killed for a change or a probe, and made again in the same sync.
-    if pod.termination is not None or not m.node.kubelet_up or not _ends_the_pod(pod, container, m.exit.code):
+    if pod is None or container is None or m.exit is None or m.exit.code is None or m.exit.commanded:
+        return None  # What is killed for a change or a probe may be made again in the same sync.
+    stays = pod.termination is not None or not m.node.kubelet_up or not pod.born
+    if stays or not _ends_the_pod(pod, container, m.exit.code):
         return None
     sidecars = any(c.state == "running" for c in pod.of_kind("sidecar", "ephemeral"))
     grace = pod.spec.grace_seconds if pod.spec and sidecars else 0
@@ -352,10 +349,10 @@ def exit_in_the_grace_is_final(m: Moment) -> Findings:
     if pod is None or gone is None or pod.termination is None or not pod.born:
         return None
     siblings = [one for one in _others(pod, gone) if one.state == "running" and one.stopping]
-    return _keep_their_grace(m, gone, siblings) if siblings else None
+    return _graces_kept(m, gone, siblings) if siblings else None
 
 
-def _keep_their_grace(m: Moment, gone: Container, siblings: list[Container]) -> Iterator[Finding]:
+def _graces_kept(m: Moment, gone: Container, siblings: list[Container]) -> Iterator[Finding]:
     for sibling in siblings:
         if sibling.stops[-1].call.t < (m.node.started_t or 0.0):
             continue  # The kubelet that stopped it is gone; this one does so anew.

@@ -49,6 +49,7 @@ from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerRequest,
 )
+from kubelet_conformance.trace.records import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +129,7 @@ def pod_that_is_to_go_is_stopped(m: Moment) -> Findings:
 
 
 def _is_answer(m: Moment) -> bool:
-    return m.keys[0].startswith(("done:", "failed:"))
+    return isinstance(m.record, Reply)
 
 
 def _stops_of(pod: Pod, since_t: float) -> Iterator[Finding]:
