@@ -24,7 +24,6 @@ from kubelet_conformance.contracts.instances import (
     regular_inits,
     start_of,
     stop_of,
-    to_watch,
 )
 from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
@@ -286,7 +285,7 @@ new_sandbox_runs_init_again.remember(on=PURGES)(take_purges)
 def changed_init_image_restarts_nothing(m: Moment) -> Iterator[Finding]:
     """A changed image of a regular init container restarts nothing in a pod whose app containers run."""
     pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or pod.spec is None or not to_watch(m):
+    if pod is None or manifest is None or pod.spec is None:
         return
     new = {spec.name: spec.image for spec in manifest.spec.init_containers or ()}
     changed = [spec for spec in regular_inits(pod) if new.get(spec.name, spec.image) != spec.image]

@@ -347,9 +347,9 @@ def waits_for_sidecars(container: Container) -> bool:
 
 
 def newly_imaged(m: Moment, state: str) -> Iterator[Container]:
-    """The newest instances in this state whose image the manifest just sent changes, app containers only."""
+    """The newest instances in this state whose image a FREE_CHANGE changes, app containers only."""
     pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.containers:
         newest, old = pod.newest(new.name), pod.container_spec(new.name)

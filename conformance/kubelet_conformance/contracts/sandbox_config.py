@@ -109,10 +109,9 @@ def port_mappings_are_those_of_app_containers(m: Moment) -> Findings:
     if pod is None or pod.spec is None or pod.spec.host_network:
         return None
     mapped = {(p.protocol, p.container_port, p.host_port) for p in asked_sandbox(m).config.port_mappings}
-    due = {port for port in _ports(pod.spec.containers) if port[2]}
-    inits = _ports([c for c in pod.spec.init_containers or () if not c.is_sidecar]) - _ports(
-        pod.spec.containers
-    )
+    of_apps = _ports(pod.spec.containers)
+    due = {port for port in of_apps if port[2]}
+    inits = _ports([c for c in pod.spec.init_containers or () if not c.is_sidecar]) - of_apps
     if missing := due - mapped:
         return broken(f"port {min(missing)} of an app container is not mapped", pod.set_seq)
     if wrong := inits & mapped:

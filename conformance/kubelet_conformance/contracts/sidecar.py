@@ -322,7 +322,7 @@ kept_up_during_init.remember(on=ATTEMPTS)(take_attempt)
 def changed_image_restarts(m: Moment) -> Iterator[Finding]:
     """A running sidecar whose image changed is stopped and made again, under every policy."""
     pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.init_containers or ():
         old, newest = pod.container_spec(new.name), pod.newest(new.name)
