@@ -160,7 +160,8 @@ class AnyOf(Pattern):
         self._options = options
 
     def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
-        each = [one.conditions(keys) for one in self._leaves() if not one.keys.isdisjoint(keys)]
+        self._options = self._leaves()  # One look at each, now that it will be asked for all the time.
+        each = [one.conditions(keys) for one in self._options if not one.keys.isdisjoint(keys)]
         of_options = () if () in each else each[0] if len(each) == 1 else (self._is_one,)
         return (*of_options, *super().conditions(keys))
 

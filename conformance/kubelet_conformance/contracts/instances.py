@@ -123,9 +123,12 @@ _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContai
 def _worker_free(m: Moment, pod: Pod) -> bool:
     """Nothing of the pod is under way but what is answered here."""
     own = m.call if isinstance(m.record, Reply) else None
-    if any(c.rpc in _WORK and c is not own for c in pod.calls_open.values()):
-        return False
+    for call_open in pod.calls_open.values():
+        if call_open is not own and call_open.rpc in _WORK:
+            return False
     hooked = [one for one in pod.every_container() if one.hooks_open]
+    if not hooked:
+        return True
     return not any(h.call is not own and h.call.id in one.hooks_open for one in hooked for h in one.hooks)
 
 
