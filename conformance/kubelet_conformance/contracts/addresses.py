@@ -49,12 +49,15 @@ class _Told:
 
 def _take_address(m: Moment) -> None:
     ips = told_ips(m.response(PodSandboxStatusReply).status)
-    if m.sandbox is not None:
-        told = m.sandbox.note(_Told)
-        told.ips.update(ips)
-        # One that has died since, and a sync whose own reading came late, know of no address.
-        is_known = bool(ips) and all(version_of(ip) is not None for ip in told.ips)
-        told.to_tell = told.ips if is_known else set()
+    if m.sandbox is None:
+        return
+    told = m.sandbox.note(_Told)
+    if ips and told.to_tell.issuperset(ips):
+        return
+    told.ips.update(ips)
+    # One that has died since, and a sync whose own reading came late, know of no address.
+    is_known = bool(ips) and all(version_of(ip) is not None for ip in told.ips)
+    told.to_tell = told.ips if is_known else set()
 
 
 _READ: Pattern = done("PodSandboxStatus")

@@ -103,7 +103,8 @@ def told_ips(record: SandboxRecord | None) -> list[str]:
     network = record.network if record is not None else None
     if network is None:
         return []
-    return [ip for ip in (network.ip, *(one.ip for one in network.additional_ips)) if ip]
+    ips = [one.ip for one in network.additional_ips] if network.additional_ips else []
+    return [ip for ip in (network.ip, *ips) if ip]
 
 
 def told_of(sandbox: Sandbox) -> Pattern:
