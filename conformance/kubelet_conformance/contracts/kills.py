@@ -102,7 +102,7 @@ def deletion_grace(m: Moment, pod: Pod) -> int | None:
 
 
 _KILLS = frozenset({"call:StopContainer", "call:ExecSync"})
-"""Where most judges ask for the reasons: of nothing else do judges make up their minds together here."""
+"""The moments at which most judges ask for the reasons."""
 
 
 class _Looked(NamedTuple):
