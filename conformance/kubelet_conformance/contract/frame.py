@@ -99,8 +99,10 @@ class Answered(msgspec.Struct, frozen=True):
     @property
     def keys(self) -> frozenset[str]:
         """All that can end it."""
-        others = [other.keys for other in (self.unless, self.not_before) if other is not None]
-        return united(self.by.keys, *others) if others else self.by.keys
+        keys = self.by.keys
+        if self.unless is not None:
+            keys = united(keys, self.unless.keys)
+        return keys if self.not_before is None else united(keys, self.not_before.keys)
 
 
 KEPT = Kept()

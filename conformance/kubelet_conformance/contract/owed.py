@@ -20,7 +20,7 @@ __all__ = ("Ledger", "Obligation")
 class Obligation:
     """One thing owed since a moment."""
 
-    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "pod", "seq", "t")
+    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "pod", "seq")
 
     entity: Entity
     """Who owes it."""
@@ -34,7 +34,6 @@ class Obligation:
     ) -> None:
         self.due = due
         self.seq = moment.seq
-        self.t = moment.t
         self.pod = moment.pod
         self.deadline = moment.t + due.within if due.within is not None else None
         self.on_kept = on_kept
@@ -93,12 +92,12 @@ class Ledger:
 
     def owe(self, obligation: Obligation, entity: Entity) -> None:
         """Remember an obligation of this entity."""
-        obligation.entity = entity
+        obligation.entity, keys = entity, obligation.keys
         entity.owed.append(obligation)
-        if not obligation.keys <= entity.awaited:
-            entity.awaited |= obligation.keys
-        if not obligation.keys <= self.awaited:
-            self.awaited |= obligation.keys
+        if not keys <= entity.awaited:
+            entity.awaited |= keys
+        if not keys <= self.awaited:
+            self.awaited |= keys
         if obligation.deadline is not None:
             self._count += 1
             heapq.heappush(self._deadlines, (self._due(obligation), self._count, obligation))

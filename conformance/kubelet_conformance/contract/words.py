@@ -122,7 +122,7 @@ class Pattern(Formula):
 
     def either(self, *others: Pattern) -> AnyOf:
         """This or one of the others."""
-        return AnyOf((self, *others))
+        return AnyOf((self, *others), united(self.keys, *[one.keys for one in others]))
 
     def parts(self) -> tuple[Formula, ...]:
         """An atom is made of nothing else."""
@@ -152,17 +152,23 @@ def united(*keys: frozenset[str]) -> frozenset[str]:
 class AnyOf(Pattern):
     """One of several patterns, perhaps narrowed together."""
 
-    def __init__(self, options: tuple[Pattern, ...], where: tuple[tuple[Predicate, str], ...] = ()) -> None:
-        self._options = tuple([one for option in options for one in option.alternatives()])
-        super().__init__(united(*[one.keys for one in self._options]), where)
+    def __init__(
+        self,
+        options: tuple[Pattern, ...],
+        keys: frozenset[str],
+        where: tuple[tuple[Predicate, str], ...] = (),
+    ) -> None:
+        super().__init__(keys, where)
+        self._options = options
 
     def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
+        self._options = self._leaves()  # One look at each, now that it will be asked for all the time.
         each = [one.conditions(keys) for one in self._options if not one.keys.isdisjoint(keys)]
         of_options = () if () in each else each[0] if len(each) == 1 else (self._is_one,)
         return (*of_options, *super().conditions(keys))
 
-    def matches(self, moment: Moment) -> bool:
-        return self._is_one(moment) and self._fits(moment)
+    def _fits(self, moment: Moment) -> bool:
+        return self._is_one(moment) and super()._fits(moment)
 
     def _is_one(self, moment: Moment) -> bool:
         for option in self._options:  # noqa: SIM110 - all() costs twice as much, and this runs all the time
@@ -171,13 +177,17 @@ class AnyOf(Pattern):
         return False
 
     def where(self, predicate: Predicate, words: str = "") -> AnyOf:
-        return AnyOf(self._options, (*self._where, (predicate, words)))
+        return AnyOf(self._options, self.keys, (*self._where, (predicate, words)))
 
     def alternatives(self) -> tuple[Pattern, ...]:
-        return (self,) if self._where else self._options
+        return (self,) if self._where else self._leaves()
+
+    def _leaves(self) -> tuple[Pattern, ...]:
+        """The options, and in place of those that are several patterns themselves all of these."""
+        return tuple([one for option in self._options for one in option.alternatives()])
 
     def _described(self) -> str:
-        return " or ".join(str(one) for one in self._options)
+        return " or ".join(str(one) for one in self._leaves())
 
 
 class _Both(Formula):
@@ -329,11 +339,13 @@ def kubelet(*ops: str) -> Pattern:
     return _named("kubelet", ops, "kubelet")
 
 
+@cache
 def exited() -> Pattern:
     """The trace tells for the first time that a container's process ended."""
     return Pattern(frozenset({"fact:exited"}), words="container exited")
 
 
+@cache
 def sandbox_died() -> Pattern:
     """The trace tells for the first time that a sandbox died without being stopped."""
     return Pattern(frozenset({"fact:sandbox-died"}), words="sandbox died")
@@ -354,21 +366,25 @@ def read_as(*states: str) -> Pattern:
     return _named("read", states, "read")
 
 
+@cache
 def status() -> Pattern:
     """A pod status was written."""
     return Pattern(frozenset({"status"}), words="status written")
 
 
+@cache
 def pod_set() -> Pattern:
     """A pod is wanted: new, changed or being deleted."""
     return Pattern(frozenset({"pod:set"}), words="pod set")
 
 
+@cache
 def pod_unset() -> Pattern:
     """A pod is gone from its source."""
     return Pattern(frozenset({"pod:remove"}), words="pod removed")
 
 
+@cache
 def deleted() -> Pattern:
     """A pod object was finally removed."""
     return Pattern(frozenset({"deleted"}), words="pod object deleted")

@@ -39,19 +39,25 @@ def version_of(text: str) -> int | None:
 
 
 class _Told:
-    """Every address that a sandbox was ever read with, and whether it had one when it was last read."""
+    """Every address that a sandbox was ever read with, and those that its containers may be told."""
 
     def __init__(self) -> None:
         self.ips: set[str] = set()
-        self.has_one = False
+        self.to_tell: set[str] = set()
+        """All of them; none where it had no address when it was last read, or one that is none."""
 
 
 def _take_address(m: Moment) -> None:
-    record = m.response(PodSandboxStatusReply).status
-    if m.sandbox is not None:
-        told = m.sandbox.note(_Told)
-        told.ips.update(told_ips(record))
-        told.has_one = bool(told_ips(record))
+    ips = told_ips(m.response(PodSandboxStatusReply).status)
+    if m.sandbox is None:
+        return
+    told = m.sandbox.note(_Told)
+    if ips and told.to_tell.issuperset(ips):
+        return
+    told.ips.update(ips)
+    # One that has died since, and a sync whose own reading came late, know of no address.
+    is_known = bool(ips) and all(version_of(ip) is not None for ip in told.ips)
+    told.to_tell = told.ips if is_known else set()
 
 
 _READ: Pattern = done("PodSandboxStatus")
@@ -62,35 +68,32 @@ def _addresses(m: Moment) -> set[str]:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.status_t is None:
         return set()
-    if pod.spec is None or pod.spec.host_network:
-        return set()
-    told = sandbox.note(_Told)
-    if not told.has_one:
-        return set()  # It has died since, and a sync whose own reading came late knows of no address.
-    return set() if any(version_of(ip) is None for ip in told.ips) else told.ips
+    return set() if pod.spec is None or pod.spec.host_network else sandbox.note(_Told).to_tell
 
 
-def _ip_variables(m: Moment, spec: ContainerSpec) -> Iterator[tuple[str, str]]:
+def _ip_variables(m: Moment, spec: ContainerSpec) -> list[tuple[str, str]]:
     """The variables that are to hold the pod's address, and what they hold; nothing where it is secret."""
-    if m.header.redacted:
-        return
+    if not spec.env or m.header.redacted:
+        return []
     given = {one.key: one.value for one in asked(m).envs}
-    for one in spec.env or ():
-        source = one.value_from
-        if source is not None and source.field_ref is not None and source.field_ref.field_path == _POD_IP:
-            yield one.name, given.get(one.name, "")
+    sources = [(one.name, one.value_from.field_ref) for one in spec.env if one.value_from is not None]
+    names = [name for name, ref in sources if ref is not None and ref.field_path == _POD_IP]
+    return [(name, given.get(name, "")) for name in names]
 
 
 @contract("SYNC-12", on=call("CreateContainer"), needs=(CRI, PODS))
-def container_is_told_the_address_of_its_sandbox(m: Moment) -> Iterator[Finding]:
+def container_is_told_the_address_of_its_sandbox(m: Moment) -> Findings:
     """The address that a container finds in its environment is one that its sandbox was read with."""
     spec = m.pod.container_spec(asked(m).metadata.name) if m.pod is not None else None
-    told = _addresses(m)
+    variables = _ip_variables(m, spec) if spec is not None else []
+    told = _addresses(m) if variables else set[str]()
     if spec is None or not told:
-        return
-    for name, value in _ip_variables(m, spec):
-        text = f"{name} of {spec.name} is {value!r}, the address of its sandbox is {min(told)}"
-        yield KEPT if value in told else broken(text)
+        return None
+    expected = f"the address of its sandbox is {min(told)}"
+    return [
+        KEPT if value in told else broken(f"{name} of {spec.name} is {value!r}, {expected}")
+        for name, value in variables
+    ]
 
 
 container_is_told_the_address_of_its_sandbox.remember(on=_READ)(_take_address)
@@ -107,22 +110,26 @@ def _old_addresses(m: Moment) -> set[str]:
 
 def _hosts_text(m: Moment) -> str | None:
     """What the managed hosts file of the container that is made holds; None where nobody knows."""
-    found = [one for one in asked(m).mounts if one.container_path == HOSTS]
-    return files(m).texts.get(found[0].host_path) if len(found) == 1 else None
+    texts = files(m).texts
+    found = [one for one in asked(m).mounts if one.container_path == HOSTS] if texts else []
+    return texts.get(found[0].host_path) if len(found) == 1 else None
 
 
 @contract("SYNC-22", on=call("CreateContainer"), needs=(CRI, PODS))
-def replacement_brings_its_own_address(m: Moment) -> Iterator[Finding]:
+def replacement_brings_its_own_address(m: Moment) -> Findings:
     """The containers of a replaced sandbox get its address, and not that of the one before.
 
     So say their environment and their hosts file.
     """
-    pod, sandbox, told = m.pod, m.sandbox, _addresses(m)
-    if pod is None or sandbox is None or not told or not sandbox.attempt:
-        return
-    spec, old = pod.container_spec(asked(m).metadata.name), _old_addresses(m) - told
-    if spec is None or not old:
-        return
+    pod, sandbox = m.pod, m.sandbox
+    if pod is None or sandbox is None or not sandbox.attempt:
+        return None
+    told, spec = _addresses(m), pod.container_spec(asked(m).metadata.name)
+    old = _old_addresses(m) - told if told else set[str]()
+    return _has_no_old_address(m, spec, old) if spec is not None and old else None
+
+
+def _has_no_old_address(m: Moment, spec: ContainerSpec, old: set[str]) -> Iterator[Finding]:
     for name, value in _ip_variables(m, spec):
         yield broken(f"{name} of {spec.name} is {value}, of the sandbox before") if value in old else KEPT
     words = (_hosts_text(m) or "").split()
@@ -141,11 +148,11 @@ replacement_brings_its_own_address.remember(on=DISK)(take_file)
 
 def _own_mounts(spec: ContainerSpec) -> int:
     """How many mounts of its own the container has where the hosts file is."""
-    return sum(one.mount_path == HOSTS for one in spec.volume_mounts or ())
+    return [one.mount_path for one in spec.volume_mounts].count(HOSTS) if spec.volume_mounts else 0
 
 
 def _mounted(mounts: list[Mount]) -> int:
-    return sum(one.container_path == HOSTS for one in mounts)
+    return [one.container_path for one in mounts].count(HOSTS)
 
 
 @contract("START-10", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -184,15 +191,10 @@ def _own_names(sandbox: Sandbox, told: set[str]) -> set[tuple[str, str]]:
 def hosts_file_tells_the_pods_names(m: Moment) -> Findings:
     """The managed hosts file gives the pod's name at its address, and the pod's aliases."""
     pod, sandbox, text = m.pod, m.sandbox, _hosts_text(m)
-    spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
-    if (
-        pod is None
-        or pod.spec is None
-        or spec is None
-        or sandbox is None
-        or text is None
-        or _own_mounts(spec)
-    ):
+    if pod is None or pod.spec is None or sandbox is None or text is None:
+        return None
+    spec = pod.container_spec(asked(m).metadata.name)
+    if spec is None or _own_mounts(spec):
         return None
     due = _aliases(pod.spec) | _own_names(sandbox, _addresses(m))
     if missing := due - _pairs(text):

@@ -6,6 +6,7 @@ Rows are tried from the top, the first that fits decides, and each says why.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ APPS: tuple[AppRow, ...] = (
 )
 
 
+@lru_cache(maxsize=1024)
 def app_row(seen: AppSeen) -> AppRow:
     """The row that decides."""
     return next(row for row in APPS if row.when(seen))

@@ -19,7 +19,6 @@ from kubelet_conformance.contracts.backoffs import (
     most_delay,
     pulls_are_held_up,
     restart_at,
-    restart_bound,
     take_attempt,
     was_killed,
 )
@@ -32,9 +31,9 @@ from kubelet_conformance.contracts.instances import (
     asked,
     awake,
     failed_run,
+    in_place,
     newly_imaged,
     start_of,
-    to_watch,
     waits_for_sidecars,
     wants_restart,
 )
@@ -62,16 +61,13 @@ def _called_off(container: Container) -> Pattern:
 
 
 def _crashed(m: Moment, *kinds: Kind) -> Container | None:
-    """The container of one of these kinds that ended by itself just now and is wanted again."""
+    """The container of one of these kinds whose own end this is (OWN_END), and that is wanted again."""
     container = m.container
-    if container is None or m.exit is None or m.exit.commanded or container.kind not in kinds:
+    if container is None or m.exit is None or m.pod is None or container.kind not in kinds:
         return None
-    if not to_watch(m) or m.pod is None or _is_left(m, container) or waits_for_sidecars(container):
+    if not in_place(container) or _is_left(m, container) or waits_for_sidecars(container):
         return None
-    if at_its_end(m.pod, container, m.exit.code):
-        return None
-    sandbox = container.sandbox
-    return container if sandbox is not None and sandbox.state == "ready" and not sandbox.stops else None
+    return None if at_its_end(m.pod, container, m.exit.code) else container
 
 
 def _is_left(m: Moment, container: Container) -> bool:
@@ -116,8 +112,10 @@ def doubles_from_ten_seconds(m: Moment) -> Findings:
 
 @doubles_from_ten_seconds.clause("first-at-once", on=OWN_END)
 def _(m: Moment) -> Findings:
+    if m.container is None or most_delay(m, m.container.name):
+        return None
     container = _crashed(m, "app")
-    if container is None or most_delay(m, container.name):
+    if container is None:
         return None
     return answered(
         by=start_of(container.name),
@@ -136,14 +134,15 @@ def counts_from_the_end(m: Moment) -> Findings:
 
     So the restart comes with the first retry after it.
     """
-    container = _crashed(m, "app", "init", "sidecar")
-    if container is None or not most_delay(m, container.name):
+    delay = most_delay(m, m.container.name) if m.container is not None else 0.0
+    container = _crashed(m, "app", "init", "sidecar") if delay else None
+    if container is None:
         return None
     return answered(
         by=start_of(container.name),
-        within=restart_bound(m, container.name),
+        within=delay + RETRY + RETRY_SLACK,
         unless=_called_off(container),
-        text=f"{container.name} is made again after a back-off of {most_delay(m, container.name):g} s",
+        text=f"{container.name} is made again after a back-off of {delay:g} s",
     )
 
 
@@ -157,16 +156,17 @@ def long_run_begins_anew(m: Moment) -> Findings:
     if restart is not None and restart.least >= BASE and CAP < restart.since_last <= EXPIRY:
         wrong = _early(restart)
         return broken(wrong) if wrong else KEPT
-    container = _crashed(m, "app", "init", "sidecar")
-    if container is None or most_delay(m, container.name) or not container.attempt:
+    container = m.container
+    if container is None or not container.attempt or container.created_t is None:
         return None
-    if container.created_t is None or m.t - container.created_t <= EXPIRY:
+    lasted = m.t - container.created_t
+    if lasted <= EXPIRY or not _crashed(m, "app", "init", "sidecar") or most_delay(m, container.name):
         return None
     return answered(
         by=start_of(container.name),
         within=REACTION,
         unless=_called_off(container),
-        text=f"{container.name} is made again at once after a run of {m.t - container.created_t:.0f} s",
+        text=f"{container.name} is made again at once after a run of {lasted:.0f} s",
     )
 
 
@@ -248,11 +248,13 @@ def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
 @contract("BACKOFF-07", on=OWN_END, needs=(CRI, PODS))
 def siblings_are_not_held_up(m: Moment) -> Findings:
     """The back-off of one container does not delay another: its first crash is answered at once."""
-    container = _crashed(m, "app", "sidecar")
-    if container is None or m.pod is None or most_delay(m, container.name):
+    pod, container = m.pod, m.container
+    if pod is None or container is None:
         return None
-    others = (c for c in m.pod.of_kind("app", "sidecar") if c.name != container.name and c.state == "exited")
+    others = [c for c in pod.of_kind("app", "sidecar") if c.name != container.name and c.state == "exited"]
     if not any(most_delay(m, other.name) > REACTION for other in others):
+        return None
+    if _crashed(m, "app", "sidecar") is None or most_delay(m, container.name):
         return None
     return answered(
         by=start_of(container.name),

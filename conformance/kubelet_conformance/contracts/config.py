@@ -47,7 +47,7 @@ from kubelet_conformance.contracts.timing import (
     SAME_MOMENT,
 )
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.trace.records import PodChange
+from kubelet_conformance.trace.records import Call, PodChange, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -198,25 +198,35 @@ class _Sent:
     """What was said last of each API pod, by UID."""
 
     def __init__(self) -> None:
-        self.by_uid: dict[str, Word] = {}
-        self.changed: Change | None = None
-        """What the latest record has changed, as far as that is known."""
+        self.by_uid: dict[str, bytes] = {}
+        self.latest: tuple[bytes | None, bytes] | None = None
+        """What the latest record says, and what was said before of its pod; None where that is not known."""
         self.seq = 0
 
 
-def _changed(m: Moment) -> Change | None:
-    """Take a manifest in (call it for every moment of pod_set() and deleted()), and say what it changed."""
+def _take_word(m: Moment) -> _Sent:
+    """Take a manifest in: call it for every moment of pod_set() and deleted()."""
     sent, record = m.node.note(_Sent), _record(m)
     if sent.seq == m.seq:
-        return sent.changed
-    sent.seq, sent.changed = m.seq, None
+        return sent
+    sent.seq, sent.latest = m.seq, None
     if record is None or m.manifest is None:
         sent.by_uid.pop(getattr(m.record, "uid", ""), None)
     elif record.source == "api" and m.manifest.metadata.uid:
-        uid, new = m.manifest.metadata.uid, word(msgspec.json.decode(record.pod))
-        sent.changed = change_row(sent.by_uid.get(uid), new).change
+        uid, new = m.manifest.metadata.uid, bytes(record.pod)
+        sent.latest = sent.by_uid.get(uid), new
         sent.by_uid[uid] = new
-    return sent.changed
+    return sent
+
+
+def _changed(m: Moment) -> Change | None:
+    """Take a manifest in, and say what it changed; None where that is not known."""
+    latest = _take_word(m).latest
+    return change_row(*(_word(raw) for raw in latest)).change if latest is not None else None
+
+
+def _word(raw: bytes | None) -> Word | None:
+    return None if raw is None else word(msgspec.json.decode(raw))
 
 
 class _Failure:
@@ -238,18 +248,15 @@ def only_meaningful_changes_count(m: Moment) -> Findings:
     """A manifest that differs in spec, labels, annotations or deletion is taken up at once; one that differs
     only in its status, or in nothing, causes no sync.
     """
-    change, pod = _changed(m), m.pod
-    if (
-        change not in {"nothing", "reconciled"}
-        or pod is None
-        or pod.termination is not None
-        or not m.node.kubelet_up
-    ):
+    pod = m.pod
+    if pod is None or pod.termination is not None or not m.node.kubelet_up:
         return None
     failure = pod.note(_Failure)
     if failure.t is None or m.t + _WHILE > failure.t + _RETRY_LEAST or worker_waits(pod):
         return None
     if pod.spec is None or pod.spec.readiness_gates or outside(m).down_since(m.t) is not None:
+        return None
+    if _changed(m) not in {"nothing", "reconciled"}:
         return None
     begun = m.t
     return answered(
@@ -269,14 +276,16 @@ def worker_waits(pod: Pod) -> bool:
 @only_meaningful_changes_count.clause("something", on=pod_set())
 def meaningful_change_is_taken_up(m: Moment) -> Findings:
     """A change that means something wakes a worker that waits for its retry."""
-    change, pod = _changed(m), m.pod
-    if change != "updated" or pod is None or pod.termination is not None or is_mirror(m):
+    pod = m.pod
+    if pod is None or pod.termination is not None or is_mirror(m):
         return None
     if pod.note(_Failure).t is None or worker_waits(pod) or outside(m).api_away_t is not None:
         return None
     if not kubelet_works(m):
         return None
     if outside(m).down_since(m.t) is not None or outside(m).network_bad_t is not None:
+        return None
+    if _changed(m) != "updated":
         return None
     return answered(
         by=call("RunPodSandbox").where(of(pod)),
@@ -301,7 +310,8 @@ only_meaningful_changes_count.remember(on=OUTSIDE)(take_in)
 )
 def _sync_fails(m: Moment) -> None:
     """Take manifests and failures in."""
-    _changed(m)
+    if not isinstance(m.record, (Call, Reply)):
+        _take_word(m)
     if m.pod is None:
         return
     failure, key = m.pod.note(_Failure), m.keys[0]

@@ -43,9 +43,9 @@ def _seq(container: Container) -> int | None:
 
 
 def _added(m: Moment) -> list[str]:
-    """The ephemeral containers that this manifest adds to a pod whose sandbox is ready."""
+    """The ephemeral containers that this manifest (FREE_CHANGE) adds to a pod whose sandbox is ready."""
     pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
         return []
     if pod.sandbox is None or pod.sandbox.state != "ready" or pod.sandbox.stops or at_its_end(pod):
         return []
@@ -75,10 +75,8 @@ def started_once(m: Moment) -> Findings:
 @contract("EPH-02", on=OWN_END, needs=(CRI, PODS), versions=_ON)
 def ended_one_is_left_alone(m: Moment) -> Findings:
     """An ephemeral container that exited or is in an unknown state is neither stopped nor made again."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or m.exit.commanded:
-        return None
-    if container.kind != "ephemeral" or not to_watch(m):
+    container = m.container
+    if container is None or container.kind != "ephemeral":
         return None
     return answered(
         by=TERMINATION_ASKED.either(call("StopPodSandbox")),
@@ -104,9 +102,8 @@ def _(m: Moment) -> Findings:
 def does_not_wait_for_init(m: Moment) -> Iterator[Finding]:
     """An ephemeral container that is added while an init container runs is started all the same."""
     pod = m.pod
-    running = [one for one in pod.of_kind("init") if one.state == "running"] if pod else []
-    for name in _added(m):
-        if running:
+    if pod is not None and any(one.state == "running" for one in pod.of_kind("init")):
+        for name in _added(m):
             yield _is_started(name)
 
 
@@ -253,7 +250,7 @@ def stopped_with_the_pod(m: Moment) -> Iterator[Finding]:
 def change_restarts_nothing(m: Moment) -> Iterator[Finding]:
     """An ephemeral container is not made again when its definition changes."""
     pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.ephemeral_containers or ():
         old, newest = pod.container_spec(new.name), pod.newest(new.name)

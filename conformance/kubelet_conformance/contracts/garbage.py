@@ -125,23 +125,27 @@ def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
 
 
 @newest_record_is_kept.clause("older-removed", on=exited())
-def older_dead_record_is_removed(m: Moment) -> Iterator[Finding]:
+def older_dead_record_is_removed(m: Moment) -> Findings:
     """The record before the one that died goes."""
     pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
-        return
-    if container is not pod.newest(container.name) or m.node.listing_failed or outside(m).disk_fails:
-        return
+    if pod is None or container is None or container is not pod.newest(container.name):
+        return None
+    dead = [one for one in pod.containers[container.name] if one is not container and one.state == "exited"]
+    if not dead or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
+        return None
+    if m.node.listing_failed or outside(m).disk_fails:
+        return None
     going = being_removed(m, pod)
-    for older in pod.containers.get(container.name, []):
-        if older is container or older.state != "exited" or older in going:
-            continue
-        yield answered(
+    return [
+        answered(
             by=REMOVE.where(about(older)),
             within=REACTION,
             unless=TERMINATION_ASKED,
             text=f"attempt {older.attempt} of {container.name} is removed after attempt {container.attempt}",
         )
+        for older in dead
+        if older not in going
+    ]
 
 
 newest_record_is_kept.remember(on=OUTSIDE)(take_in)

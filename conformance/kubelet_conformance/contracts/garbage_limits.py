@@ -14,9 +14,7 @@ from kubelet_conformance.contracts.timing import GC_PERIOD
 from kubelet_conformance.trace.bodies import CreateContainerReply, CreateContainerRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.frame import Findings
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container
 
@@ -70,26 +68,29 @@ def too_many_do_not_stay(m: Moment) -> Findings:
 
 
 @contract("GC-08", on=done("CreateContainer"), needs=(CRI, PODS))
-def container_that_never_ran_goes(m: Moment) -> Iterator[Finding]:
+def container_that_never_ran_goes(m: Moment) -> Findings:
     """Of a container's instances one that was made and never started is removed like any dead one.
 
     The newest of those that do not run stays.
     """
     pod = m.pod
-    if pod is None or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
-        return
+    if pod is None or not pod.born:
+        return None
     new = m.world.containers.get(m.response(CreateContainerReply).container_id)
     every = pod.containers.get(m.request(CreateContainerRequest).config.metadata.name, [])
     dead = [one for one in every if one is not new and one.state in {"created", "exited"}]
-    for older in dead[:-1]:
-        if older.state != "created" or not older.start_failed:
-            continue
-        yield answered(
+    if len(dead) <= 1 or not lives_on(pod) or not m.node.kubelet_up:
+        return None
+    return [
+        answered(
             by=REMOVE.where(about(older)),
             within=GC_PERIOD + GC_SLACK,
             unless=TERMINATION_ASKED.either(call("RunPodSandbox")),
             text=f"attempt {older.attempt} of {older.name}, which never ran, is removed",
         )
+        for older in dead[:-1]
+        if older.state == "created" and older.start_failed
+    ]
 
 
 class _Rounds:

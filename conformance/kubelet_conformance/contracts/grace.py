@@ -166,9 +166,11 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     """The timeout is what the preStop hook and the wait for the container's turn have left of the grace, at
     least 2 s; for a terminated pod in 1.22 to 1.26 see TERM-11.
     """
-    wait = wait_before_stop(m)
     why = reasons(m)
-    if not why or not wait.turns or not wait.is_certain or any(_overridden(m, reason) for reason in why):
+    wait = wait_before_stop(m) if why else None
+    if wait is None or not wait.turns or not wait.is_certain:
+        return None
+    if any(_overridden(m, reason) for reason in why):
         return None
     got = _timeout(m)
     former = [Reason("former grace", grace, situation="deleted") for grace in _graces_still_heard(m)]
@@ -186,6 +188,8 @@ waiting_is_taken_off_the_grace.remember(on=DELAYS)(take_in_delays)
 
 
 def _open_pre_stop(container: Container) -> Execution | None:
+    if not container.hooks:
+        return None
     command = hook_command(container, "pre_stop")
     return next((h for h in container.hooks if h.cmd == command and h.end_t is None), None)
 
@@ -196,7 +200,7 @@ def hook_is_awaited_no_longer_than_the_grace(m: Moment) -> Findings:
     stopped with 2 s; in 1.22 to 1.26 a terminated pod's with the whole grace once more.
     """
     hook = _open_pre_stop(m.container) if m.container else None
-    why = reasons(m)
+    why = reasons(m) if hook is not None else []
     if hook is None or not why:
         return None
     if all(m.t - hook.call.t < reason.seconds - ROUNDING for reason in why):
@@ -288,8 +292,8 @@ def grace_of_a_forced_deletion(m: Moment) -> Findings:
 
 def _fits_another_reason(m: Moment) -> bool:
     """The sync that stops it may have begun before the kubelet heard of the end, for something else."""
-    others = (reason for reason in reasons(m) if reason.situation != "deleted")
-    return any(_floor(m, reason) == _timeout(m) for reason in others)
+    others = [reason for reason in reasons(m) if reason.situation != "deleted"]
+    return bool(others) and _timeout(m) in [_floor(m, reason) for reason in others]
 
 
 class _Apart:

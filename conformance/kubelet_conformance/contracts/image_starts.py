@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
@@ -32,6 +33,7 @@ _PULLED = "Successfully pulled"
 _TELLS_SIZE_SINCE = (1, 29)
 
 
+@lru_cache(maxsize=1024)
 def is_no_name(image: str) -> bool:
     """The text can certainly not be read as the name of an image."""
     return bool(image) and _NO_NAME.search(image) is not None
@@ -183,10 +185,10 @@ def root_is_kept_out(m: Moment) -> Findings:
 
 def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
     own, shared = spec.security_context, pod.spec.security_context if pod.spec is not None else None
-    contexts = [one for one in (own, shared) if one is not None]
-    if any(one.run_as_user is not None for one in contexts):
-        return False
-    return bool(next((one.run_as_non_root for one in contexts if one.run_as_non_root is not None), False))
+    must_not = own.run_as_non_root if own is not None else None
+    if must_not is None and shared is not None:
+        must_not = shared.run_as_non_root
+    return bool(must_not) and all(one is None or one.run_as_user is None for one in (own, shared))
 
 
 @root_is_kept_out.remember(on=done("ImageStatus"))

@@ -325,8 +325,8 @@ def container_is_made_from_what_was_found(m: Moment) -> Findings:
     spec = m.pod.container_spec(use.name) if m.pod is not None else None
     if USER_IMAGE.get(m.kubernetes) and spec is not None and m.pod is not None and never_updated(m.pod):
         named = given.user_specified_image
-        another = broken(f"{use.name} is said to want {named!r}, not {spec.image}")
-        return KEPT if named == spec.image else another
+        if named != spec.image:
+            return broken(f"{use.name} is said to want {named!r}, not {spec.image}")
     return KEPT
 
 
@@ -340,8 +340,9 @@ def policy_follows_from_the_tag(m: Moment) -> Findings:
     if use is None or spec is None or spec.image_pull_policy is not None:
         return None
     if use.policy == "Always":
-        not_pulled = broken(f"{use.name} is made, and {use.image} was not pulled", use.since)
-        return KEPT if use.pulled else not_pulled
+        if not use.pulled:
+            return broken(f"{use.name} is made, and {use.image} was not pulled", use.since)
+        return KEPT
     pulled_seq = _pulled_for(m, use.image)
     if pulled_seq <= use.since or not use.answers:
         return KEPT
@@ -375,8 +376,9 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     use = _use(m)
     if use is None or not (use.answers or use.pulled):
         return None
-    by_id = m.world.images.get(use.known.id, ImageKnown()) if use.known.id != use.image else ImageKnown()
-    later = [answer for answer in (*use.answers, *by_id.answers) if answer.seq > use.since]
+    by_id = m.world.images.get(use.known.id) if use.known.id != use.image else None
+    answers = by_id.answers if by_id is not None else ()
+    later = use.answers + [answer for answer in answers if answer.seq > use.since]
     after = (
         [answer for answer in later if answer.seq > use.known.pulled_seq] if use.pulled else sorted(later)[1:]
     )

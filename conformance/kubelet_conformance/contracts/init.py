@@ -24,7 +24,6 @@ from kubelet_conformance.contracts.instances import (
     regular_inits,
     start_of,
     stop_of,
-    to_watch,
 )
 from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
@@ -92,16 +91,16 @@ one_at_a_time_in_order.remember(on=ATTEMPTS)(take_attempt)
 @one_at_a_time_in_order.clause("next-follows", on=OWN_END)
 def _(m: Moment) -> Findings:
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or not to_watch(m):
+    if pod is None or container is None or m.exit is None or container.kind != "init":
         return None
     sandbox = container.sandbox
-    if container.kind != "init" or m.exit.commanded or sandbox is None:
+    if sandbox is None or sandbox.state != "ready" or sandbox.stops:
         return None
     failed = m.exit.code != 0 or m.exit.reason == "OOMKilled"
     if init_row(InitSeen("exited", pod.restart_policy, failed=failed)).act != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
-    if missing is None or sandbox.state != "ready" or sandbox.stops or no_pull(m, pod, missing):
+    if missing is None or no_pull(m, pod, missing):
         return None
     if at_its_end(pod) or is_misled(pod, sandbox):
         return None  # What was stopped for the new sandbox ended well, and is not run again.
@@ -185,12 +184,14 @@ def removed_records_do_not_count(m: Moment) -> Findings:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None:
         return None
-    name = asked(m).metadata.name
     gone = [one for one in _inits_in(pod, sandbox) if one.state == "removed" and completed(one)]
-    proven = [one for one in gone if _recorded_after(pod, one, sandbox)]
-    if any(one.name == name for one in proven):
+    proven = [one.name for one in gone if _recorded_after(pod, one, sandbox)]
+    if not proven:
+        return None
+    name = asked(m).metadata.name
+    if name in proven:
         return broken(f"{name} had completed and is run again, with a later container on record", pod.set_seq)
-    return KEPT if proven and pod.kind_of(name) in {"init", "app"} else None
+    return KEPT if pod.kind_of(name) in {"init", "app"} else None
 
 
 def _recorded_after(pod: Pod, init: Container, sandbox: Sandbox) -> bool:
@@ -223,10 +224,13 @@ def all_records_gone_begins_anew(m: Moment) -> Findings:
     inits = pod.spec.init_containers or []
     if not inits:
         return None
-    newest = [made_in(pod, spec.name, sandbox) for spec in (*inits, *pod.spec.containers)]
-    known = [one for one in newest if one is not None]
-    name = asked(m).metadata.name
-    if not known or any(one.state != "removed" for one in known) or pod.kind_of(name) == "ephemeral":
+    is_known, name = False, asked(m).metadata.name
+    for spec in (*inits, *pod.spec.containers):
+        one = made_in(pod, spec.name, sandbox)
+        if one is not None and one.state != "removed":
+            return None
+        is_known = is_known or one is not None
+    if not is_known or pod.kind_of(name) == "ephemeral":
         return None
     if name != inits[0].name:
         return broken(f"{name} is made with every record gone, expected {inits[0].name}", pod.set_seq)
@@ -281,7 +285,7 @@ new_sandbox_runs_init_again.remember(on=PURGES)(take_purges)
 def changed_init_image_restarts_nothing(m: Moment) -> Iterator[Finding]:
     """A changed image of a regular init container restarts nothing in a pod whose app containers run."""
     pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or pod.spec is None or not to_watch(m):
+    if pod is None or manifest is None or pod.spec is None:
         return
     new = {spec.name: spec.image for spec in manifest.spec.init_containers or ()}
     changed = [spec for spec in regular_inits(pod) if new.get(spec.name, spec.image) != spec.image]

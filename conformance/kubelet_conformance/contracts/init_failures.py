@@ -33,9 +33,7 @@ from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
+    from kubelet_conformance.contract.frame import Findings
     from kubelet_conformance.contracts.init_table import InitAct
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Pod
@@ -59,11 +57,9 @@ def failed_one_is_retried(m: Moment) -> Findings:
     None after it is made before. Where its sandbox has died, a new one begins with the first of them.
     """
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or _becomes(pod, m.exit.code) != "start":
+    if pod is None or container is None or m.exit is None or container.kind != "init":
         return None
-    if container.kind != "init" or m.exit.commanded or not to_watch(m) or not in_place(container):
-        return None
-    if is_misled(pod, container.sandbox):
+    if _becomes(pod, m.exit.code) != "start" or not in_place(container) or is_misled(pod, container.sandbox):
         return None
     return answered(
         by=start_of(container.name),
@@ -90,9 +86,9 @@ def _(m: Moment) -> Findings:
 def failure_under_never_ends_the_pod(m: Moment) -> Findings:
     """Under policy Never a failed init container is not retried: the pod is killed and ends as Failed."""
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or _becomes(pod, m.exit.code) != "end the pod":
+    if pod is None or container is None or m.exit is None or container.kind != "init":
         return None
-    if container.kind != "init" or m.exit.commanded or not to_watch(m):
+    if _becomes(pod, m.exit.code) != "end the pod":
         return None
     return answered(
         by=call("StopPodSandbox"),
@@ -183,22 +179,27 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
 
 
 @contract("INIT-14", on=exited(), needs=(CRI, PODS))
-def only_newest_dead_instance_is_kept(m: Moment) -> Iterator[Finding]:
+def only_newest_dead_instance_is_kept(m: Moment) -> Findings:
     """Of each init container only the newest dead instance is kept.
 
     When another has ended, the older ones are removed in the next sync.
     """
     pod, container = m.pod, m.container
-    if pod is None or container is None or not to_watch(m) or container.kind not in {"init", "sidecar"}:
-        return
-    for older in pod.containers.get(container.name, ()):
-        if older is not container and older.state == "exited":
-            yield answered(
-                by=removal_of(older),
-                within=REACTION,
-                unless=HELD_UP,
-                text=f"instance {older.attempt} of {older.name} is removed",
-            )
+    if pod is None or container is None or container.kind not in {"init", "sidecar"}:
+        return None
+    every = pod.containers.get(container.name, ())
+    dead = [one for one in every if one is not container and one.state == "exited"]
+    if not dead or not to_watch(m):
+        return None
+    return [
+        answered(
+            by=removal_of(older),
+            within=REACTION,
+            unless=HELD_UP,
+            text=f"instance {older.attempt} of {older.name} is removed",
+        )
+        for older in dead
+    ]
 
 
 @contract("INIT-18", on=failed("StartContainer"), needs=(CRI, PODS))

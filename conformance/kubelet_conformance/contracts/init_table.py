@@ -6,6 +6,7 @@ Rows are tried from the top, the first that fits decides, and each says why.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ INITS: tuple[InitRow, ...] = (
 )
 
 
+@lru_cache(maxsize=1024)
 def init_row(seen: InitSeen) -> InitRow:
     """The row that decides."""
     return next(row for row in INITS if row.when(seen))

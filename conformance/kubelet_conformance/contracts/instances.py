@@ -123,9 +123,12 @@ _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContai
 def _worker_free(m: Moment, pod: Pod) -> bool:
     """Nothing of the pod is under way but what is answered here."""
     own = m.call if isinstance(m.record, Reply) else None
-    if any(c.rpc in _WORK and c is not own for c in pod.calls_open.values()):
-        return False
+    for call_open in pod.calls_open.values():
+        if call_open is not own and call_open.rpc in _WORK:
+            return False
     hooked = [one for one in pod.every_container() if one.hooks_open]
+    if not hooked:
+        return True
     return not any(h.call is not own and h.call.id in one.hooks_open for one in hooked for h in one.hooks)
 
 
@@ -347,9 +350,9 @@ def waits_for_sidecars(container: Container) -> bool:
 
 
 def newly_imaged(m: Moment, state: str) -> Iterator[Container]:
-    """The newest instances in this state whose image the manifest just sent changes, app containers only."""
+    """The newest instances in this state whose image a FREE_CHANGE changes, app containers only."""
     pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.containers:
         newest, old = pod.newest(new.name), pod.container_spec(new.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -101,8 +101,27 @@ def deletion_grace(m: Moment, pod: Pod) -> int | None:
     return end.grace if pod.deleted_t is None else None
 
 
+_KILLS = frozenset({"call:StopContainer", "call:ExecSync"})
+"""The moments at which most judges ask for the reasons."""
+
+
+class _Looked(NamedTuple):
+    """What was found at a kill, so that it is looked for once for all contracts."""
+
+    reasons: list[Reason]
+
+
 def reasons(m: Moment) -> list[Reason]:
     """Every reason in sight for stopping the moment's container; empty where there is none."""
+    if m.keys[0] not in _KILLS:
+        return _reasons(m)
+    if m.memo is None:
+        m.memo = _Looked(_reasons(m))
+    looked: _Looked = m.memo
+    return looked.reasons
+
+
+def _reasons(m: Moment) -> list[Reason]:
     pod, container = m.pod, m.container
     if pod is None or container is None:
         return []
@@ -343,14 +362,16 @@ def _went_on(one: Container, stopped: Container) -> bool:
 
 def _pre_stop_hooks(container: Container) -> list[float]:
     """When its preStop hook was begun, each time."""
-    command = hook_command(container, "pre_stop")
-    return [h.call.t for h in container.hooks if command is not None and h.cmd == command]
+    if not container.hooks or (command := hook_command(container, "pre_stop")) is None:
+        return []
+    return [h.call.t for h in container.hooks if h.cmd == command]
 
 
 def _hook_before_stop(container: Container) -> float | None:
     """When the preStop hook before this StopContainer began."""
     last_stop = container.stops[-1].call.t if container.stops else -1.0
-    return next((t for t in reversed(_pre_stop_hooks(container)) if t > last_stop), None)
+    begun = _pre_stop_hooks(container)
+    return begun[-1] if begun and begun[-1] > last_stop else None
 
 
 def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:

@@ -286,10 +286,11 @@ def _was_initialized(pod: Pod, node: Node) -> bool:
 @contract("RESTARTKUBELET-12", on=call("CreateContainer"), needs=(CRI, PODS), clause="not-again")
 def init_containers_are_not_run_again(m: Moment) -> Findings:
     """The init containers of a pod that was initialized before the kubelet's restart are not run again."""
-    pod, name = m.pod, m.request(CreateContainerRequest).config.metadata.name
-    if pod is None or not _again(m.node) or not pod.born or pod.kind_of(name) != "init":
+    pod = m.pod
+    if pod is None or not _again(m.node) or not pod.born:
         return None
-    if not _was_initialized(pod, m.node):
+    name = m.request(CreateContainerRequest).config.metadata.name
+    if pod.kind_of(name) != "init" or not _was_initialized(pod, m.node):
         return None
     run = pod.sandbox.run.seq if pod.sandbox and pod.sandbox.run else None
     return broken(f"init container {name} is run again in an initialized pod", run)

@@ -25,14 +25,13 @@ from kubelet_conformance.trace.bodies import Annotation, Label
 from kubelet_conformance.trace.records import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kubelet_conformance.contract.frame import Findings
     from kubelet_conformance.trace.bodies import ContainerConfig
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Container, Exit, Pod
 
 _MESSAGE = (Annotation.TERMINATION_MESSAGE_PATH, Annotation.TERMINATION_MESSAGE_POLICY)
+_NEEDED = (Annotation.HASH, *_MESSAGE)
 
 
 @contract("START-06", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -43,12 +42,12 @@ def container_carries_its_state(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or pod.spec is None:
         return None
-    wrong = next(_lacking(asked(m), pod), None)
+    wrong = _lacking(asked(m), pod)
     return KEPT if wrong is None else broken(wrong, pod.set_seq)
 
 
-def _lacking(config: ContainerConfig, pod: Pod) -> Iterator[str]:
-    """What the container's labels and annotations lack."""
+def _lacking(config: ContainerConfig, pod: Pod) -> str | None:
+    """What the container's labels and annotations lack first."""
     name, labels, found = config.metadata.name, config.labels, config.annotations
     whose = {
         Label.POD_NAME: pod.name,
@@ -56,22 +55,23 @@ def _lacking(config: ContainerConfig, pod: Pod) -> Iterator[str]:
         Label.POD_UID: pod.uid,
         Label.CONTAINER_NAME: name,
     }
-    for key, value in whose.items():
-        if labels.get(key) != value:
-            yield f"label {key} of {name} is {labels.get(key)!r}, expected {value!r}"
-    for key in (Annotation.HASH, *_MESSAGE):
+    if not whose.items() <= labels.items():
+        key = next(key for key, value in whose.items() if labels.get(key) != value)
+        return f"label {key} of {name} is {labels.get(key)!r}, expected {whose[key]!r}"
+    for key in _NEEDED:
         if not found.get(key):
-            yield f"{name} has no annotation {key}"
+            return f"{name} has no annotation {key}"
     if found.get(Annotation.RESTART_COUNT) != str(config.metadata.attempt):
         counted = found.get(Annotation.RESTART_COUNT)
-        yield f"{Annotation.RESTART_COUNT} of {name} is {counted}, its attempt {config.metadata.attempt}"
+        return f"{Annotation.RESTART_COUNT} of {name} is {counted}, its attempt {config.metadata.attempt}"
     grace = pod.spec.termination_grace_period_seconds if pod.spec is not None else None
     if grace is not None and found.get(Annotation.POD_GRACE) != str(grace):
-        yield f"{Annotation.POD_GRACE} of {name} is {found.get(Annotation.POD_GRACE)}, expected {grace}"
+        return f"{Annotation.POD_GRACE} of {name} is {found.get(Annotation.POD_GRACE)}, expected {grace}"
     spec = pod.container_spec(name)
     hook = spec.lifecycle.pre_stop if spec is not None else None
     if hook is not None and not found.get(Annotation.PRE_STOP_HANDLER):
-        yield f"{name} has a preStop hook and no annotation {Annotation.PRE_STOP_HANDLER}"
+        return f"{name} has a preStop hook and no annotation {Annotation.PRE_STOP_HANDLER}"
+    return None
 
 
 _JITTER = 0.5
@@ -100,7 +100,7 @@ def crash_loop_is_looked_at_again(m: Moment) -> Findings:
     later by no more than half of it.
     """
     container, pod = m.container, m.pod
-    if container is None or pod is None or not to_watch(m) or not _comes_again(pod, container, m.exit):
+    if container is None or pod is None or not _comes_again(pod, container, m.exit):
         return None
     delay = most_delay(m, container.name)
     if not delay or waits_for_sidecars(container):

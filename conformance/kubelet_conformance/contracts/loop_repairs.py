@@ -193,7 +193,7 @@ def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
     latest, whatever news of it was lost.
     """
     container, pod = m.container, m.pod
-    if container is None or pod is None or m.exit is None or m.exit.commanded or not to_run(m):
+    if container is None or pod is None or m.exit is None or m.exit.commanded:
         return None
     if container.attempt or container.kind != "app" or pod.restart_policy != "Always" or not container.born:
         return None
@@ -201,7 +201,7 @@ def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
         return None
     if outside(m).down_since(m.t) is not None or pod.spec is None or pod.spec.active_deadline_seconds:
         return None
-    if outside(m).network_bad_t is not None:
+    if outside(m).network_bad_t is not None or not to_run(m):
         return None
     name = container.name
     return answered(

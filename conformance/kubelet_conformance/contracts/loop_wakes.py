@@ -84,14 +84,16 @@ exit_wakes_the_worker.remember(on=OUTSIDE)(take_in)
 def older_dead_instances_go(m: Moment) -> Findings:
     """When an instance of a container dies, its oldest dead one is removed soon, and before the newest."""
     container, pod = m.container, m.pod
-    if container is None or pod is None or not to_run(m) or not _works(m):
+    if container is None or pod is None or container is not pod.newest(container.name):
         return None
     if container.sandbox is None or container.sandbox.died_t is not None:
         return None  # With a new sandbox init records go in any order (SANDBOX-05).
+    records = [c for c in pod.containers[container.name] if c.state == "exited" and c.born]
+    if not records or not to_run(m) or not _works(m):
+        return None
     going = being_removed(m, pod)  # Asked to go before this death: no second call is owed.
-    records = [c for c in pod.containers.get(container.name, []) if c.state == "exited" and c.born]
     records = [c for c in records if c not in going]
-    if not records or container is not pod.newest(container.name) or container in records:
+    if not records or container in records:
         return None
     oldest, name = records[0], container.name
     newest = call("RemoveContainer").where(

@@ -90,15 +90,17 @@ def _is_started(pod: Fresh, within: float, text: str, *, before: Pattern | None 
 @contract("ADMIT-07", on=pod_set(), needs=(CRI, PODS, STATUS))
 def unknown_resources_do_not_count(m: Moment) -> Findings:
     """A pod that asks for an extended resource that the node does not know is admitted all the same."""
-    new, known = _new(m), m.header.allocatable
-    if new is None or known is None:
+    known = m.header.allocatable
+    if known is None or m.manifest is None:
         return None
-    pod, spec = new
-    asked = {name for one in spec.containers for name in one.resources.requests or {}}
+    asked = {name for one in m.manifest.spec.containers for name in one.resources.requests or {}}
     unknown = sorted(name for name in asked - known.keys() if "/" in name and "kubernetes.io/" not in name)
     if not unknown or asked & known.keys() or distress(m).low:
         return None
-    return _is_started(pod, REACTION, f"pod {pod.name} starts, whatever {unknown[0]} is")
+    new = _new(m)
+    if new is None:
+        return None
+    return _is_started(new[0], REACTION, f"pod {new[0].name} starts, whatever {unknown[0]} is")
 
 
 unknown_resources_do_not_count.remember(on=OUTSIDE)(take_in)
@@ -115,12 +117,15 @@ def _on_the_node(m: Moment) -> list[Pod]:
 
 def _room_is_made(m: Moment, *, static: bool) -> Findings:
     """A critical pod for which others have to go is started when they are gone."""
-    new, has = _new(m), m.header.allocatable
-    if new is None or has is None or (new[0].source != "api") is not static:
+    has, fresh = m.header.allocatable, fresh_pod(m)
+    if fresh is None or m.manifest is None or has is None or (fresh.source != "api") is not static:
+        return None
+    if not static and (m.manifest.spec.priority or 0) < SYSTEM_CRITICAL:
+        return None
+    new = _new(m)
+    if new is None:
         return None
     pod, spec = new
-    if not static and (spec.priority or 0) < SYSTEM_CRITICAL:
-        return None
     there = _on_the_node(m)
     lower = [one for one in there if runs(one) and not is_critical(one)]
     lacks = [r for r in _COUNTED if demand(spec, r) + _taken(there, r) > amount(has.get(r, ""))]

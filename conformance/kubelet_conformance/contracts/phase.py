@@ -100,9 +100,12 @@ def _ended(pod: Pod, *, badly: bool) -> bool:
     return None not in codes and any(codes) == badly
 
 
+_KILLED = done("StopPodSandbox").where(to_run, "nobody has asked its pod to go")
+
+
 def _owed(m: Moment, phase: str) -> Findings:
     """The terminal phase is written soon, for a pod that nobody deletes."""
-    if not to_run(m) or m.pod is None or m.pod.spec is None or m.pod.spec.active_deadline_seconds is not None:
+    if m.pod is None or m.pod.spec is None or m.pod.spec.active_deadline_seconds is not None:
         return None  # One with a deadline may have failed by that.
     if has_no_mirror(m, m.pod):
         return None
@@ -177,7 +180,7 @@ def all_ended_well_is_succeeded(m: Moment) -> Findings:
     return _judged(m, lambda now: now.counts.policy != "Always" and now.counts.all_succeeded)
 
 
-@all_ended_well_is_succeeded.clause("in the end", on=done("StopPodSandbox"))
+@all_ended_well_is_succeeded.clause("in the end", on=_KILLED)
 def success_is_written_in_the_end(m: Moment) -> Findings:
     """Succeeded is written once the sandbox of such a pod is stopped."""
     return _owed(m, "Succeeded") if m.pod is not None and _ended(m.pod, badly=False) else None
@@ -197,7 +200,7 @@ def failure_is_final_only_under_never(m: Moment) -> Findings:
     return _judged(m, has_failed)
 
 
-@failure_is_final_only_under_never.clause("in the end", on=done("StopPodSandbox"))
+@failure_is_final_only_under_never.clause("in the end", on=_KILLED)
 def failure_is_written_in_the_end(m: Moment) -> Findings:
     """Failed is written once the sandbox of such a pod is stopped."""
     return _owed(m, "Failed") if m.pod is not None and _ended(m.pod, badly=True) else None
@@ -223,7 +226,7 @@ def initialization_decides_first(m: Moment) -> Findings:
     return _judged(m, lambda now: now.counts.pending_init > 0 or now.counts.failed_init > 0)
 
 
-@initialization_decides_first.clause("in the end", on=done("StopPodSandbox"))
+@initialization_decides_first.clause("in the end", on=_KILLED)
 def init_failure_is_written_in_the_end(m: Moment) -> Findings:
     """Failed is written once the sandbox of a pod is stopped whose init container failed under Never."""
     pod = m.pod

@@ -256,6 +256,7 @@ def _of_its_pod(failing: Moment) -> Predicate:
     return lambda m: m.pod is pod
 
 
+_CONTAINER_READ, _REMOVAL = done("ContainerStatus"), call("RemoveContainer")
 _READING_FAILED = LISTING_FAILED.either(failed("ContainerStatus", "PodSandboxStatus"), happened("removed"))
 
 
@@ -267,10 +268,11 @@ def exit_is_noticed_within_a_relist(m: Moment) -> Findings:
         return None
     if not _kubelet_watches(m) or _evented(m):
         return None
+    is_it = about(container)
     return answered(
-        by=done("ContainerStatus").where(about(container)),
+        by=_CONTAINER_READ.where(is_it),
         within=RELIST + _RELIST_SLACK,
-        unless=_READING_FAILED.either(call("RemoveContainer").where(about(container))),
+        unless=_READING_FAILED.either(_REMOVAL.where(is_it)),
         whole_node=True,
         text=f"the exit of {container.name} is read",
     )

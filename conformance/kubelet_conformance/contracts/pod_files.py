@@ -42,8 +42,11 @@ class Files:
 
 def log_names(m: Moment, pod: Pod, container: str) -> list[str]:
     """The names of the files among a container's logs."""
+    texts = files(m).texts
+    if not texts:
+        return []
     folder = f"{pod.namespace}_{pod.name}_{pod.uid}/{container}/"
-    return [path.rpartition("/")[2] for path in files(m).texts if folder in path]
+    return [path.rpartition("/")[2] for path in texts if folder in path]
 
 
 def is_log(name: str) -> bool:

@@ -20,6 +20,7 @@ from kubelet_conformance.contracts.probe_runs import (
     probes_of,
     runs_of,
     runs_probe,
+    take_probe,
     unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, is_first_of_this_life
@@ -80,10 +81,7 @@ def _workers_are_to_come(m: Moment, container: Container) -> bool:
     return m.t - began < KUBELET_START or is_first_of_this_life(m)
 
 
-@container_is_not_ready_at_first.remember(on=PROBES)
-def _runs(m: Moment) -> None:
-    """Take executions in."""
-    probe_at(m)
+container_is_not_ready_at_first.remember(on=PROBES)(take_probe)
 
 
 @contract("PROBE-06", on=call("StopContainer"), needs=(CRI, PODS), clause="kill")
@@ -108,10 +106,7 @@ def failures_in_a_row_count(m: Moment) -> Findings:
     return to_be_explained(f"there is a reason to stop container {container.name} ({told} in a row)")
 
 
-@failures_in_a_row_count.remember(on=PROBES)
-def _runs_again(m: Moment) -> None:
-    """Take executions in."""
-    probe_at(m)
+failures_in_a_row_count.remember(on=PROBES)(take_probe)
 
 
 @failures_in_a_row_count.clause("ready", on=AGAIN)
@@ -228,10 +223,7 @@ def _ready_to_go_on(m: Moment, container: Container) -> bool:
     return runs_of(container, "readiness", m).total > 0
 
 
-@liveness_ends_with_the_deletion.remember(on=PROBES)
-def _runs_before(m: Moment) -> None:
-    """Take executions in."""
-    probe_at(m)
+liveness_ends_with_the_deletion.remember(on=PROBES)(take_probe)
 
 
 @contract("PROBE-22", on=PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
@@ -341,10 +333,7 @@ def _was_ready(m: Moment, now: ContainerStatus) -> bool | None:
     return None
 
 
-@readiness_after_a_kubelet_restart.remember(on=PROBES)
-def _runs_in_this_life(m: Moment) -> None:
-    """Take executions in."""
-    probe_at(m)
+readiness_after_a_kubelet_restart.remember(on=PROBES)(take_probe)
 
 
 class _Late:

@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.probe_runs import (
     probes_of,
     runs_of,
     runs_probe,
+    take_probe,
     unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, runs_post_start
@@ -123,10 +124,7 @@ def startup_probe_goes_first(m: Moment) -> Findings:
     )
 
 
-@startup_probe_goes_first.remember(on=PROBED)
-def _startup_results(m: Moment) -> None:
-    """Take results in."""
-    probe_at(m)
+startup_probe_goes_first.remember(on=PROBED)(take_probe)
 
 
 @contract("PROBE-04", on=_BEGINS, needs=(CRI, PODS))
@@ -358,10 +356,7 @@ def period_begins_anew(m: Moment) -> Findings:
     return KEPT
 
 
-@readiness_is_asked_without_waiting.remember(on=PROBED)
-def _readiness_results(m: Moment) -> None:
-    """Take results in."""
-    probe_at(m)
+readiness_is_asked_without_waiting.remember(on=PROBED)(take_probe)
 
 
 @contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))
@@ -375,13 +370,7 @@ def one_worker_executes_a_probe(m: Moment) -> Findings:
     return KEPT
 
 
-@one_worker_executes_a_probe.remember(on=PROBED)
-def _ends(m: Moment) -> None:
-    """Take results in."""
-    probe_at(m)
+one_worker_executes_a_probe.remember(on=PROBED)(take_probe)
 
 
-@probes_wait_for_the_initial_delay.remember(on=PROBED)
-def _results(m: Moment) -> None:
-    """Take results in."""
-    probe_at(m)
+probes_wait_for_the_initial_delay.remember(on=PROBED)(take_probe)

@@ -47,6 +47,7 @@ __all__ = (
     "probes_of",
     "runs_of",
     "runs_probe",
+    "take_probe",
     "unseen_hook_seconds",
 )
 
@@ -56,7 +57,7 @@ PROBE_TRIES = 3
 PROBED: Pattern = done("ExecSync").either(failed("ExecSync"))
 """An execution ended."""
 PROBES: Pattern = call("ExecSync").either(PROBED)
-"""What a judge of probes has to see, besides what it judges: pass it to `probe_at`."""
+"""What a judge of probes has to see besides what it judges: `remember(on=PROBES)(take_probe)`."""
 
 
 class Runs:
@@ -177,8 +178,8 @@ def exec_probes(container: Container) -> dict[Name, Probe]:
 
 def has_other_probes(container: Container, *names: Name) -> bool:
     """It has one of these probes, and what comes of it cannot be followed."""
-    known = exec_probes(container)
-    return any(name in names and name not in known for name, _ in probes_of(container.spec))
+    asked = [name for name, _ in probes_of(container.spec) if name in names]
+    return bool(asked) and not exec_probes(container).keys() >= set(asked)
 
 
 def _probing(container: Container, m: Moment) -> _Probing:
@@ -208,6 +209,11 @@ def probe_at(m: Moment) -> Probed | None:
         probing.seq = m.seq
         probing.now = _taken(probing, container, m)
     return probing.now
+
+
+def take_probe(m: Moment) -> None:
+    """Take an execution in: for `remember(on=PROBES)`, and done once a moment for all."""
+    probe_at(m)
 
 
 def _taken(probing: _Probing, container: Container, m: Moment) -> Probed | None:

@@ -58,12 +58,11 @@ if TYPE_CHECKING:
 
 
 def _app_exit(m: Moment) -> Container | None:
-    """The app container that ended by itself just now, in a pod that is to run."""
+    """The app container whose own end this is (OWN_END), where it may be made again in its sandbox."""
     container = m.container
-    if container is None or m.exit is None or m.exit.commanded or m.exit.code is None:
+    if container is None or m.exit is None or m.exit.code is None or container.kind != "app":
         return None
-    is_app = container.kind == "app" and not waits_for_sidecars(container)
-    return container if is_app and to_watch(m) and in_place(container) else None
+    return container if in_place(container) and not waits_for_sidecars(container) else None
 
 
 def _has_kill_probe(container: Container) -> bool:
@@ -118,9 +117,8 @@ running_one_is_left.remember(on=call("StopContainer"))(take_in_stop)
 
 
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
-    spec, record = container.spec, container.record
+    spec, unknown = container.spec, _was_unknown(container)
     hook = spec is None or spec.lifecycle.post_start is not None
-    unknown = record is not None and record.state == "CONTAINER_UNKNOWN"
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)
     stopped_for = was_changed(container) or was_going(container) or changed(container, config)
@@ -248,24 +246,27 @@ def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
             )
 
 
-@changed_definition_restarts.clause("replaced", on=done("StopContainer"))
+def _is_restart(m: Moment) -> bool:
+    """A running app container was stopped in a pod that goes on."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None or container.kind != "app" or not in_place(container):
+        return False
+    if container.start is None or container.start_failed or container is not pod.newest(container.name):
+        return False
+    return to_watch(m) and not may_stay_stopped(m, container)
+
+
+_STOPPED = done("StopContainer").where(_is_restart, "it ran, and its pod goes on")
+
+
+@changed_definition_restarts.clause("replaced", on=_STOPPED)
 def _(m: Moment) -> Findings:
     container = m.container
-    if container is None or not _is_restart(m, container) or not changed(container):
-        return None
-    return _made_again(container, REACTION, "for its new image")
+    is_changed = container is not None and changed(container)
+    return _made_again(container, REACTION, "for its new image") if container and is_changed else None
 
 
 changed_definition_restarts.remember(on=ATTEMPTS)(take_attempt)
-
-
-def _is_restart(m: Moment, container: Container) -> bool:
-    """A running app container was stopped in a pod that goes on."""
-    if container.kind != "app" or not to_watch(m) or not in_place(container):
-        return False
-    if m.pod is None or may_stay_stopped(m, container) or container.start_failed:
-        return False
-    return container.start is not None and container is m.pod.newest(container.name)
 
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
@@ -280,12 +281,10 @@ def _made_again(container: Container, within: float, why: str, or_not: Pattern |
 
 def _probe_kill(m: Moment) -> Container | None:
     """The container that was stopped just now for its liveness or startup probe, as far as is in sight."""
-    container = m.container
-    if container is None or not _is_restart(m, container) or changed(container):
+    container, spec = m.container, m.container.spec if m.container is not None else None
+    if container is None or spec is None or spec.lifecycle.post_start is not None:
         return None
-    spec = container.spec
-    hook = spec is None or spec.lifecycle.post_start is not None
-    return container if _has_kill_probe(container) and not hook else None
+    return container if _has_kill_probe(container) and not changed(container) else None
 
 
 def _becomes(m: Moment) -> AppAct:
@@ -297,7 +296,7 @@ def _becomes(m: Moment) -> AppAct:
     return app_row(seen).act
 
 
-@contract("RESTART-09", on=done("StopContainer"), needs=(CRI, PODS))
+@contract("RESTART-09", on=_STOPPED, needs=(CRI, PODS))
 def probe_kill_restarts(m: Moment) -> Findings:
     """A container killed for its probe is run again whatever its exit code, unless the policy is Never."""
     container = _probe_kill(m)
@@ -305,7 +304,7 @@ def probe_kill_restarts(m: Moment) -> Findings:
         return None
     # Only the sync that stopped it starts it whatever its code: the next one goes by the policy.
     refused = event("BackOff").either(failed("CreateContainer", "StartContainer", "PullImage", "ImageStatus"))
-    may_be_done = m.pod is not None and m.pod.spec is not None and m.pod.spec.restart_policy == "OnFailure"
+    may_be_done = m.pod is not None and m.pod.restart_policy == "OnFailure"
     ended_well = container.exit is None or container.exit.code in {0, None}
     or_not = refused if may_be_done and ended_well else NOBODY
     if most_delay(m, container.name):  # It may be left to a later sync, for which the sidecars come first.
@@ -318,7 +317,7 @@ def probe_kill_restarts(m: Moment) -> Findings:
 probe_kill_restarts.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("RESTART-10", on=done("StopContainer"), needs=(CRI, PODS))
+@contract("RESTART-10", on=_STOPPED, needs=(CRI, PODS))
 def probe_kill_under_never(m: Moment) -> Findings:
     """Under policy Never a container killed for its probe is not run again."""
     container = _probe_kill(m)
@@ -331,11 +330,11 @@ def probe_kill_under_never(m: Moment) -> Findings:
     )
 
 
-@contract("RESTART-11", on=done("StopContainer"), needs=(CRI, PODS))
+@contract("RESTART-11", on=_STOPPED, needs=(CRI, PODS))
 def kill_and_restart_in_one_sync(m: Moment) -> Findings:
     """Kill and restart are one sync: CreateContainer follows StopContainer and waits for no relist."""
     container = m.container
-    if container is None or m.pod is None or not _is_restart(m, container) or _becomes(m) != "stop and start":
+    if container is None or m.pod is None or _becomes(m) != "stop and start":
         return None
     # Its back-off is that of the instance before, if the sync has seen a record of that, which may be gone.
     every, took = m.pod.containers.get(container.name, ()), m.t - since_when_at_work(m.pod, m.t)
@@ -348,7 +347,7 @@ def kill_and_restart_in_one_sync(m: Moment) -> Findings:
 kill_and_restart_in_one_sync.remember(on=ATTEMPTS)(take_attempt)
 
 
-@contract("RESTART-12", on=done("StopContainer"), needs=(CRI, PODS))
+@contract("RESTART-12", on=_STOPPED, needs=(CRI, PODS))
 def first_probe_kill_has_no_delay(m: Moment) -> Findings:
     """The back-off after a kill is that of the instance that ended before it.
 
@@ -365,22 +364,24 @@ def _goes_on(m: Moment) -> bool:
 
 
 @contract("RESTART-17", on=OWN_END, needs=(CRI, PODS))
-def siblings_are_untouched(m: Moment) -> Iterator[Finding]:
+def siblings_are_untouched(m: Moment) -> Findings:
     """The restart of one app container does not touch the others."""
     container = _app_exit(m)
     if container is None or m.pod is None or m.exit is None:
-        return
-    if will_not_run_again(m.pod, container.name, m.exit.code):
-        return
-    for other in m.pod.of_kind("app"):
-        is_up = other.name != container.name and other.state == "running" and not other.stops
-        if is_up and not _has_kill_probe(other) and not changed(other):
-            yield answered(
-                by=start_of(container.name),
-                unless=CALLED_OFF.either(exited(), pod_set()),
-                not_before=stop_of(other).where(_goes_on, "its pod goes on"),
-                text=f"{other.name} is not stopped while {container.name} is made again",
-            )
+        return None
+    others = [one for one in m.pod.of_kind("app") if one.name != container.name and one.state == "running"]
+    if not others or will_not_run_again(m.pod, container.name, m.exit.code):
+        return None
+    return [
+        answered(
+            by=start_of(container.name),
+            unless=CALLED_OFF.either(exited(), pod_set()),
+            not_before=stop_of(other).where(_goes_on, "its pod goes on"),
+            text=f"{other.name} is not stopped while {container.name} is made again",
+        )
+        for other in others
+        if not other.stops and not _has_kill_probe(other) and not changed(other)
+    ]
 
 
 @contract("RESTART-18", on=OWN_END, needs=(CRI, PODS))

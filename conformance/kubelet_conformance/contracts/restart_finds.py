@@ -18,7 +18,7 @@ from kubelet_conformance.contracts.mirror_writes import (
     take_mirrors,
 )
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, probe_at, runs_of
+from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, runs_of, take_probe
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
@@ -102,10 +102,7 @@ def liveness_is_counted_anew(m: Moment) -> Findings:
     return to_be_explained(f"there is a reason to stop {container.name}, whose probe has not failed enough,")
 
 
-@liveness_is_counted_anew.remember(on=PROBES)
-def _runs(m: Moment) -> None:
-    """Take executions in."""
-    probe_at(m)
+liveness_is_counted_anew.remember(on=PROBES)(take_probe)
 
 
 class _Going:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
 
 
+_WANTED_AGAIN = pod_set().where(lambda m: m.pod is not None and not m.pod.wanted, "it is wanted again")
+
+
 @contract("RESTART-06", on=exited(), needs=(CRI, PODS))
 def nothing_restarts_in_termination(m: Moment) -> Findings:
     """A container that ends while its pod is being terminated is not run again."""
@@ -30,7 +33,7 @@ def nothing_restarts_in_termination(m: Moment) -> Findings:
         return None
     return answered(
         by=done("StopPodSandbox"),
-        unless=pod_set().where(lambda new: new.pod is not None and not new.pod.wanted, "it is wanted again"),
+        unless=_WANTED_AGAIN,
         not_before=creation_of(container.name),
         text=f"{container.name} is not made again in a pod that goes",
     )

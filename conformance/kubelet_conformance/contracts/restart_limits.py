@@ -80,11 +80,10 @@ def foreign_files_do_not_count(m: Moment) -> Findings:
     pod, config = m.pod, asked(m)
     if pod is None or not pod.born:
         return None
-    name = config.metadata.name
-    newest = pod.newest(name)
+    newest = pod.newest(config.metadata.name)
     if newest is not None and not newest.vanished:
         return None
-    names = log_names(m, pod, name)
+    names = log_names(m, pod, config.metadata.name)
     foreign = [one for one in names if not is_log(one)]
     if not foreign:
         return None
@@ -93,7 +92,7 @@ def foreign_files_do_not_count(m: Moment) -> Findings:
     return (
         KEPT
         if got == expected
-        else broken(f"{name} is number {got} beside {foreign[0]}, expected {expected}")
+        else broken(f"{config.metadata.name} is number {got} beside {foreign[0]}, expected {expected}")
     )
 
 

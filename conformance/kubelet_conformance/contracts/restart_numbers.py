@@ -66,14 +66,16 @@ def number_from_the_logs(m: Moment) -> Findings:
     if pod is None or not pod.born or pod.set_t is None or pod.finished_before:
         return None
     name = asked(m).metadata.name
+    newest = pod.newest(name)
+    if newest is not None and (not newest.vanished or not newest.born or not newest.started_seq):
+        return None
     if not all(map(is_log, log_names(m, pod, name))):
         return None  # What foreign files do is a rule of its own (RESTART-15).
-    newest = pod.newest(name)
     if newest is None:
         return _attempt_is(m, 0, "it never had an instance")
-    if newest.vanished and newest.born and newest.started_seq and not newest.note(_Removed).was_tried:
-        return _attempt_is(m, newest.attempt + 1, f"instance {newest.attempt} left its log", newest)
-    return None
+    if newest.note(_Removed).was_tried:
+        return None
+    return _attempt_is(m, newest.attempt + 1, f"instance {newest.attempt} left its log", newest)
 
 
 number_from_the_logs.remember(on=DISK)(take_file)
@@ -214,10 +216,12 @@ def hash_is_of_name_and_image(m: Moment) -> Findings:
 @hash_is_of_name_and_image.clause("definition", on=call("CreateContainer"))
 def hash_is_of_the_definition(m: Moment) -> Findings:
     """Up to 1.30 containers of one name that run other commands have other hashes, whatever their image."""
+    if m.pod is None or _SCOPE.get(m.kubernetes) != "definition":
+        return None
     config = asked(m)
     name = config.metadata.name
-    spec = m.pod.container_spec(name) if m.pod is not None else None
-    if spec is None or _SCOPE.get(m.kubernetes) != "definition":
+    spec = m.pod.container_spec(name)
+    if spec is None:
         return None
     told, runs = config.annotations.get(Annotation.HASH, ""), spec.command or []
     of_name = m.node.note(_HashesOfNode).of_name

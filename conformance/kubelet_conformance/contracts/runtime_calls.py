@@ -173,9 +173,10 @@ class _Removed(dict[str, tuple[float, int]]):
 
     def add(self, name: str, t: float, seq: int) -> None:
         """Something is removed, and what was long ago is forgotten."""
+        self.pop(name, None)
         self[name] = t, seq
-        for old in [each for each, (then, _) in self.items() if t - then > CALL_TIMEOUT]:
-            del self[old]
+        while t - self[oldest := next(iter(self))][0] > CALL_TIMEOUT:
+            del self[oldest]
 
 
 def _id_of(m: Moment) -> str:

@@ -99,8 +99,8 @@ class _Removed:
     def told(self, names: Iterable[str]) -> None:
         """An image has these names."""
         every = frozenset(names)
-        for name in every:
-            self.names_of[name] = every
+        self.names_of.update(dict.fromkeys(every, every))
+        for name in every if self.seq_of else ():
             self.seq_of.pop(name, None)
         while len(self.names_of) > _NAMES_REMEMBERED:
             del self.names_of[next(iter(self.names_of))]

@@ -47,6 +47,8 @@ def quick_calls_do_not_wait_for_a_stop(m: Moment) -> Findings:
             at_its_end = end_t <= m.t <= end_t + SAME_MOMENT
             if uid != m.pod.uid and stop_t < began and at_its_end:
                 return broken(f"{m.call.rpc} of another pod waited {m.t - began:.1f} s for this stop", seq)
+    if not stops.open:
+        return None
     under_way = any(stop.t < began and pod is not m.pod for stop, pod in stops.open.values())
     return KEPT if under_way else None
 

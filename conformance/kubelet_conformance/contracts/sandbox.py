@@ -82,9 +82,8 @@ def _waits_for_nothing(manifest: Manifest) -> bool:
     return not gone and not spec.volumes and spec.runtime_class_name is None
 
 
-def _is_new(m: Moment, manifest: Manifest) -> bool:
-    names = full_names(manifest.metadata, m.header.node)
-    return m.pod is None and m.replaced is None and not any(name in m.world.names for name in names)
+def _is_new(m: Moment, names: tuple[tuple[str, str], ...]) -> bool:
+    return m.pod is None and m.replaced is None and m.world.names.keys().isdisjoint(names)
 
 
 @first_sandbox_is_attempt_zero.clause("soon", on=pod_set())
@@ -93,19 +92,19 @@ def new_pod_gets_a_sandbox(m: Moment) -> Findings:
     manifest, node = m.manifest, m.node
     if manifest is None or not m.world.past_known or not node.kubelet_up or node.relisted_t is None:
         return None
-    if node.listing_failed or not _is_new(m, manifest) or not _waits_for_nothing(manifest):
+    names = full_names(manifest.metadata, m.header.node)
+    if node.listing_failed or not _is_new(m, names) or not _waits_for_nothing(manifest):
         return None
-    meta = manifest.metadata
     static = isinstance(m.record, PodChange) and m.record.source != "api"
 
     def is_this(n: Moment) -> bool:
-        return n.pod is not None and (n.pod.namespace, n.pod.name) in full_names(meta, m.header.node)
+        return n.pod is not None and (n.pod.namespace, n.pod.name) in names
 
     return answered(
-        by=run_of(meta, m.header.node),
+        by=run_of(names),
         within=RETRY + RETRY_SLACK + (FILE_POLL if static else 0),
         unless=GONE.where(is_this, "it is this pod").either(BLIND, NOT_READY),
-        text=f"a sandbox is run for {meta.name}",
+        text=f"a sandbox is run for {manifest.metadata.name}",
         whole_node=True,
     )
 
@@ -187,11 +186,13 @@ def _needs_others(pod: Pod) -> bool:
     return pod.spec is not None and bool(pod.spec.runtime_class_name or pod.spec.resource_claims)
 
 
-@sandbox_is_run_only_where_one_is_needed.clause("replaced", on=done("StopPodSandbox"))
+@sandbox_is_run_only_where_one_is_needed.clause(
+    "replaced", on=done("StopPodSandbox").where(to_run, "nobody has asked its pod to go")
+)
 def dead_sandbox_is_replaced(m: Moment) -> Findings:
     """When the dead sandbox of a pod that always restarts was stopped, its replacement is run."""
     pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not to_run(m) or sandbox is not pod.sandbox:
+    if pod is None or sandbox is None or sandbox is not pod.sandbox:
         return None
     if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "Always" or _needs_others(pod):
         return None
@@ -304,9 +305,10 @@ def old_sandbox_is_stopped_first(m: Moment) -> Findings:
     StopPodSandbox has succeeded for sandboxes that are not ready, too.
     """
     pod = m.pod
-    if pod is None or not pod.born or not standing(pod):
+    stand = standing(pod) if pod is not None and pod.born else []
+    if pod is None or not stand:
         return None
-    for sandbox in standing(pod):
+    for sandbox in stand:
         if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
             run_seq = sandbox.run.seq if sandbox.run else None
             return broken(f"sandbox {sandbox.id[:12]} was not stopped before another one was run", run_seq)

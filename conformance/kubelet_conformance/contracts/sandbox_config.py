@@ -8,7 +8,6 @@ from kubelet_conformance.contract.frame import KEPT, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call
-from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandboxes import asked_sandbox, standing
 from kubelet_conformance.trace.bodies import CreateContainerRequest, Label
 
@@ -110,10 +109,9 @@ def port_mappings_are_those_of_app_containers(m: Moment) -> Findings:
     if pod is None or pod.spec is None or pod.spec.host_network:
         return None
     mapped = {(p.protocol, p.container_port, p.host_port) for p in asked_sandbox(m).config.port_mappings}
-    due = {port for port in _ports(pod.spec.containers) if port[2]}
-    inits = _ports([c for c in pod.spec.init_containers or () if not c.is_sidecar]) - _ports(
-        pod.spec.containers
-    )
+    of_apps = _ports(pod.spec.containers)
+    due = {port for port in of_apps if port[2]}
+    inits = _ports([c for c in pod.spec.init_containers or () if not c.is_sidecar]) - of_apps
     if missing := due - mapped:
         return broken(f"port {min(missing)} of an app container is not mapped", pod.set_seq)
     if wrong := inits & mapped:
@@ -192,12 +190,13 @@ def container_is_made_in_the_newest_sandbox(m: Moment) -> Findings:
     It is told the config that the sandbox was run with, its attempt included; only the time the pod was seen
     may differ.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or not pod.born or not standing(pod):
+    pod = m.pod
+    stand = standing(pod) if pod is not None and pod.born else []
+    if pod is None or not stand:
         return None
-    newest, request = standing(pod)[-1], m.request(CreateContainerRequest)
-    name, run_seq = asked(m).metadata.name, newest.run.seq if newest.run else None
-    if sandbox is not newest:
+    newest, request = stand[-1], m.request(CreateContainerRequest)
+    name, run_seq = request.config.metadata.name, newest.run.seq if newest.run else None
+    if m.sandbox is not newest:
         got = request.pod_sandbox_id[:12]
         return broken(f"{name} is made in {got}, the pod's sandbox is {newest.id[:12]}", run_seq)
     if newest.stops:

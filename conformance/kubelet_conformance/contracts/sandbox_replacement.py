@@ -203,9 +203,9 @@ def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:
 def unfinished_pod_gets_a_replacement(m: Moment) -> Findings:
     """Where something is left to run there is one; from 1.27 on what was made and never ran is left, too."""
     pod, sandbox = m.pod, m.sandbox
-    if pod is None or pod.spec is None or sandbox is None or not to_run(m) or sandbox is not pod.sandbox:
+    if pod is None or pod.spec is None or sandbox is None or sandbox is not pod.sandbox:
         return None
-    if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "OnFailure":
+    if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "OnFailure" or not to_run(m):
         return None
     if pod.spec.runtime_class_name or pod.spec.resource_claims:
         return None  # What they ask for may not be there.
@@ -239,11 +239,11 @@ def _not_of_an_ephemeral(m: Moment) -> bool:
 def sandbox_of_a_finished_pod_is_stopped(m: Moment) -> Findings:
     """When nothing of a pod is left to run, its sandbox is stopped, and no other one is run."""
     pod, container, ended = m.pod, m.container, m.exit
-    if pod is None or container is None or ended is None or not to_run(m):
+    if pod is None or container is None or ended is None or ended.commanded or ended.code is None:
         return None
-    if ended.commanded or ended.code is None or not m.node.kubelet_up or m.node.listing_failed:
+    if not m.node.kubelet_up or m.node.listing_failed or pod.spec is None:
         return None
-    if not _ends_the_pod(pod, container, ended.code) or pod.spec is None:
+    if not _ends_the_pod(pod, container, ended.code) or not to_run(m):
         return None
     others = any(one.state == "running" and one is not container for one in pod.every_container())
     creation = call("CreateContainer").where(of(pod)).where(_not_of_an_ephemeral, "it is for this pod")
@@ -274,12 +274,12 @@ def _collected(pod: Pod) -> Pattern:
 def ephemeral_container_does_not_keep_the_pod(m: Moment) -> Findings:
     """When all else of a pod is done, an ephemeral container that still runs is stopped with its sandbox."""
     pod, container, ended = m.pod, m.container, m.exit
-    if pod is None or container is None or ended is None or ended.code is None or not to_run(m):
-        return None
-    if ended.commanded or not m.node.kubelet_up or m.node.listing_failed:
+    if pod is None or container is None or ended is None or ended.commanded or ended.code is None:
         return None
     running = [one for one in pod.of_kind("ephemeral") if one.seen_running and one.state == "running"]
-    if not running or not _ends_the_pod(pod, container, ended.code):
+    if not running or not m.node.kubelet_up or m.node.listing_failed:
+        return None
+    if not _ends_the_pod(pod, container, ended.code) or not to_run(m):
         return None
     guest = running[0]
     stop = call("StopContainer").where(lambda n: n.container is guest, f"it stops {guest.name}")

@@ -83,15 +83,14 @@ def full_names(meta: Metadata, node: str | None) -> tuple[tuple[str, str], ...]:
     return (namespace, meta.name), (namespace, f"{meta.name}-{(node or '').lower()}")
 
 
-def run_of(meta: Metadata, node: str | None) -> Pattern:
-    """A RunPodSandbox for the pod with this metadata."""
-    names = full_names(meta, node)
+def run_of(names: tuple[tuple[str, str], ...]) -> Pattern:
+    """A RunPodSandbox for the pod with one of these names (`full_names`)."""
 
     def fits(m: Moment) -> bool:
         asked = asked_sandbox(m).config.metadata
         return (asked.namespace, asked.name) in names
 
-    return call("RunPodSandbox").where(fits, f"it is for {meta.name}")
+    return call("RunPodSandbox").where(fits, f"it is for {names[0][1]}")
 
 
 def standing(pod: Pod) -> list[Sandbox]:
@@ -104,7 +103,8 @@ def told_ips(record: SandboxRecord | None) -> list[str]:
     network = record.network if record is not None else None
     if network is None:
         return []
-    return [ip for ip in (network.ip, *(one.ip for one in network.additional_ips)) if ip]
+    ips = [one.ip for one in network.additional_ips] if network.additional_ips else []
+    return [ip for ip in (network.ip, *ips) if ip]
 
 
 def told_of(sandbox: Sandbox) -> Pattern:
@@ -176,4 +176,7 @@ REPLACEMENTS: tuple[ReplacementRow, ...] = (
 def why_replaced(pod: Pod) -> str | None:
     """Why the pod needs another sandbox than those that stand; None where it needs none (27.1)."""
     stand = standing(pod)
-    return next((row.why for row in REPLACEMENTS if row.when(pod, stand)), None)
+    for row in REPLACEMENTS:
+        if row.when(pod, stand):
+            return row.why
+    return None

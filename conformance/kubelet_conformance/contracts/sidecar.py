@@ -66,13 +66,13 @@ def _apps_made(pod: Pod, sandbox: Sandbox | None) -> bool:
 
 
 def _ended(m: Moment) -> Container | None:
-    """The sidecar that ended by itself just now, in a pod that goes on."""
+    """The sidecar whose own end this is (OWN_END), in a pod that goes on."""
     container, pod = m.container, m.pod
-    if container is None or pod is None or m.exit is None or m.exit.commanded or container.kind != "sidecar":
+    if container is None or pod is None or m.exit is None or container.kind != "sidecar":
         return None
     seen = InitSeen("exited", pod.restart_policy, sidecar=True, failed=m.exit.code != 0)
     comes_back = init_row(seen).act == "start" and not at_its_end(pod)
-    return container if comes_back and to_watch(m) and in_place(container) else None
+    return container if comes_back and in_place(container) else None
 
 
 class _Startup:
@@ -322,7 +322,7 @@ kept_up_during_init.remember(on=ATTEMPTS)(take_attempt)
 def changed_image_restarts(m: Moment) -> Iterator[Finding]:
     """A running sidecar whose image changed is stopped and made again, under every policy."""
     pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not to_watch(m) or manifest.metadata.deletion_timestamp:
+    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.init_containers or ():
         old, newest = pod.container_spec(new.name), pod.newest(new.name)

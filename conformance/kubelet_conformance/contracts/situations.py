@@ -144,9 +144,9 @@ def believed_running(container: Container) -> bool:
     if container.state not in {"running", "exited"} or container.started_t is None:
         return False
     told = container.record
-    return (told is None or told.state == "CONTAINER_RUNNING") and not any(
-        stop.succeeded or stop.not_found for stop in container.stops
-    )
+    if told is not None and told.state != "CONTAINER_RUNNING":
+        return False
+    return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
 
 
 def told_exited(container: Container) -> Pattern:
@@ -256,8 +256,9 @@ def runs_pre_stop(m: Moment) -> bool:
 
 def post_starts(container: Container) -> list[Execution]:
     """The runs of its postStart hook: only the first, where its preStop hook has the same command."""
-    command = hook_command(container, "post_start")
-    found = [] if command is None else [hook for hook in container.hooks if hook.cmd == command]
+    if not container.hooks or (command := hook_command(container, "post_start")) is None:
+        return []
+    found = [hook for hook in container.hooks if hook.cmd == command]
     return found[:1] if command == hook_command(container, "pre_stop") else found
 
 
@@ -310,7 +311,9 @@ def worker_is_busy(pod: Pod) -> bool:
 def worker_busy_since(pod: Pod) -> float | None:
     """When the first of what the pod's worker waits for began (s); None if it waits for nothing."""
     begun = [c.t for c in pod.calls_open.values() if c.rpc in _WORKING]
-    begun += [h.call.t for c in pod.every_container() for h in c.hooks if h.call.id in c.hooks_open]
+    for container in pod.every_container():
+        if container.hooks_open:
+            begun += [hook.call.t for hook in container.hooks if hook.call.id in container.hooks_open]
     return min(begun, default=None)
 
 

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord
+    from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord, PodSandboxMetadata
     from kubelet_conformance.trace.manifests import ContainerSpec, ContainerStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod
 
 NANOSECONDS = 1_000_000_000
+_START, _HOOK_FAILED = call("StartContainer"), event("FailedPreStartHook")
+_OTHER_STEPS = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox")
 
 
 @contract("START-01", on=call("StartContainer"))
@@ -56,18 +58,16 @@ def created_container_is_started(m: Moment) -> Findings:
 @created_container_is_started.clause("at once", on=done("CreateContainer"))
 def start_follows_creation(m: Moment) -> Findings:
     """StartContainer is the next step."""
-    pod, made = m.pod, m.response(CreateContainerReply).container_id
-    if pod is None:
+    if m.pod is None:
         return None
-    this = call("StartContainer").where(lambda n: n.request(ContainerRequest).container_id == made)
-    others, made_t = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox"), m.t
+    made, made_t = m.response(CreateContainerReply).container_id, m.t
     # The start may have found nobody, which leaves no trace.
-    unseen = others.where(lambda n: n.node.away_t >= made_t, "the runtime was away")
+    unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t, "the runtime was away")
     return answered(
-        by=this,
-        not_before=others,
+        by=_START.where(lambda n: n.request(ContainerRequest).container_id == made),
+        not_before=_OTHER_STEPS,
         within=REACTION,
-        unless=event("FailedPreStartHook").either(unseen),
+        unless=_HOOK_FAILED.either(unseen),
         text=f"{asked(m).metadata.name} is started",
     )
 
@@ -145,16 +145,23 @@ def container_is_started_once(m: Moment) -> Findings:
 
 
 def _identity(m: Moment) -> dict[str, str]:
-    meta = m.request(CreateContainerRequest).sandbox_config.metadata
-    pod = m.pod
-    name, namespace = (pod.name, pod.namespace) if pod is not None else (meta.name, meta.namespace)
-    uid = pod.uid if pod is not None and pod.uid else meta.uid
+    request, pod = m.request(CreateContainerRequest), m.pod
+    meta = request.sandbox_config.metadata
+    whose: PodSandboxMetadata | Pod = meta if pod is None else pod
     return {
-        Label.POD_NAME: name,
-        Label.POD_NAMESPACE: namespace,
-        Label.POD_UID: uid,
-        Label.CONTAINER_NAME: asked(m).metadata.name,
+        Label.POD_NAME: whose.name,
+        Label.POD_NAMESPACE: whose.namespace,
+        Label.POD_UID: whose.uid or meta.uid,
+        Label.CONTAINER_NAME: request.config.metadata.name,
     }
+
+
+def _wrong_label(labels: dict[str, str], expected: dict[str, str]) -> str:
+    """Which of the labels, which are not as expected, is wrong."""
+    for key, value in expected.items():
+        if labels.get(key) != value:
+            return f"label {key} is {labels.get(key, 'absent')!r}, expected {value!r}"
+    return f"label {min(labels.keys() - expected.keys())} is none of a container's"
 
 
 def _is_hex(text: str) -> bool:
@@ -172,9 +179,9 @@ def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod
     }
     if pod.spec is not None:
         expected[Annotation.POD_GRACE] = str(pod.spec.grace_seconds)
-    for key, value in expected.items():
-        if annotations.get(key) != value:
-            return f"{key} is {annotations.get(key, 'absent')!r}, expected {value!r}"
+    if not expected.items() <= annotations.items():
+        key = next(key for key, value in expected.items() if annotations.get(key) != value)
+        return f"{key} is {annotations.get(key, 'absent')!r}, expected {expected[key]!r}"
     if bool(spec.ports) != (Annotation.PORTS in annotations):
         return f"{Annotation.PORTS} is {annotations.get(Annotation.PORTS, 'absent')!r}"
     return _wrong_hook(annotations.get(Annotation.PRE_STOP_HANDLER), spec.lifecycle.pre_stop)
@@ -198,11 +205,8 @@ def container_is_labelled_and_annotated(m: Moment) -> Findings:
     preStop hook and ports if it has any.
     """
     config, pod, expected = asked(m), m.pod, _identity(m)
-    for key, value in expected.items():
-        if config.labels.get(key) != value:
-            return broken(f"label {key} is {config.labels.get(key, 'absent')!r}, expected {value!r}")
-    if others := sorted(config.labels.keys() - expected.keys()):
-        return broken(f"label {others[0]} is none of a container's")
+    if config.labels != expected:
+        return broken(_wrong_label(config.labels, expected))
     spec = pod.container_spec(config.metadata.name) if pod is not None else None
     if pod is None or spec is None:
         return None

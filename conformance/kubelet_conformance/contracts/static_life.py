@@ -230,10 +230,12 @@ def _is_there(pod: Pod) -> bool:
 def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
     """A pod of the API server that has the name of a static pod is not held up by it."""
     pod = fresh_pod(m)
-    if pod is None or pod.source != "api" or not can_start(m, pod) or host_ports(m):
+    other = m.world.names.get((pod.namespace, pod.name)) if pod is not None else None
+    if pod is None or other is None or not other.static or pod.source != "api":
         return None
-    other = m.world.names.get((pod.namespace, pod.name))
-    if other is None or not other.static or not any(c.state == "running" for c in other.every_container()):
+    if not any(c.state == "running" for c in other.every_container()):
+        return None
+    if not can_start(m, pod) or host_ports(m):
         return None
     return starts(pod, REACTION, f"pod {pod.name} of the API server is started beside the static one")
 

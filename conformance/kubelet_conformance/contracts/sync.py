@@ -272,10 +272,10 @@ def _cut_off(name: str) -> Pattern:
 def next_container_is_tried(m: Moment) -> Findings:
     """Whatever became of one container, the next is tried."""
     pod = m.pod
-    if pod is None or not to_run(m):
+    following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox) if pod is not None else None
+    if pod is None or following is None or not to_run(m):
         return None
-    following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox)
-    if following is None or (m.call.rpc == "PullImage" and _image(m) == following.image):
+    if m.call.rpc == "PullImage" and _image(m) == following.image:
         return None
     # One whose hook has failed is killed first, with its grace.
     kill = pod.spec.grace_seconds + STOP_SLACK if pod.spec is not None and m.call.rpc == "ExecSync" else 0

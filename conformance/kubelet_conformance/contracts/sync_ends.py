@@ -75,10 +75,10 @@ def nothing_is_started_for_a_finished_pod(m: Moment) -> Findings:
 @nothing_is_started_for_a_finished_pod.remember(on=exited())
 def _a_container_ended(m: Moment) -> None:
     pod, one, ended = m.pod, m.container, m.exit
-    if pod is None or one is None or ended is None or one.kind != "app" or not to_run(m):
+    if pod is None or one is None or ended is None or one.kind != "app":
         return
     # One that is killed for its probe or for a change may be made again, whatever its exit code.
-    if at_its_end(pod, one, ended.code) and not ended.commanded:
+    if not ended.commanded and at_its_end(pod, one, ended.code) and to_run(m):
         pod.note(_End).seq = m.seq
 
 

@@ -188,23 +188,25 @@ def object_goes_after_the_sandbox(m: Moment) -> Findings:
 
 
 @contract("TERM-02", on=call("StopContainer"), needs=(CRI, PODS))
-def containers_are_stopped_together(m: Moment) -> Iterator[Finding]:
+def containers_are_stopped_together(m: Moment) -> Findings:
     """When a pod is terminated, its containers without an order among them are stopped at one time."""
     pod, first = m.pod, m.container
-    if pod is None or first is None or pod.termination is None or first.kind == "sidecar":
-        return
-    if pod.spec is None or not pod.born or failing_probe(pod, first) or stopped_for_itself(m, pod, first):
-        return
+    if pod is None or first is None or pod.termination is None or first.kind == "sidecar" or pod.spec is None:
+        return None
     since = max(pod.termination.t, m.node.started_t or 0.0)
-    for sibling in _others(pod, first):
-        if not believed_running(sibling) or sibling.kind == "sidecar" or stop_asked(sibling, since):
-            continue
-        yield answered(
+    siblings = [one for one in _others(pod, first) if believed_running(one) and one.kind != "sidecar"]
+    siblings = [one for one in siblings if not stop_asked(one, since)]
+    if not siblings or not pod.born or failing_probe(pod, first) or stopped_for_itself(m, pod, first):
+        return None
+    return [
+        answered(
             by=call("StopContainer", "ExecSync").where(about(sibling)),
             within=TOGETHER,
             unless=told_exited(sibling),
             text=f"container {sibling.name} is stopped together with {first.name}",
         )
+        for sibling in siblings
+    ]
 
 
 containers_are_stopped_together.remember(on=DELAYS)(take_in_delays)
@@ -253,11 +255,10 @@ def finished_pod_gives_up_its_sandbox(m: Moment) -> Findings:
     that still run are stopped first, with their grace.
     """
     pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or m.exit.code is None or not pod.born:
-        return None
-    if m.exit.commanded:
-        return None  # It may be killed for a change or a probe, and made again in the same sync.
-    if pod.termination is not None or not m.node.kubelet_up or not _ends_the_pod(pod, container, m.exit.code):
+    if pod is None or container is None or m.exit is None or m.exit.code is None or m.exit.commanded:
+        return None  # What is killed for a change or a probe may be made again in the same sync.
+    stays = pod.termination is not None or not m.node.kubelet_up or not pod.born
+    if stays or not _ends_the_pod(pod, container, m.exit.code):
         return None
     sidecars = any(c.state == "running" for c in pod.of_kind("sidecar", "ephemeral"))
     grace = pod.spec.grace_seconds if pod.spec and sidecars else 0
@@ -342,14 +343,17 @@ def failed_kill_is_told(m: Moment) -> Findings:
 
 
 @contract("TERM-29", on=exited(), needs=(CRI, PODS))
-def exit_in_the_grace_is_final(m: Moment) -> Iterator[Finding]:
+def exit_in_the_grace_is_final(m: Moment) -> Findings:
     """A container that exits in its grace period is not started again, and the others keep their grace."""
     pod, gone = m.pod, m.container
     if pod is None or gone is None or pod.termination is None or not pod.born:
-        return
-    for sibling in _others(pod, gone):
-        if not sibling.stopping or sibling.state != "running":
-            continue
+        return None
+    siblings = [one for one in _others(pod, gone) if one.state == "running" and one.stopping]
+    return _graces_kept(m, gone, siblings) if siblings else None
+
+
+def _graces_kept(m: Moment, gone: Container, siblings: list[Container]) -> Iterator[Finding]:
+    for sibling in siblings:
         if sibling.stops[-1].call.t < (m.node.started_t or 0.0):
             continue  # The kubelet that stopped it is gone; this one does so anew.
         timeout = sibling.stops[-1].timeout

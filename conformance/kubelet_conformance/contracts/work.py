@@ -49,6 +49,7 @@ from kubelet_conformance.trace.bodies import (
     ContainerStatusReply,
     CreateContainerRequest,
 )
+from kubelet_conformance.trace.records import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,21 +112,27 @@ _TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended, "its phase is 
 
 
 @contract("WORK-05", on=_TO_GO.either(_ANSWERED), needs=(CRI, PODS), versions=since("1.22"))
-def pod_that_is_to_go_is_stopped(m: Moment) -> Iterator[Finding]:
+def pod_that_is_to_go_is_stopped(m: Moment) -> Findings:
     """A pod that is being deleted, was removed, or was sent with a terminal phase has each of its running
     containers stopped, as soon as its worker is free.
     """
     pod = m.pod
     if pod is None or not pod.born or not m.node.kubelet_up or m.node.listing_failed:
-        return
-    asked = not m.keys[0].startswith(("done:", "failed:"))
-    if not asked and (pod.termination is None or m.call.rpc == "StopContainer"):
-        return
+        return None
+    if _is_answer(m) and (pod.termination is None or m.call.rpc == "StopContainer"):
+        return None
     if m.keys[0] == "deleted" and pod.static:
-        return  # Only its mirror has gone.
-    since_t = pod.termination.t if pod.termination else m.t
+        return None  # Only its mirror has gone.
     if may_be_unknown(pod, m.node) or _is_busy_beyond(m, pod):
-        return
+        return None
+    return _stops_of(pod, pod.termination.t if pod.termination else m.t)
+
+
+def _is_answer(m: Moment) -> bool:
+    return isinstance(m.record, Reply)
+
+
+def _stops_of(pod: Pod, since_t: float) -> Iterator[Finding]:
     for container in pod.of_kind("app", "init"):
         if not believed_running(container) or stop_asked(container, since_t) or container.stopping:
             continue
@@ -156,7 +163,7 @@ def _is_for_itself(m: Moment) -> bool:
 
 def _is_busy_beyond(m: Moment, pod: Pod) -> bool:
     """The worker waits for another call than the one that is answered here."""
-    if m.keys[0].startswith(("done:", "failed:")):
+    if _is_answer(m):
         return any(one is not m.call and one.rpc in _STEPS for one in pod.calls_open.values())
     return worker_is_busy(pod)
 

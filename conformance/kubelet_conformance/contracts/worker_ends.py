@@ -229,8 +229,7 @@ def waiting_pod_ends_without_a_call(m: Moment) -> Findings:
 def nothing_is_stopped_for_it(m: Moment) -> Findings:
     """No stop is sent for a sandbox or container without an id."""
     left = m.node.note(_Waiters).left
-    ids = (m.request(SandboxRequest).pod_sandbox_id, m.request(StopContainerRequest).container_id)
-    if any(ids) or not left:
+    if not left or m.request(SandboxRequest).pod_sandbox_id or m.request(StopContainerRequest).container_id:
         return None
     return broken(f"{m.call.rpc} without an id", *(seq for _, seq in left.values()))
 

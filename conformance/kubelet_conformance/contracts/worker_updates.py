@@ -89,8 +89,8 @@ def _versions_are_remembered(m: Moment) -> None:
 @newest_update_replaces_the_others.remember(on=done(*_STEPS).either(failed(*_STEPS)))
 def _replaced_versions_are_remembered(m: Moment) -> None:
     """Remember the versions that came and were replaced while one and the same step lasted."""
-    sent = list(m.pod.note(_Versions).sent) if m.pod is not None else []
-    for one, newer in pairwise(sent):
+    sent = m.pod.note(_Versions).sent if m.pod is not None else ()
+    for one, newer in pairwise(sent) if len(sent) > 1 else ():
         if newer.heard and m.call.id in one.under_way & newer.under_way and m.t - newer.t >= _HEARD:
             one.skipped = True
 
@@ -233,7 +233,7 @@ _ACTIONS = call("RunPodSandbox", "CreateContainer", "StopContainer")
 def nothing_is_done_blindly(m: Moment) -> Findings:
     """Nothing of it is made or stopped."""
     pod = m.pod
-    if pod is None or not _is_alive(m) or not _is_blind(m, pod) or _worker_was_busy(m, pod):
+    if pod is None or not _is_blind(m, pod) or not _is_alive(m) or _worker_was_busy(m, pod):
         return None
     blind = pod.note(_Blind)
     return broken(f"{m.call.rpc} of {pod.name}, whose state cannot be read", blind.seq)
@@ -272,7 +272,7 @@ def _looks_are_remembered(m: Moment) -> None:
         blind.failures.pop(sandbox.id, None)
     else:
         blind.failures[sandbox.id] = blind.failures.get(sandbox.id, 0) + 1
-    if not any(times >= _IN_A_ROW for times in blind.failures.values()):
+    if not blind.failures or max(blind.failures.values()) < _IN_A_ROW:
         blind.t = None
     elif blind.t is None:
         blind.t, blind.seq = m.t, m.seq

@@ -120,11 +120,16 @@ def since_when_at_work(pod: Pod, t: float) -> float:
 
     What was begun before some news goes on to its end; what follows at once on that cannot be told from it.
     """
-    steps = (one for one in pod.calls_open.values() if one.rpc in _OF_A_SYNC)
-    if t - pod.worked_t <= _BREAK or any(one.t < t for one in steps):
+    if t - pod.worked_t <= _BREAK:
         return pod.at_work_t
-    hooks = (hook for container in pod.every_container() for hook in container.hooks)
-    return pod.at_work_t if any(hook.end_t is None and hook.call.t < t for hook in hooks) else t
+    for one in pod.calls_open.values():
+        if one.t < t and one.rpc in _OF_A_SYNC:
+            return pod.at_work_t
+    for container in pod.every_container():
+        for hook in container.hooks:
+            if hook.end_t is None and hook.call.t < t:
+                return pod.at_work_t
+    return t
 
 
 def listing_failed(moment: Moment) -> None:

@@ -173,8 +173,11 @@ def is_untold(node: Node, pod: Pod | None, t: float) -> bool:
     if pod is None:
         return False
     known = node.note(_Untold)
-    told = known.until.get(pod.uid, -math.inf), known.changes.get(pod.uid, -math.inf)
-    return max(known.deaf_until, *told) >= t
+    if known.deaf_until >= t:
+        return True
+    if not known.until and not known.changes:
+        return False
+    return max(known.until.get(pod.uid, -math.inf), known.changes.get(pod.uid, -math.inf)) >= t
 
 
 def is_missed(node: Node, pod: Pod) -> bool:

@@ -39,6 +39,8 @@ __all__ = (
 )
 
 _STOPS_KEPT = 8
+_NOT_NAMED: tuple[Kind, ContainerSpec | None] = ("unknown", None)
+"""A container that the manifest does not name."""
 
 
 class Stop:
@@ -159,12 +161,12 @@ class Container(Entity):
     @property
     def kind(self) -> Kind:
         """Which list of the manifest names it."""
-        return self.pod.kind_of(self.name) if self.pod else "unknown"
+        return self.pod.entries.get(self.name, _NOT_NAMED)[0] if self.pod is not None else "unknown"
 
     @property
     def spec(self) -> ContainerSpec | None:
         """The manifest's entry of that name, newest version."""
-        return self.pod.container_spec(self.name) if self.pod else None
+        return self.pod.entries.get(self.name, _NOT_NAMED)[1] if self.pod is not None else None
 
     @property
     def ended(self) -> bool:
@@ -346,13 +348,11 @@ class Pod(Served):
 
     def kind_of(self, name: str) -> Kind:
         """Which list of the manifest names this container."""
-        entry = self.entries.get(name)
-        return entry[0] if entry else "unknown"
+        return self.entries.get(name, _NOT_NAMED)[0]
 
     def container_spec(self, name: str) -> ContainerSpec | None:
         """The manifest's entry for a container of any kind."""
-        entry = self.entries.get(name)
-        return entry[1] if entry else None
+        return self.entries.get(name, _NOT_NAMED)[1]
 
     def newest(self, name: str) -> Container | None:
         """The newest record of that name."""
@@ -362,7 +362,7 @@ class Pod(Served):
     def of_kind(self, *kinds: Kind) -> Iterator[Container]:
         """Every known record of containers of these kinds, oldest of each name first."""
         for name, records in self.containers.items():
-            if self.kind_of(name) in kinds:
+            if self.entries.get(name, _NOT_NAMED)[0] in kinds:
                 yield from records
 
     def every_container(self) -> Iterator[Container]:
