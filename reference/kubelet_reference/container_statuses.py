@@ -123,9 +123,9 @@ class ContainerStatusRules:
     def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
         """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
         failure = told.reasons.get(pods.uid(told.pod), container.name)
-        record = told.records.newest(container.name)
         if failure is None:
             return status
+        record = told.records.newest(container.name)
         due = should_restart(told.pod, container, record, told.behaviour)
         ended = status.state is not None and status.state.terminated is not None
         row = refused_row(Refused(due, ended))

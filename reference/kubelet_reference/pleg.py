@@ -189,7 +189,7 @@ class Pleg:
         self._note_relist(began)
         if listed is not self._listed or self._failed:
             await self._catch_up(listed)
-        for uid in dict.fromkeys(uid for uid, _ in self._watched):
+        for uid in {uid: None for uid, _ in self._watched}:
             await self._look_at_watched(uid)
         # Last of all: only now is every entry as new as this relist (PLEG-06).
         self._cache.update_time(began)

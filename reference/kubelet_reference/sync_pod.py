@@ -204,8 +204,9 @@ class PodSyncer:
 
     def raise_for(self, result: SyncResult) -> None:
         """Fail the round if any action failed, one that only backs off included (WORK-16)."""
-        if result.error is not None:
-            raise SyncFailed(result.error, result.wait)
+        error = result.error
+        if error is not None:
+            raise SyncFailed(error, result.wait)
 
     # --- terminating
 
