@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import msgspec
 from lightkube.models.core_v1 import (
     ContainerState as State,
 )
@@ -61,8 +62,7 @@ class ContainerStatuses:
     ephemeral: list[ContainerStatus]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """What container statuses are made from.
 
     `stored` is the status before; `runtime` the runtime's name, the scheme of container ids.

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 import grpc
+from msgspec.structs import replace
 
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.go_text import duration_text

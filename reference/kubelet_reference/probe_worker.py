@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from kubelet_reference import pods
 from kubelet_reference.pods import is_terminal_phase
 from kubelet_reference.probe_memory import kept_by_probe
@@ -89,8 +91,7 @@ class Sight:
     proven: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """The decision: the step, what is published first, and the instance whose result is dropped ("" none)."""
 
     step: Step

@@ -15,8 +15,10 @@ status as the last one, so that the pod may be deleted from the API server.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.dynamic_resources import ResourcesError
