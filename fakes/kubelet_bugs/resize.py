@@ -79,7 +79,7 @@ class _ListensToTheMirror(PodSyncer):
         if update.pod is not None and update.mirror is not None:
             containers = pods.spec(update.mirror).containers
             spec = changed(pods.spec(update.pod), containers=containers)
-            update = replace(update, pod=changed(update.pod, spec=spec))
+            update = changed(update, pod=changed(update.pod, spec=spec))
         return await super().sync_pod(update, records, waits)
 
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 import grpc
+import msgspec
 from msgspec.structs import replace
 
 from kubelet_reference.cri_errors import wrapped_text
@@ -71,8 +72,7 @@ class Happening(StrEnum):
     CONDITION_MET = "ConditionMet"
 
 
-@dataclass(frozen=True, slots=True)
-class PodLifecycleEvent:
+class PodLifecycleEvent(msgspec.Struct, frozen=True):
     """Something happened to the container or sandbox with the id `data` of the pod `uid`."""
 
     uid: str

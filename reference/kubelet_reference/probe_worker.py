@@ -61,8 +61,7 @@ class Step(Enum):
     END = "end for good"
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeState:
+class ProbeState(msgspec.Struct, frozen=True):
     """What a worker remembers: the instance it looks at, and its last outcomes in a row, `count` of them."""
 
     container_id: str = ""
@@ -71,8 +70,7 @@ class ProbeState:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(msgspec.Struct, frozen=True):
     """What a worker sees at a tick: the container's status, and what its pod is up to.
 
     `phase` is None while no status of the pod is stored; `age` is in seconds since the container started;
@@ -100,8 +98,7 @@ class Tick(msgspec.Struct, frozen=True):
     dropped: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
+class Conclusion(msgspec.Struct, frozen=True):
     """What an outcome leads to; `published` is None while the published result stays as it is."""
 
     state: ProbeState
