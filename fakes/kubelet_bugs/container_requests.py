@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import grpc
+from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from lightkube.models.core_v1 import PodStatus
@@ -91,7 +90,7 @@ class _ForgetsStored(StatusManager):
 def _same_number(pod: Pod, records: PodRecords) -> SandboxChange:
     """Numbers the sandbox that replaces a dead one as if it were the first."""
     change = sandbox_changed(pod, records)
-    return dataclasses.replace(change, attempt=0) if change.changed else change
+    return replace(change, attempt=0) if change.changed else change
 
 
 class _HookOfTheRunning(ContainerStarter):

@@ -16,7 +16,7 @@ from kubelet_reference.stop_timeout import stop_timeout
 from kubelet_reference.sync_loop import SyncLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from cri_api.v1 import api_pb2 as cri
     from lightkube.models.core_v1 import Pod
@@ -46,10 +46,8 @@ class _Impatient(SyncLoop):
 class _NetworkIsAll(RuntimeState):
     """Takes a node without a network for one without a runtime."""
 
-    def _errors(self) -> Iterator[str]:
-        yield from super()._errors()
-        if self._network is not None:
-            yield self._network
+    def errors(self) -> list[str]:
+        return super().errors() + ([self._network] if self._network is not None else [])
 
 
 class _SeldomAsks(RuntimeState):

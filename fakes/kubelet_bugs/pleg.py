@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import grpc
+from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference.parts import Parts

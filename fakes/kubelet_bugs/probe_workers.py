@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as change
@@ -75,7 +74,7 @@ class _NamesTheNewest(ProbeWorker):
         status = self._tools.stored_status(pods.uid(self.pod))
         shown = self._shown(status) if status else None
         if shown is not None:
-            self._state = replace(self._state, container_id=bare_id(shown.containerID))
+            self._state = change(self._state, container_id=bare_id(shown.containerID))
         super()._publish(outcome)
 
 
@@ -93,7 +92,7 @@ class _ProbesTheDead(ProbeWorker):
         seen = super()._sight()
         if not seen.container_id:
             return seen
-        return replace(seen, phase="Running", running=True, terminated=False, started=True)
+        return change(seen, phase="Running", running=True, terminated=False, started=True)
 
 
 class _ProbesTheDeadProber(Prober):

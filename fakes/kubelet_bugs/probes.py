@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.parts import Parts
@@ -91,7 +93,7 @@ def _never_rests(
 ) -> Conclusion:
     """Probes on after the probe has given its container up."""
     found = conclude(kind, state, outcome, threshold, behaviour)
-    return replace(found, state=replace(found.state, on_hold=False))
+    return structs.replace(found, state=structs.replace(found.state, on_hold=False))
 
 
 def _counts_on(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
@@ -100,7 +102,7 @@ def _counts_on(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
     if not found.dropped:
         return found
     count = _PAST_ANY_THRESHOLD if state.on_hold else state.count
-    return replace(found, state=replace(found.state, last=state.last, count=count))
+    return structs.replace(found, state=structs.replace(found.state, last=state.last, count=count))
 
 
 BUGS: tuple[Bug, ...] = (

@@ -55,7 +55,7 @@ class _LimitsOnly(ActionRules):
 
     def resizes(self, now: Situation, one: Container, record: ContainerRecord) -> tuple[CapsChange, ...]:
         found = super().resizes(now, one, record)
-        return tuple(each for each in found if replace(each.new, cpu_shares=each.old.cpu_shares) != each.old)
+        return tuple(each for each in found if changed(each.new, cpu_shares=each.old.cpu_shares) != each.old)
 
 
 class _GrowsFirst(ActionRules):
@@ -79,7 +79,7 @@ class _ListensToTheMirror(PodSyncer):
         if update.pod is not None and update.mirror is not None:
             containers = pods.spec(update.mirror).containers
             spec = changed(pods.spec(update.pod), containers=containers)
-            update = replace(update, pod=changed(update.pod, spec=spec))
+            update = changed(update, pod=changed(update.pod, spec=spec))
         return await super().sync_pod(update, records, waits)
 
 
@@ -124,7 +124,7 @@ def _echo(
     status: PodStatus, pod: Pod, records: PodRecords, refused: Refusal | None, behaviour: Behaviour
 ) -> PodStatus:
     """Tells what was allocated as if the containers had it."""
-    unseen = replace(records, containers=tuple(replace(one, caps=None) for one in records.containers))
+    unseen = changed(records, containers=tuple(changed(one, caps=None) for one in records.containers))
     return with_resize(status, pod, unseen, refused, behaviour)
 
 

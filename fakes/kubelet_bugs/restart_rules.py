@@ -136,7 +136,7 @@ class _OneByOne(RuntimeManager):
             await self._hands.terminator.kill_container(kill)
             alive = structs.replace(pod, metadata=structs.replace(pods.metadata(pod), deletionTimestamp=None))
             fresh = await self.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
-            await self.sync_pod(alive, replace(fresh, ips=running.ips))
+            await self.sync_pod(alive, structs.replace(fresh, ips=running.ips))
         return await super().kill_pod(pod, running, grace_override)
 
 
@@ -152,8 +152,8 @@ class _KilledHasEnded(CrashBackoff):
         if newest is not None and newest.is_running:
             now = self._clock.wall_ns()
             self._backoff.next(self.key(pod, container), now)
-            ended = replace(newest, state=ContainerState.EXITED, finished_at=now)
-            records = replace(records, containers=(ended, *records.containers))
+            ended = structs.replace(newest, state=ContainerState.EXITED, finished_at=now)
+            records = structs.replace(records, containers=(ended, *records.containers))
         super().admit(pod, container, records)
 
 
@@ -175,7 +175,7 @@ class _CountsTries(CrashBackoff):
     def newest_exited(self, container: AnyContainer, records: PodRecords) -> ContainerRecord | None:
         found = super().newest_exited(container, records)
         tried = self._tried.get(container.name, 0)
-        return found and replace(found, finished_at=max(found.finished_at, tried))
+        return found and structs.replace(found, finished_at=max(found.finished_at, tried))
 
 
 class _KeepsForAnyImage(CrashBackoff):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.crash_backoff import CrashBackoff
@@ -68,7 +70,7 @@ class _OldestCounts(CrashBackoff):
 
     def newest_exited(self, container: AnyContainer, records: PodRecords) -> ContainerRecord | None:
         return super().newest_exited(
-            container, replace(records, containers=tuple(reversed(records.containers)))
+            container, structs.replace(records, containers=tuple(reversed(records.containers)))
         )
 
 
@@ -82,8 +84,8 @@ class _HashesAnew(RuntimeManager):
     def decide(self, pod: Pod, records: PodRecords) -> Actions:
         if pods.uid(pod) not in self._seen:
             self._seen[pods.uid(pod)] = None
-            found = tuple(replace(record, hash=f"old-{record.hash}") for record in records.containers)
-            records = replace(records, containers=found)
+            found = tuple(structs.replace(record, hash=f"old-{record.hash}") for record in records.containers)
+            records = structs.replace(records, containers=found)
         return super().decide(pod, records)
 
 

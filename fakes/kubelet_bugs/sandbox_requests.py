@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
+from msgspec import structs
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -38,12 +38,12 @@ __all__ = ("BUGS",)
 
 def _first_one_counts(pod: Pod, records: PodRecords) -> SandboxChange:
     """Judges a pod by the first of its sandboxes."""
-    return sandbox_changed(pod, replace(records, sandboxes=records.sandboxes[-1:]))
+    return sandbox_changed(pod, structs.replace(records, sandboxes=records.sandboxes[-1:]))
 
 
 def _newest_alone_counts(pod: Pod, records: PodRecords) -> SandboxChange:
     """Does not mind a second ready sandbox."""
-    return sandbox_changed(pod, replace(records, sandboxes=records.sandboxes[:1]))
+    return sandbox_changed(pod, structs.replace(records, sandboxes=records.sandboxes[:1]))
 
 
 class _SuccessRunsAgain(ActionRules):
@@ -72,7 +72,7 @@ class _LeavesGuests(RuntimeManager):
         if pod is not None and isinstance(running, PodRecords):
             guests = {one.name for one in pods.ephemeral_containers(pod)}
             kept = tuple(one for one in running.containers if one.name not in guests)
-            running = replace(running, containers=kept)
+            running = structs.replace(running, containers=kept)
         return await super().kill_pod(pod, running, grace_override)
 
 
@@ -104,7 +104,7 @@ class _BelievesAddresses(RuntimeReader):
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         records = await super().pod_records(uid, name, namespace)
         told = records.sandboxes[0].ips if records.sandboxes and records.sandboxes[0].ready else ()
-        return replace(records, ips=told or ())
+        return structs.replace(records, ips=told or ())
 
 
 def _as_they_come(addresses: tuple[str, ...], node: str) -> list[str]:

@@ -56,15 +56,17 @@ class _OneTry(ActionRules):
 
 def _content_without_address(pod: Pod, records: PodRecords) -> SandboxChange:
     """Does not ask whether the sandbox has an IP."""
-    sandboxes = tuple(replace(sandbox, ips=None) for sandbox in records.sandboxes)
-    return sandbox_changed(pod, replace(records, sandboxes=sandboxes))
+    sandboxes = tuple(structs.replace(sandbox, ips=None) for sandbox in records.sandboxes)
+    return sandbox_changed(pod, structs.replace(records, sandboxes=sandboxes))
 
 
 def _address_whatever_network(pod: Pod, records: PodRecords) -> SandboxChange:
     """Asks every sandbox for an address of its own, whether it has a network of its own or not."""
-    sandboxes = tuple(replace(one, ips=one.ips or (), host_network=False) for one in records.sandboxes)
+    sandboxes = tuple(
+        structs.replace(one, ips=one.ips or (), host_network=False) for one in records.sandboxes
+    )
     spec = structs.replace(pods.spec(pod), hostNetwork=None)
-    return sandbox_changed(structs.replace(pod, spec=spec), replace(records, sandboxes=sandboxes))
+    return sandbox_changed(structs.replace(pod, spec=spec), structs.replace(records, sandboxes=sandboxes))
 
 
 class _LeavesSurvivors(RuntimeManager):
@@ -74,7 +76,7 @@ class _LeavesSurvivors(RuntimeManager):
         self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
     ) -> SyncResult:
         if isinstance(running, PodRecords) and grace_override is None:
-            running = replace(running, containers=())
+            running = structs.replace(running, containers=())
         return await super().kill_pod(pod, running, grace_override)
 
 
@@ -85,7 +87,7 @@ class _SandboxOfContainers(RuntimeManager):
         self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
     ) -> SyncResult:
         if isinstance(running, PodRecords) and not running.running:
-            running = replace(running, sandboxes=())
+            running = structs.replace(running, sandboxes=())
         return await super().kill_pod(pod, running, grace_override)
 
 
@@ -93,7 +95,7 @@ class _OrphansKeepSandbox(PodSyncer):
     """Stops the containers of an orphan and not its sandbox."""
 
     async def sync_terminating_runtime_pod(self, running: ListedPod) -> None:
-        await super().sync_terminating_runtime_pod(replace(running, sandboxes=()))
+        await super().sync_terminating_runtime_pod(structs.replace(running, sandboxes=()))
 
 
 class _StopsWhatNeverWas(Terminator):

@@ -151,7 +151,7 @@ def _pending_with_its_sidecars(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
 ) -> str:
     final = terminating and behaviour.terminal_phase_before_deletion
-    counts = replace(count(pod, status, behaviour, final=final), app_was_up=False)
+    counts = msgspec.structs.replace(count(pod, status, behaviour, final=final), app_was_up=False)
     return next(row.phase for row in PHASES if row.when(counts))
 
 
@@ -160,7 +160,9 @@ def _failed_with_its_sidecars(
 ) -> str:
     final = terminating and behaviour.terminal_phase_before_deletion
     counts, ended = count(pod, status, behaviour, final=final), _ended(status)
-    counts = replace(counts, stopped=counts.stopped + len(ended), succeeded=counts.succeeded + ended.count(0))
+    counts = msgspec.structs.replace(
+        counts, stopped=counts.stopped + len(ended), succeeded=counts.succeeded + ended.count(0)
+    )
     return next(row.phase for row in PHASES if row.when(counts))
 
 

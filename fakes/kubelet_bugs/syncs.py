@@ -78,7 +78,7 @@ class _RunsToTheEnd(PodSyncer):
         pod = update.pod
         ended = await super().sync_pod(update, records, waits)
         if ended and pod is not None:
-            fresh = replace(records, sandboxes=(), containers=())
+            fresh = changed(records, sandboxes=(), containers=())
             await self._tools.runtime.sync_pod(pod, fresh)
         return ended
 

@@ -70,6 +70,8 @@ class Backoff:
 
     def gc(self) -> None:
         """Forget keys that have been idle for ten minutes (BACKOFF-09)."""
+        if not self._entries:
+            return
         now = self._clock.wall_ns()
         self._entries = {
             key: one for key, one in self._entries.items() if not self.has_expired(now, one.updated)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import msgspec
 from lightkube.models.core_v1 import (
     ContainerState as State,
 )
@@ -61,8 +62,7 @@ class ContainerStatuses:
     ephemeral: list[ContainerStatus]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """What container statuses are made from.
 
     `stored` is the status before; `runtime` the runtime's name, the scheme of container ids.
@@ -123,9 +123,9 @@ class ContainerStatusRules:
     def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
         """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
         failure = told.reasons.get(pods.uid(told.pod), container.name)
-        record = told.records.newest(container.name)
         if failure is None:
             return status
+        record = told.records.newest(container.name)
         due = should_restart(told.pod, container, record, told.behaviour)
         ended = status.state is not None and status.state.terminated is not None
         row = refused_row(Refused(due, ended))

@@ -14,7 +14,6 @@ here waits for a container to stop (LOOP-13).
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,7 +104,7 @@ class Housekeeping:
 
     def count(self, known: Mapping[str, KnownPod]) -> None:
         """Tell the metrics how many pods have a worker, and of which kind."""
-        self._tools.metrics.set_working_pods(Counter(_labels(pod) for pod in known.values()))
+        self._tools.metrics.set_working_pods([_labels(pod) for pod in known.values()])
 
     def stop_stray_probes(self, known: Mapping[str, KnownPod]) -> None:
         """Stop the probes of pods that neither run nor are being stopped."""

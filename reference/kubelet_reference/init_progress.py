@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_reference import pods
 from kubelet_reference.records import ContainerState
 
@@ -45,8 +47,7 @@ class InitStep(StrEnum):
     FIRST = "the first is run"
 
 
-@dataclass(frozen=True, slots=True)
-class InitFacts:
+class InitFacts(msgspec.Struct, frozen=True):
     """What is seen of the init containers of a pod, and whether an app container runs.
 
     `some_failed` is said of the newest instance of any of them. `runs` and `succeeded` are said of the last

@@ -26,35 +26,41 @@ class Inputs(Generic[T]):
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
-        self._ready: dict[int, tuple[T, asyncio.Event]] = {}
-        self._wake = asyncio.Event()
+        self._ready: dict[int, tuple[T, asyncio.Future[None]]] = {}
+        """The item of each source, and what tells its source that it was taken."""
+        self._waiting: asyncio.Future[None] | None = None
 
     async def next(self) -> T:
         """The next item."""
         while not self._ready:
-            self._wake.clear()
-            await self._wake.wait()
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
         sources = list(self._ready)
         item, taken = self._ready.pop(sources[self._chance.pick(len(sources))])
-        taken.set()
+        _tell(taken)
         return item
 
     async def feed(self, source: int, read: Callable[[], Awaitable[T]]) -> None:
         """Keep on reading from a source, whose number is its own, until cancelled."""
-        taken = asyncio.Event()
         while True:
-            item = await read()
-            taken.clear()
-            self._ready[source] = (item, taken)
-            self._wake.set()
-            await taken.wait()
+            await self._offer(source, await read())
 
     async def feed_ticks(self, source: int, seconds: float, item: T) -> None:
         """Give `item` on a grid of `seconds`; ticks that nobody took in time are left out."""
         ticker = Ticker(seconds)
-
-        async def tick() -> T:
+        while True:
             await ticker.next()
-            return item
+            await self._offer(source, item)
 
-        await self.feed(source, tick)
+    async def _offer(self, source: int, item: T) -> None:
+        """Have the item ready until it is taken."""
+        taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ready[source] = (item, taken)
+        _tell(self._waiting)
+        await taken
+
+
+def _tell(waiting: asyncio.Future[None] | None) -> None:
+    """Wake whoever waits for this, unless nobody does any more."""
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)

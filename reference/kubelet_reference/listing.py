@@ -6,10 +6,10 @@ which nothing differs is the same object as before: comparing it with itself cos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+import msgspec
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names
@@ -29,8 +29,7 @@ _STATES: dict[int, ContainerState] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(msgspec.Struct, frozen=True):
     """One item of a list, read; `uid` is "" where it carries no pod's labels."""
 
     uid: str

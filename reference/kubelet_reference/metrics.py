@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from kubelet_reference.records import ContainerState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kubelet_reference.records import ListedPod
 
@@ -41,7 +41,7 @@ class Metrics:
         self._add_starts()
         self._add_runtime()
         self._operations: dict[str, Counter] = {}
-        self._working: Mapping[tuple[str, str, str], int] = {}
+        self._working: Sequence[tuple[str, str, str]] = ()
 
     def exposition(self) -> bytes:
         """All metrics in the text format that /metrics serves."""
@@ -56,14 +56,14 @@ class Metrics:
     def _watch_state(self, state: ContainerState, listed: Callable[[], Sequence[ListedPod]]) -> None:
         self.running_containers.labels(state.lower()).set_function(lambda: containers_in(state, listed()))
 
-    def set_working_pods(self, counts: Mapping[tuple[str, str, str], int]) -> None:
-        """The pods that have a worker, by lifecycle, config and static; other combinations have none."""
-        if counts == self._working:
+    def set_working_pods(self, working: Sequence[tuple[str, str, str]]) -> None:
+        """The lifecycle, config and static of each pod that has a worker; other combinations have none."""
+        if working == self._working:
             return
-        self._working = counts
+        self._working = working
         self.working_pods.clear()
-        for labels, count in counts.items():
-            self.working_pods.labels(*labels).set(count)
+        for labels in working:
+            self.working_pods.labels(*labels).inc()
 
     def operation_began(self, operation: str) -> None:
         """Count a call of the runtime, such as start_container."""

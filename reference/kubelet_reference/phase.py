@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_reference import pods
 from kubelet_reference.restart_policy import (
     RESTART_ALL,
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 __all__ = ("PHASES", "Counts", "PhaseRow", "begins_anew", "count", "pod_phase", "was_up")
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """What the containers of a pod count as, and what else decides with them."""
 
     policy: str = pods.ALWAYS

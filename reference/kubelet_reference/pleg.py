@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 import grpc
+import msgspec
+from msgspec.structs import replace
 
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.go_text import duration_text
@@ -70,8 +72,7 @@ class Happening(StrEnum):
     CONDITION_MET = "ConditionMet"
 
 
-@dataclass(frozen=True, slots=True)
-class PodLifecycleEvent:
+class PodLifecycleEvent(msgspec.Struct, frozen=True):
     """Something happened to the container or sandbox with the id `data` of the pod `uid`."""
 
     uid: str
@@ -189,7 +190,7 @@ class Pleg:
         self._note_relist(began)
         if listed is not self._listed or self._failed:
             await self._catch_up(listed)
-        for uid in dict.fromkeys(uid for uid, _ in self._watched):
+        for uid in {uid: None for uid, _ in self._watched}:
             await self._look_at_watched(uid)
         # Last of all: only now is every entry as new as this relist (PLEG-06).
         self._cache.update_time(began)

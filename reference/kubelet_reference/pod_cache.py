@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import msgspec
+
 from kubelet_reference.records import PodRecords
 
 __all__ = ("PodCache",)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """What one inspection brought: records or an error, and when it began, in seconds of the clock."""
 
     records: PodRecords

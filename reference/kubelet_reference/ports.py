@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 
@@ -206,8 +208,7 @@ class ApiServer(Protocol):
     async def get_runtime_class(self, name: str) -> RuntimeClass: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PodEvent:
+class PodEvent(msgspec.Struct, frozen=True):
     """One event about a pod: `type` is Normal or Warning, `field_path` names its container, if one."""
 
     pod: Pod

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from kubelet_reference import pods
 from kubelet_reference.pods import is_terminal_phase
 from kubelet_reference.probe_memory import kept_by_probe
@@ -59,8 +61,7 @@ class Step(Enum):
     END = "end for good"
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeState:
+class ProbeState(msgspec.Struct, frozen=True):
     """What a worker remembers: the instance it looks at, and its last outcomes in a row, `count` of them."""
 
     container_id: str = ""
@@ -69,8 +70,7 @@ class ProbeState:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(msgspec.Struct, frozen=True):
     """What a worker sees at a tick: the container's status, and what its pod is up to.
 
     `phase` is None while no status of the pod is stored; `age` is in seconds since the container started;
@@ -89,8 +89,7 @@ class Sight:
     proven: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """The decision: the step, what is published first, and the instance whose result is dropped ("" none)."""
 
     step: Step
@@ -99,8 +98,7 @@ class Tick:
     dropped: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
+class Conclusion(msgspec.Struct, frozen=True):
     """What an outcome leads to; `published` is None while the published result stays as it is."""
 
     state: ProbeState

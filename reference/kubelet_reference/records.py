@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 __all__ = (
     "Caps",
@@ -25,8 +26,7 @@ class ContainerState(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(msgspec.Struct, frozen=True):
     """What a container may use, in the kernel's units; 0 is no limit.
 
     `cpu_quota` is microseconds of each 100 ms, `memory_limit` bytes.
@@ -37,8 +37,7 @@ class Caps:
     memory_limit: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerRecord:
+class ContainerRecord(msgspec.Struct, frozen=True):
     """One instance of a container: ContainerStatus, with what the kubelet wrote into its annotations.
 
     Times are nanoseconds since the epoch, 0 where the runtime gave none. `hash` is the definition's, in hex.
@@ -74,8 +73,7 @@ class ContainerRecord:
         return self.state is ContainerState.EXITED
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxRecord:
+class SandboxRecord(msgspec.Struct, frozen=True):
     """One sandbox: PodSandboxStatus. `ips` is None where the runtime reports no network at all."""
 
     id: str
@@ -86,8 +84,7 @@ class SandboxRecord:
     ips: tuple[str, ...] | None = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PodRecords:
+class PodRecords(msgspec.Struct, frozen=True):
     """Everything the runtime remembers of one pod; sandboxes and containers newest first (PLEG-12)."""
 
     uid: str
@@ -112,8 +109,7 @@ class PodRecords:
         return any(record.is_running for record in self.containers) or any(s.ready for s in self.sandboxes)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRecord:
+class ListedRecord(msgspec.Struct, frozen=True):
     """A container or sandbox as a list shows it; a READY sandbox is RUNNING, another EXITED (PLEG-04)."""
 
     id: str
@@ -123,8 +119,7 @@ class ListedRecord:
     hash: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPod:
+class ListedPod(msgspec.Struct, frozen=True):
     """A pod as the unfiltered lists show it."""
 
     uid: str

@@ -5,8 +5,10 @@ They are compared in the kernel's units: what was allocated to them, and what th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kubelet_reference.records import Caps
 from kubelet_reference.resources import CPU, MEMORY, container_resources

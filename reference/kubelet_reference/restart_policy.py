@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_reference import pods
 from kubelet_reference.records import ContainerState
 
@@ -46,8 +48,7 @@ RESTART, RESTART_ALL = "Restart", "RestartAllContainers"
 """What a rule may ask for: this container again, or all of its pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Last:
+class Last(msgspec.Struct, frozen=True):
     """What is known of a container's newest instance; `state` is None where there is no record of any.
 
     `policy` is the one that holds for the container, `has_rule` says that a rule fits the exit code.

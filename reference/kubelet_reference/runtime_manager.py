@@ -22,8 +22,10 @@ action has its result, and the pass has failed if one of them has (SYNC-23).
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.events import Reason

@@ -11,7 +11,7 @@ import grpc
 from kubelet_reference.cri_errors import wrapped_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from cri_api.v1 import api_pb2 as cri
 
@@ -109,22 +109,21 @@ class RuntimeState:
 
     def errors(self) -> list[str]:
         """Why nothing may be done to any pod now; empty if the runtime is fit."""
-        return list(self._errors())
+        found: list[str] = []
+        if self._good_at is None:
+            found.append("container runtime status check may not have completed yet")
+        elif self._clock.monotonic() - self._good_at > DOWN_AFTER_SECONDS:
+            found.append("container runtime is down")
+        if self._problem is not None:
+            found.append(self._problem)
+        health = self._health()
+        if health is not None:
+            found.append(f"PLEG is not healthy: {health}")
+        return found
 
     def network_error(self) -> str | None:
         """Why pods get no network, None if they do; a matter of those pods alone (LOOP-04)."""
         return self._network
-
-    def _errors(self) -> Iterator[str]:
-        if self._good_at is None:
-            yield "container runtime status check may not have completed yet"
-        elif self._clock.monotonic() - self._good_at > DOWN_AFTER_SECONDS:
-            yield "container runtime is down"
-        if self._problem is not None:
-            yield self._problem
-        health = self._health()
-        if health is not None:
-            yield f"PLEG is not healthy: {health}"
 
 
 def _unless_true(status: cri.RuntimeStatus, wanted: str, problem: str) -> str | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_reference import pods
 
 if TYPE_CHECKING:
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
 __all__ = ("SANDBOXES", "SandboxChange", "SandboxRow", "Sandboxes", "sandbox_changed")
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxChange:
+class SandboxChange(msgspec.Struct, frozen=True):
     """Whether a new sandbox is needed, its attempt number, and the id of the one that is there.
 
     `old_id` is "" where there is none, or where only the network mode differs (SANDBOX-09).
@@ -33,8 +34,7 @@ class SandboxChange:
     old_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sandboxes:
+class Sandboxes(msgspec.Struct, frozen=True):
     """The sandboxes of a pod, newest first, and what the pod wants of them."""
 
     known: tuple[SandboxRecord, ...]

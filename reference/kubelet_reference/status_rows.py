@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_reference.records import ContainerState
 
 if TYPE_CHECKING:
@@ -51,8 +53,7 @@ class Shown(StrEnum):
     LOST = "an end that nobody saw"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """What decides; `state` is that of the record, None where there is none."""
 
     state: ContainerState | None

@@ -15,8 +15,10 @@ status as the last one, so that the pod may be deleted from the API server.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.dynamic_resources import ResourcesError
@@ -204,8 +206,9 @@ class PodSyncer:
 
     def raise_for(self, result: SyncResult) -> None:
         """Fail the round if any action failed, one that only backs off included (WORK-16)."""
-        if result.error is not None:
-            raise SyncFailed(result.error, result.wait)
+        error = result.error
+        if error is not None:
+            raise SyncFailed(error, result.wait)
 
     # --- terminating
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from kubelet_reference.go_text import quoted
 
 __all__ = ("Action", "ActionResult", "Failure", "StartError", "SyncResult")
@@ -51,8 +53,7 @@ class StartError(Exception):
         self.wait = wait
 
 
-@dataclass(frozen=True, slots=True)
-class ActionResult:
+class ActionResult(msgspec.Struct, frozen=True):
     """One action: `target` is a container's name or a pod; `reason` is None if it succeeded.
 
     `wait` is how many seconds it has to wait before it is worth another try, None where nobody knows.

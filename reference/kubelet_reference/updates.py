@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from kubelet_reference import pods
 
 if TYPE_CHECKING:
@@ -61,8 +63,7 @@ class KillOptions:
     done: asyncio.Event | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     """News of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
 
     `start_time` is when the kubelet heard of it, in seconds of its clock.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_reference import pods
 from kubelet_reference.worker_states import State
 
@@ -21,8 +23,7 @@ __all__ = ("KnownPod", "Worker")
 _ENDING = frozenset({State.TERMINATING, State.TERMINATED, State.FINISHED})
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPod:
+class KnownPod(msgspec.Struct, frozen=True):
     """A pod that has a worker, as housekeeping sees it; `is_orphan` says that no source wants it."""
 
     state: State

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
 from lightkube.models.core_v1 import Container, Pod, PodIP, PodSpec, PodStatus, Volume
 from lightkube.models.meta_v1 import ObjectMeta
+from msgspec.structs import replace
 
 from kubelet_fakes.clock import run
 from kubelet_reference import names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -47,8 +46,7 @@ class SeenCall(msgspec.Struct):
         return self.reply_at is not None and self.failed is None
 
 
-@dataclass(frozen=True, slots=True)
-class SeenEvent:
+class SeenEvent(msgspec.Struct, frozen=True):
     """One event about a pod."""
 
     at: float

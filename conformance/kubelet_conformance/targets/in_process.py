@@ -122,6 +122,7 @@ class _Life:
         self._behaviour = Behaviour.of(choice.kubernetes, self._settings.feature_gates)
         self._clock = LoopClock(EPOCH_NS)
         self._ended_at: float | None = None
+        self._moment = self._rounded = 0.0
         self.recorder = Recorder(self.now)
         self._disk = MemoryDisk()
         RecordedFiles(self._disk, self.recorder, self._settings.root_dir, self._settings.pod_logs_dir)
@@ -133,7 +134,12 @@ class _Life:
 
     def now(self) -> float:
         """Seconds since the start."""
-        return round(self._clock.monotonic(), 6) if self._ended_at is None else self._ended_at
+        if self._ended_at is not None:
+            return self._ended_at
+        moment = self._clock.monotonic()
+        if moment != self._moment:  # Much happens at one moment, and to round is slow.
+            self._moment, self._rounded = moment, round(moment, 6)
+        return self._rounded
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""

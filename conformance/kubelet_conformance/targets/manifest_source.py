@@ -117,7 +117,7 @@ def _name(pod: Json) -> str:
 def _pods(text: str) -> list[Json]:
     """The pods of a manifest; none where it is not one that a kubelet could read."""
     try:
-        found = yaml.safe_load(text)
+        found = _parsed(text)
     except yaml.YAMLError:
         return []
     if not isinstance(found, dict):
@@ -125,6 +125,14 @@ def _pods(text: str) -> list[Json]:
     value = cast("Json", found)
     items: list[Any] = value.get("items", []) if value.get("kind") in {"PodList", "List"} else [value]
     return [each for each in items if _is_pod(each)]
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401 - what a file holds
+    """JSON where it is JSON: PyYAML takes a hundred times as long."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return yaml.safe_load(text)
 
 
 def _is_pod(value: Any) -> bool:  # noqa: ANN401 - what a file holds

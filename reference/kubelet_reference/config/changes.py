@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
 from kubelet_reference import names, pods
 
 if TYPE_CHECKING:
@@ -35,8 +37,7 @@ class Op(StrEnum):
 Classify: TypeAlias = "Callable[[Pod | None, Pod | None], Op | None]"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """How the new word differs from the last one.
 
     `known` and `named` say whether the last and the new one name the pod at all, `differs` whether they ask

@@ -36,8 +36,7 @@ Part = TypeVar("Part", ObjectMeta, PodSpec, PodStatus)
 _LOG = logging.getLogger("kubelet_reference.config")
 
 
-@dataclass(frozen=True, slots=True)
-class PodUpdate:
+class PodUpdate(msgspec.Struct, frozen=True):
     """One change for the sync loop: the same thing happened to these pods of one source."""
 
     op: Op

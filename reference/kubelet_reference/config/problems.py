@@ -40,8 +40,7 @@ class ManifestError(Exception):
         super().__init__("; ".join(map(str, self.problems)))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where in a manifest a reader is; what it finds wrong joins `problems`."""
 
     problems: list[Problem]
