@@ -26,35 +26,42 @@ class Inputs(Generic[T]):
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
-        self._ready: dict[int, tuple[T, asyncio.Event]] = {}
-        self._wake = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._ready: dict[int, tuple[T, asyncio.Future[None]]] = {}
+        self._waiting: asyncio.Future[None] | None = None
 
     async def next(self) -> T:
         """The next item."""
         while not self._ready:
-            self._wake.clear()
-            await self._wake.wait()
+            self._waiting = self._loop.create_future()
+            await self._waiting
         sources = list(self._ready)
         item, taken = self._ready.pop(sources[self._chance.pick(len(sources))])
-        taken.set()
+        _end(taken)
         return item
 
     async def feed(self, source: int, read: Callable[[], Awaitable[T]]) -> None:
         """Keep on reading from a source, whose number is its own, until cancelled."""
-        taken = asyncio.Event()
         while True:
-            item = await read()
-            taken.clear()
-            self._ready[source] = (item, taken)
-            self._wake.set()
-            await taken.wait()
+            await self._give(source, await read())
 
     async def feed_ticks(self, source: int, seconds: float, item: T) -> None:
         """Give `item` on a grid of `seconds`; ticks that nobody took in time are left out."""
         ticker = Ticker(seconds)
-
-        async def tick() -> T:
+        while True:
             await ticker.next()
-            return item
+            await self._give(source, item)
 
-        await self.feed(source, tick)
+    async def _give(self, source: int, item: T) -> None:
+        """Have an item ready until it is taken."""
+        taken = self._loop.create_future()
+        self._ready[source] = item, taken
+        if self._waiting is not None:
+            _end(self._waiting)
+        await taken
+
+
+def _end(wait: asyncio.Future[None]) -> None:
+    """End a wait that has not ended otherwise."""
+    if not wait.done():
+        wait.set_result(None)
