@@ -20,13 +20,15 @@ class LoopClock:
     """The time of the running asyncio loop, be it virtual or the machine's.
 
     `start_ns` is the time of day, in nanoseconds since the epoch, at `origin` seconds of the loop's own time.
-    Who knows his loop gives its `time`: asking which one runs takes longer than asking what time it is.
+    Who knows his loop gives its `loop_time`: asking which loop runs takes longer than asking for the time.
     """
 
-    def __init__(self, start_ns: int, origin: float = 0.0, time: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, start_ns: int, origin: float = 0.0, loop_time: Callable[[], float] | None = None
+    ) -> None:
         self._start_ns = start_ns
         self._origin = origin
-        self._time = time or _running_time
+        self._time = loop_time or _running_time
 
     def monotonic(self) -> float:
         """Seconds since `origin`; never goes back."""

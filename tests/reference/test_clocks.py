@@ -38,7 +38,7 @@ def test_a_clock_counts_from_its_origin() -> None:
 
 def test_a_clock_keeps_the_time_it_is_given() -> None:
     """Whoever knows his loop gives its time, which the clock then tells from its origin on."""
-    clock = LoopClock(7, origin=1, time=lambda: 3.5)
+    clock = LoopClock(7, origin=1, loop_time=lambda: 3.5)
 
     assert (clock.monotonic(), clock.wall_ns()) == (2.5, 2_500_000_007)
 
