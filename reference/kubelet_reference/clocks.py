@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from asyncio import Future
+    from collections.abc import Callable
 
 __all__ = ("FirstChance", "LoopClock", "SeededChance")
 
@@ -19,15 +20,19 @@ class LoopClock:
     """The time of the running asyncio loop, be it virtual or the machine's.
 
     `start_ns` is the time of day, in nanoseconds since the epoch, at `origin` seconds of the loop's own time.
+    Who knows his loop gives its `loop_time`: asking which loop runs takes longer than asking for the time.
     """
 
-    def __init__(self, start_ns: int, origin: float = 0.0) -> None:
+    def __init__(
+        self, start_ns: int, origin: float = 0.0, loop_time: Callable[[], float] | None = None
+    ) -> None:
         self._start_ns = start_ns
         self._origin = origin
+        self._time = loop_time or _running_time
 
     def monotonic(self) -> float:
         """Seconds since `origin`; never goes back."""
-        return get_running_loop().time() - self._origin
+        return self._time() - self._origin
 
     def wall_ns(self) -> int:
         """Nanoseconds since the epoch; runs evenly with `monotonic`."""
@@ -42,6 +47,11 @@ class LoopClock:
             await waking
         finally:
             handle.cancel()
+
+
+def _running_time() -> float:
+    """The time of the loop that runs now."""
+    return get_running_loop().time()
 
 
 def _wake(waking: Future[None]) -> None:

@@ -26,6 +26,7 @@ class Inputs(Generic[T]):
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
+        self._loop = asyncio.get_running_loop()
         self._ready: dict[int, tuple[T, asyncio.Future[None]]] = {}
         """The item of each source, and what tells its source that it was taken."""
         self._waiting: asyncio.Future[None] | None = None
@@ -33,11 +34,11 @@ class Inputs(Generic[T]):
     async def next(self) -> T:
         """The next item."""
         while not self._ready:
-            self._waiting = asyncio.get_running_loop().create_future()
+            self._waiting = self._loop.create_future()
             await self._waiting
         sources = list(self._ready)
         item, taken = self._ready.pop(sources[self._chance.pick(len(sources))])
-        _tell(taken)
+        _end(taken)
         return item
 
     async def feed(self, source: int, read: Callable[[], Awaitable[T]]) -> None:
@@ -53,14 +54,15 @@ class Inputs(Generic[T]):
             await self._offer(source, item)
 
     async def _offer(self, source: int, item: T) -> None:
-        """Have the item ready until it is taken."""
-        taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ready[source] = (item, taken)
-        _tell(self._waiting)
+        """Have an item ready until it is taken."""
+        taken = self._loop.create_future()
+        self._ready[source] = item, taken
+        if self._waiting is not None:
+            _end(self._waiting)
         await taken
 
 
-def _tell(waiting: asyncio.Future[None] | None) -> None:
-    """Wake whoever waits for this, unless nobody does any more."""
-    if waiting is not None and not waiting.done():
-        waiting.set_result(None)
+def _end(wait: asyncio.Future[None]) -> None:
+    """End a wait that has not ended otherwise."""
+    if not wait.done():
+        wait.set_result(None)

@@ -36,6 +36,13 @@ def test_a_clock_counts_from_its_origin() -> None:
     assert run(story()) == (0.0, 7)
 
 
+def test_a_clock_keeps_the_time_it_is_given() -> None:
+    """Whoever knows his loop gives its time, which the clock then tells from its origin on."""
+    clock = LoopClock(7, origin=1, loop_time=lambda: 3.5)
+
+    assert (clock.monotonic(), clock.wall_ns()) == (2.5, 2_500_000_007)
+
+
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_sleeping_for_nothing_lets_others_run(seconds: float) -> None:
     """A sleep of nothing takes no time, but what was ready before runs first."""

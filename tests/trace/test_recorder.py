@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.json_format import MessageToDict
 
 from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.reader import Reader
@@ -84,6 +85,16 @@ def test_equal_replies_are_written_once(recorder: Recorder) -> None:
     replies = [each for each in written(recorder) if each["kind"] == "reply"]
 
     assert [each.get("same") for each in replies] == [None, "c1", None, None]
+
+
+def test_lists_are_written_as_protobuf_writes_them(recorder: Recorder) -> None:
+    """A list that is put together item by item reads as if it had been written in one go."""
+    items = [cri.Container(id=each, created_at=1 << 60, labels={"b": each, "a": ""}) for each in "xy"]
+    response = cri.ListContainersResponse(containers=items)
+    recorder.reply(recorder.call("ListContainers", LIST), response)
+    told = written(recorder)[1]["response"]
+
+    assert told == MessageToDict(response, preserving_proto_field_name=True)
 
 
 def test_replies_to_different_requests_are_not_the_same(recorder: Recorder) -> None:

@@ -26,7 +26,7 @@ _OF_THE_NODE = frozenset(
 _ABOUT_NOBODY = ("", "", "", "")
 
 
-class SeenCall(msgspec.Struct):
+class SeenCall(msgspec.Struct, gc=False):
     """One call to the runtime; `reply_at` is None while it is under way. Times are seconds."""
 
     rpc: str

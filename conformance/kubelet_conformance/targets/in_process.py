@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import traceback
+from asyncio import get_running_loop
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -121,8 +122,8 @@ class _Life:
         self._settings = replace(Settings(node_name=_NODE, static_pod_path=FOLDER), **changes)
         self._behaviour = Behaviour.of(choice.kubernetes, self._settings.feature_gates)
         self._clock = LoopClock(EPOCH_NS)
+        self._moment, self._told = 0.0, 0.0
         self._ended_at: float | None = None
-        self._moment = self._rounded = 0.0
         self.recorder = Recorder(self.now)
         self._disk = MemoryDisk()
         RecordedFiles(self._disk, self.recorder, self._settings.root_dir, self._settings.pod_logs_dir)
@@ -133,13 +134,13 @@ class _Life:
         self._lives = 0
 
     def now(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start, rounded once for all that is at one moment."""
         if self._ended_at is not None:
             return self._ended_at
         moment = self._clock.monotonic()
-        if moment != self._moment:  # Much happens at one moment, and to round is slow.
-            self._moment, self._rounded = moment, round(moment, 6)
-        return self._rounded
+        if moment != self._moment:
+            self._moment, self._told = moment, round(moment, 6)
+        return self._told
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
@@ -151,6 +152,7 @@ class _Life:
 
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
+        self._clock = LoopClock(EPOCH_NS, loop_time=get_running_loop().time)
         settings = RuntimeSettings(evented=self._behaviour.hears_container_events)
         runtime = self._runtime.build(self._clock, settings, epoch_ns=EPOCH_NS)
         runtime.core.store.logs.files = self._disk

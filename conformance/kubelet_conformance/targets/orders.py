@@ -63,6 +63,7 @@ class OrderedClock:
     def __init__(self, clock: Clock, orders: Orders) -> None:
         self._clock = clock
         self._orders = orders
+        self._loop = get_running_loop()
         self._sleeping: dict[int, list[Future[None]]] = {}
         self.monotonic = clock.monotonic
         self.wall_ns = clock.wall_ns
@@ -72,7 +73,7 @@ class OrderedClock:
         if seconds <= 0 or not self._orders.chosen:
             await self._clock.sleep(seconds)
             return
-        loop = get_running_loop()
+        loop = self._loop
         moment = round((loop.time() + seconds) * _NS)
         sleeping = self._sleeping.get(moment)
         if sleeping is None:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 from google.protobuf.json_format import MessageToDict
 
+from kubelet_conformance.trace.records import Body
 from kubelet_conformance.trace.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from google.protobuf.descriptor import FieldDescriptor
     from google.protobuf.message import Message
 
     from kubelet_conformance.trace.header import Header
@@ -34,7 +36,7 @@ class RunawayError(RuntimeError):
     """Time stands still while more and more is recorded: whoever is recorded would never let go."""
 
 
-class RecordedCall(msgspec.Struct, frozen=True):
+class RecordedCall(msgspec.Struct, frozen=True, gc=False):
     """A call began."""
 
     t: float
@@ -52,7 +54,7 @@ class Failed:
     effect: bool = True
 
 
-class RecordedReply(msgspec.Struct, frozen=True):
+class RecordedReply(msgspec.Struct, frozen=True, gc=False):
     """A call ended, well or not."""
 
     t: float
@@ -130,43 +132,72 @@ class Recorder:
             return writer.end(max(self.now(), self.records[-1].t if self.records else 0.0))
 
 
+class _Asked(msgspec.Struct):
+    """A request as it is written, and the latest answer to it as it came and as it is written."""
+
+    request: Body
+    answer: Message | None = None
+    response: Body | None = None
+
+
 class _Encoded:
     """The JSON of messages: an equal message of the same rpc, the latest one, is not encoded again."""
 
     def __init__(self) -> None:
-        self._latest: dict[tuple[str, bytes], tuple[Message, msgspec.Raw]] = {}
-        self._bytes: dict[int, bytes] = {}
-        """Each request by its id, which stays its own as long as the record is kept."""
+        self._asked: dict[tuple[str, bytes], _Asked] = {}
+        self._known: dict[int, _Asked] = {}
+        """The same by the id of each request, which stays its own as long as the record is kept."""
 
-    def request(self, call: RecordedCall) -> msgspec.Raw:
+    def request(self, call: RecordedCall) -> Body:
         """The JSON of a request."""
-        return self._of(("request " + call.rpc, self._bytes_of(call.request)), call.request)
+        return self._of(call).request
 
-    def response(self, call: RecordedCall, response: Message) -> msgspec.Raw:
+    def response(self, call: RecordedCall, response: Message) -> Body:
         """The JSON of a response."""
-        return self._of((call.rpc, self._bytes_of(call.request)), response)
+        asked = self._of(call)
+        if asked.response is None or not (asked.answer is response or asked.answer == response):
+            asked.answer, asked.response = response, _body(response)
+        return asked.response
 
-    def _bytes_of(self, request: Message) -> bytes:
-        found = self._bytes.get(id(request))
-        if found is None:
-            found = self._bytes[id(request)] = request.SerializeToString(deterministic=True)
-        return found
+    def _of(self, call: RecordedCall) -> _Asked:
+        request = call.request
+        asked = self._known.get(id(request))
+        if asked is None:
+            key = call.rpc, request.SerializeToString(deterministic=True)
+            asked = self._asked.get(key)
+            if asked is None:
+                asked = self._asked[key] = _Asked(_body(request))
+            self._known[id(request)] = asked
+        return asked
 
-    def _of(self, key: tuple[str, bytes], message: Message) -> msgspec.Raw:
-        latest = self._latest.get(key)
-        if latest is not None and (latest[0] is message or latest[0] == message):
-            return latest[1]
-        # mypy takes the hash of a message for that of its type.
-        raw = _json(type(message), message.SerializeToString(deterministic=True))  # type: ignore[arg-type]
-        self._latest[key] = message, raw
-        return raw
+
+def _body(message: Message) -> Body:
+    return Body(_json_of(message))
+
+
+def _json_of(message: Message) -> msgspec.Raw:
+    # mypy takes the hash of a message for that of its type.
+    return _json(type(message), message.SerializeToString(deterministic=True))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _json(kind: type[Message], content: bytes) -> msgspec.Raw:
-    """The JSON of a message; the lives of a node that one process plays have much in common."""
-    fields = MessageToDict(kind.FromString(content), preserving_proto_field_name=True)
+    """The JSON of a message; the lives of a node that one process plays have much in common.
+
+    So have two lists, of which one item differs: each item is a text of its own.
+    """
+    message = kind.FromString(content)
+    match message.ListFields():
+        case [(field, items)] if _is_list_of_messages(field):
+            fields = {field.name: [_json_of(item) for item in items]}
+        case _:
+            fields = MessageToDict(message, preserving_proto_field_name=True)
     return msgspec.Raw(msgspec.json.encode(fields, order="deterministic"))
+
+
+def _is_list_of_messages(field: FieldDescriptor) -> bool:
+    inner = field.message_type
+    return inner is not None and field.is_repeated and not inner.GetOptions().map_entry
 
 
 def _write(writer: Writer, seen: Seen, encoded: _Encoded) -> None:

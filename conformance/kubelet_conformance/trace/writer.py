@@ -26,7 +26,7 @@ __all__ = ("Writer",)
 
 _NOT_BY_NAME = frozenset({"call", "reply", "end"})
 """Kinds that have a method of their own."""
-_ENCODER = msgspec.json.Encoder(order="deterministic")
+_encoded = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _CallLine(msgspec.Struct, frozen=True, gc=False):
@@ -62,7 +62,8 @@ class Writer:
     """Write records to a binary file, one by one; a context manager that leaves the file open.
 
     Each method takes `t`, seconds since the start, and returns the `seq` of its record. Bodies are JSON
-    values. The writer remembers what a reader does, so that every reader finds what a `same` refers to.
+    values, encoded or not. The writer remembers what a reader does, so that every reader finds what a `same`
+    refers to.
     A trace that is left without `end` is truncated for its readers, so that a crash of the writer shows.
     `told` is given each record as a reader will give it, once it is written.
     """
@@ -109,7 +110,7 @@ class Writer:
         call = self._opened(call_id)
         body = _body(response)
         latest = self._replies.latest(call)
-        is_same = latest is not None and latest[1].raw == body.raw
+        is_same = latest is not None and (latest[1] is body or latest[1].raw == body.raw)
         seq = self._next(t)
         if latest is not None and is_same:
             body = latest[1]
@@ -196,13 +197,11 @@ def _header_fields(header: Header) -> dict[str, Any]:
 
 def _body(value: Any) -> Body:  # noqa: ANN401 - a JSON value has any type
     """What is JSON already is taken as it is."""
+    if type(value) is Body:
+        return value
     if type(value) is msgspec.Raw:
         return Body(value)
     return Body(msgspec.Raw(_encoded({} if value is None else value)))
-
-
-def _encoded(value: Any) -> bytes:  # noqa: ANN401 - a JSON value has any type
-    return _ENCODER.encode(value)
 
 
 def _line(fields: object) -> bytes:

@@ -239,7 +239,7 @@ class RuntimeCore:
         reply = store.container_lists.get(key)
         if reply is None:
             found = containers_that_match(asked, store.containers, store.sandboxes, store.index)
-            reply = cri.ListContainersResponse(containers=[container.listed() for container in found])
+            reply = cri.ListContainersResponse.FromString(b"".join([one.listed() for one in found]))
             store.container_lists[key] = reply
         return reply
 

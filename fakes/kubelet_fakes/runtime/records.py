@@ -185,7 +185,8 @@ class Container:
         self.own_end: tuple[int, int] | None = None
         #: When the runtime kills it.
         self.kill_at: int | None = None
-        self._listed: cri.Container | None = None
+        #: The state in which it was last listed, and as what.
+        self._listed: tuple[cri.ContainerState.ValueType, bytes] | None = None
         self._reply: cri.ContainerStatusResponse | None = None
 
     @property
@@ -215,29 +216,30 @@ class Container:
         """Its status is no longer what was told."""
         self._reply = None
 
-    def listed(self) -> cri.Container:
-        """The record as a list shows it."""
-        listed = self._listed
-        if listed is None:
-            config = self.config
-            listed = cri.Container(
-                id=self.id,
-                pod_sandbox_id=self.sandbox.id,
-                metadata=config.metadata,
-                image=config.image,
-                image_ref=self.image.ref,
-                image_id=self.image.id,
-                state=self.state,
-                created_at=self.created_at,
-                labels=config.labels,
-                annotations=config.annotations,
-            )
-        elif listed.state != self.state:
-            before, listed = listed, cri.Container()
-            listed.CopyFrom(before)
-            listed.state = self.state
-        self._listed = listed
-        return listed
+    def listed(self) -> bytes:
+        """A list of the record alone, encoded: such lists one after another are a list of all of them."""
+        last = self._listed
+        if last is None or last[0] != self.state:
+            alone = cri.ListContainersResponse.FromString(last[1]) if last else self._alone()
+            alone.containers[0].state = self.state
+            last = self._listed = self.state, alone.SerializeToString()
+        return last[1]
+
+    def _alone(self) -> cri.ListContainersResponse:
+        """A list of the record alone, but for its state."""
+        config, alone = self.config, cri.ListContainersResponse()
+        listed = alone.containers.add(
+            id=self.id,
+            pod_sandbox_id=self.sandbox.id,
+            metadata=config.metadata,
+            image=config.image,
+            image_ref=self.image.ref,
+            image_id=self.image.id,
+            created_at=self.created_at,
+        )
+        _fill(listed.labels, config.labels)
+        _fill(listed.annotations, config.annotations)
+        return alone
 
     def reply(self) -> cri.ContainerStatusResponse:
         """The record in full, as the answer to ContainerStatus."""
