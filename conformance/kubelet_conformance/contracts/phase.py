@@ -313,7 +313,7 @@ def nothing_started_is_pending(m: Moment) -> Findings:
     """A pod none of whose containers was ever created is Pending."""
 
     def nothing_there(now: Written) -> bool:
-        statuses = now.status.container_statuses or ()
+        statuses = () if now.counts.app_was_up else now.status.container_statuses or ()
         return bool(statuses) and all(seen(s) == "waiting" and not s.container_id for s in statuses)
 
     return _judged(m, nothing_there)

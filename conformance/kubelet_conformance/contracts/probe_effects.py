@@ -17,7 +17,6 @@ from kubelet_conformance.contracts.probe_runs import (
     kill_begins,
     probe_at,
     probes_have_ended,
-    probes_of,
     runs_of,
     runs_probe,
     unseen_hook_seconds,
@@ -42,14 +41,14 @@ if TYPE_CHECKING:
 _KILLING: tuple[Name, ...] = ("liveness", "startup")
 
 
-def _told(m: Moment) -> Iterator[tuple[ContainerStatus, Container]]:
+def _told(m: Moment) -> list[tuple[ContainerStatus, Container]]:
     """What a status says of containers that were born in the trace and run."""
     if m.status is None or m.pod is None:
-        return
-    for one in m.status.every_container:
-        container = m.world.containers.get(one.runtime_id)
-        if container is not None and container.born and one.state.running is not None:
-            yield one, container
+        return []
+    known = m.world.containers
+    running = [one for one in m.status.every_container if one.state.running is not None]
+    found = [(one, container) for one in running if (container := known.get(one.runtime_id)) is not None]
+    return [(one, container) for one, container in found if container.born]
 
 
 @contract("PROBE-02", on=status(), needs=(CRI, PODS, STATUS))
@@ -266,7 +265,7 @@ def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
     for one, container in _told(m):
         if container.kind not in {"app", "sidecar"} or container.spec is None:
             continue
-        if any(name in {"readiness", "startup"} for name, _ in probes_of(container.spec)):
+        if container.spec.readiness_probe is not None or container.spec.startup_probe is not None:
             continue
         yield (
             KEPT
