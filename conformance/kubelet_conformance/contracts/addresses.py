@@ -49,9 +49,9 @@ class _Told:
 def _take_address(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.sandbox is not None:
-        told = m.sandbox.note(_Told)
-        told.ips.update(told_ips(record))
-        told.has_one = bool(told_ips(record))
+        told, ips = m.sandbox.note(_Told), told_ips(record)
+        told.ips.update(ips)
+        told.has_one = bool(ips)
 
 
 _READ: Pattern = done("PodSandboxStatus")

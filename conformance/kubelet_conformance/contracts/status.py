@@ -319,9 +319,10 @@ def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
 def _addresses_given(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.pod is not None:
+        given = m.pod.note(_Addresses).first_t
         for ip in told_ips(record):
-            given = m.pod.note(_Addresses).first_t
-            given[ip] = min(m.t, given.get(ip, math.inf))
+            if given.get(ip, math.inf) > m.t:
+                given[ip] = m.t
 
 
 @addresses_are_those_of_the_sandbox.remember(on=EVENT_TOLD)
