@@ -15,7 +15,7 @@ from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, o
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
 from kubelet_conformance.contracts.unseen import may_be_old
-from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, is_lost, written
+from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, written
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.untold import EVENTS_GATE
@@ -125,11 +125,10 @@ def _is_ended_with_its_pod(now: Written) -> bool:
 
     The conditions stay as they were before that (status_manager.go TerminatePod).
     """
-    lost = [one.name for one in now.status.lasting_containers if is_lost(one)]
-    if not lost:
+    if not now.lost:
         return False
     before = now.before.lasting_by_name if now.before is not None else {}
-    return any(name not in now.pod.containers or _waited(before.get(name)) for name in lost)
+    return any(one.name not in now.pod.containers or _waited(before.get(one.name)) for one in now.lost)
 
 
 APP_MEANS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})

@@ -65,7 +65,7 @@ def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
     now = written(m)
     if now is None or now.pod.finished or not situation(now):
         return None
-    if any(end_is_made_up(m, now.pod, one) for one in now.status.lasting_containers):
+    if now.lost and any(end_is_made_up(m, now.pod, one) for one in now.lost):
         return None
     if now.status.phase in now.allowed:
         return KEPT

@@ -45,10 +45,12 @@ def _told(m: Moment) -> list[tuple[ContainerStatus, Container]]:
     """What a status says of containers that were born in the trace and run."""
     if m.status is None or m.pod is None:
         return []
-    known = m.world.containers
-    running = [one for one in m.status.every_container if one.state.running is not None]
-    found = [(one, container) for one in running if (container := known.get(one.runtime_id)) is not None]
-    return [(one, container) for one, container in found if container.born]
+    found: list[tuple[ContainerStatus, Container]] = []
+    for one in m.status.every_container:
+        container = m.world.containers.get(one.runtime_id) if one.state.running is not None else None
+        if container is not None and container.born:
+            found.append((one, container))
+    return found
 
 
 @contract("PROBE-02", on=status(), needs=(CRI, PODS, STATUS))

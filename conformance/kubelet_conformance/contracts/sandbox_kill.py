@@ -260,10 +260,9 @@ def _is_address(text: str) -> bool:
 def invalid_address_is_not_shown(m: Moment) -> Findings:
     """Where the runtime tells an IP that is none, no IP is shown."""
     pod, new = m.pod, m.status
-    if pod is None or new is None or pod.sandbox is None or not pod.sandbox.ip:
-        return None
-    told = pod.sandbox.ip
-    if _is_address(told):
+    sandbox = pod.sandbox if pod is not None else None
+    told = sandbox.ip if sandbox is not None else ""
+    if new is None or not told or _is_address(told):
         return None
     shown = {new.pod_ip, *(one.ip for one in new.pod_ips or ())}
     return broken(f"podIP is {told}, which is no address") if told in shown else KEPT

@@ -111,7 +111,7 @@ def take_in_delays(m: Moment) -> None:
     """Keep what `heard_by` tells up to date."""
     known, record = m.node.note(_Delays), m.record
     if type(record) is Reply:
-        if m.t - record.call.t > _PROMPT or _keeps_the_loop_waiting(record):
+        if m.t - record.call.t > _PROMPT or (record.error is not None and record.call.rpc in _OF_THE_LOOP):
             known.last_t = max(known.last_t, m.t)
         if m.keys[0] == "done:Status":
             _is_told_how_it_is(known, m)
@@ -157,10 +157,6 @@ def _goes_or_comes(known: _Delays, m: Moment, *, away: bool) -> None:
     known.away = away
     wait = 0.0 if away else min(2 * (m.t - known.away_t) + _FIRST_RETRY, _LONGEST_RETRY)
     known.last_t = max(known.last_t, m.t + wait)
-
-
-def _keeps_the_loop_waiting(reply: Reply) -> bool:
-    return reply.error is not None and reply.call.rpc in _OF_THE_LOOP
 
 
 def heard_by(m: Moment, t: float) -> float:

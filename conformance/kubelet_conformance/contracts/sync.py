@@ -67,8 +67,8 @@ def status_is_older_than_what_the_sync_does(m: Moment) -> Iterator[Finding]:
     if m.status is None:
         return
     for one in m.status.every_container:
-        container = m.world.containers.get(one.runtime_id)
-        if one.state.running is None or container is None or not container.born:
+        container = m.world.containers.get(one.runtime_id) if one.state.running is not None else None
+        if container is None or not container.born:
             continue
         if container.seen_running or container.ended:
             yield KEPT

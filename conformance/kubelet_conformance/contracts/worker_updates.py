@@ -272,7 +272,7 @@ def _looks_are_remembered(m: Moment) -> None:
         blind.failures.pop(sandbox.id, None)
     else:
         blind.failures[sandbox.id] = blind.failures.get(sandbox.id, 0) + 1
-    if max(blind.failures.values(), default=0) < _IN_A_ROW:
+    if not blind.failures or max(blind.failures.values()) < _IN_A_ROW:
         blind.t = None
     elif blind.t is None:
         blind.t, blind.seq = m.t, m.seq

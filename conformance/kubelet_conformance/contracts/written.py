@@ -222,6 +222,8 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     """Those that its containers amount to, in order: several where it may or may not be the last status."""
     allowed: frozenset[str]
     """These, and the phase that was held back from the end."""
+    lost: tuple[ContainerStatus, ...]
+    """What it says of each init and app container that `is_lost`."""
 
     @property
     def statuses(self) -> dict[str, ContainerStatus]:
@@ -260,7 +262,8 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     if pod.status is not None and _tells_of_probes(m, pod, pod.status, status):
         allowed |= {pod.status.phase}
     phases = tuple(generated) if len(generated) == 1 else tuple(sorted(generated))
-    return Written(pod, status, pod.status, counts, row, phases, allowed)
+    lost = tuple([one for one in status.lasting_containers if is_lost(one)])
+    return Written(pod, status, pod.status, counts, row, phases, allowed, lost)
 
 
 def _tells_of_probes(m: Moment, pod: Pod, before: PodStatus, now: PodStatus) -> bool:

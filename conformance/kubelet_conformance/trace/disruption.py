@@ -88,7 +88,7 @@ def shutdown_of(node: Node) -> Fault | None:
 
 def is_ended_by_the_kubelet(moment: Moment, pod: Pod) -> bool:
     """Whether the kubelet may be ending the pod though nobody has asked for that."""
-    return disruption_of(pod) is not None or shutdown_of(moment.node) is not None
+    return pod.note(_Told).disruption is not None or moment.node.note(_Told).shutdown is not None
 
 
 def disruption_is_told(moment: Moment) -> None:
