@@ -203,8 +203,8 @@ def ended_container_stays_ended(m: Moment) -> Findings:
 
     That is every one under Never, and one that ended with 0 under OnFailure; sidecars are exempt.
     """
-    pair = _pair(m)
-    if pair is None or pair[0].spec is None or pair[0].restart_policy == "Always":
+    pair = _pair(m) if m.pod is not None and m.pod.restart_policy != "Always" else None
+    if pair is None or pair[0].spec is None:
         return None
     pod, before, now = pair
     ended = {s.name: s.state.terminated is not None for s in now.lasting_containers}
