@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import msgspec
@@ -68,6 +69,12 @@ _BY_THE_PODS_POLICY = frozenset(
 
 Where containers decide themselves (since 1.34), or restart their whole pod, RESTART-19 to RESTART-23 hold.
 """
+
+
+@cache
+def _about(rule: str) -> frozenset[Trait] | None:
+    """What a pod has if the rule may say something of it; None where it may of every pod."""
+    return _TRAITS_OF_RULE.get(rule, _TRAITS_OF_AREA.get(rule.partition("-")[0]))
 
 
 @final
@@ -173,7 +180,7 @@ class Contract:
         """It may say something of a pod that has these; None where they are not known."""
         if traits is not None and "own restarts" in traits and self.id in _BY_THE_PODS_POLICY:
             return False
-        about = _TRAITS_OF_RULE.get(self.id, _TRAITS_OF_AREA.get(self.id.partition("-")[0]))
+        about = _about(self.id)
         return about is None or traits is None or not about.isdisjoint(traits)
 
     def clause(self, name: str, *, on: Pattern) -> Callable[[JudgeFunction], Contract]:

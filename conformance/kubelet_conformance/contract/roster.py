@@ -115,6 +115,8 @@ class Roster:
         self.outcomes: dict[str, Outcome] = {}
         """What comes of each contract that is put to no test, by id; nobody may change it."""
         self._seats: dict[str, list[Seat]] = defaultdict(list)
+        self._waiting_anywhere: dict[tuple[str, ...], list[_Waiting]] = {}
+        """Who waits for a moment with these keys, whatever its pod has."""
         self.plans: _Plans = _Plans(self._waiting_for)
         """Whom to ask at a moment with these keys, about a pod that has these traits."""
         self._formula_count = 0
@@ -144,12 +146,14 @@ class Roster:
     def _waiting_for(self, sort: _Sort) -> list[_Waiting]:
         """Who waits for such a moment, each with its conditions."""
         keys, traits = sort
+        if keys not in self._waiting_anywhere:
+            seats = dict.fromkeys([one for key in keys for one in self._seats.get(key, ())])
+            self._waiting_anywhere[keys] = [(one.conditions(keys), one) for one in seats]
         waiting: list[_Waiting] = []
         noted: set[tuple[tuple[Predicate, ...], JudgeFunction]] = set()
-        for one in dict.fromkeys(one for key in keys for one in self._seats.get(key, ())):
+        for conditions, one in self._waiting_anywhere[keys]:
             if not one.contract.concerns(traits):
                 continue
-            conditions = one.conditions(keys)
             if one.clause.remembers:
                 # Contracts may share a function that takes notes: once a moment is enough.
                 if (conditions, one.judge) in noted:

@@ -213,8 +213,11 @@ def addresses_have_the_order_of_the_nodes(m: Moment) -> Findings:
     pod, new = m.pod, m.status
     if pod is None or new is None or pod.sandbox is None or (pod.spec is not None and pod.spec.host_network):
         return None
-    told, shown = told_ips(pod.sandbox.record), [one.ip for one in new.pod_ips or ()]
-    if len(told) < 2 or not shown or not set(shown) <= set(told):  # noqa: PLR2004 - one has no order
+    told = told_ips(pod.sandbox.record) if new.pod_ips else []
+    if len(told) < 2:  # noqa: PLR2004 - one has no order
+        return None
+    shown = [one.ip for one in new.pod_ips or ()]
+    if not set(shown) <= set(told):
         return None
     first: dict[int, str] = {}
     for ip in told:

@@ -15,13 +15,13 @@ from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, o
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
 from kubelet_conformance.contracts.unseen import may_be_old
-from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, is_lost, written
+from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, written
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.untold import EVENTS_GATE
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterable
 
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contracts.written import Written
@@ -42,6 +42,8 @@ class Expected(NamedTuple):
 
 
 _TRUE = Expected("True")
+_COMPLETED = Expected("True", "PodCompleted")
+_READY_NO_MORE = {"Succeeded": Expected("False", "PodCompleted"), "Failed": Expected("False", "PodFailed")}
 
 
 def _list_of(names: list[str], what: str) -> str:
@@ -53,14 +55,17 @@ def _not_so(reason: str, *messages: str) -> Expected:
     return Expected("False", reason, ", ".join(message for message in messages if message))
 
 
-def _judged(now: Written, kind: str, expected: list[Expected]) -> Finding:
-    """The condition is one of those expected."""
+def _judged(now: Written, kind: str, expected: Iterable[Expected]) -> Finding:
+    """The condition is one of those expected; they are made one after another if that takes long."""
     said = now.status.condition(kind)
     if said is None:
         return broken(f"condition {kind} is missing")
-    if (said.status, said.reason, said.message) in expected:
-        return KEPT
-    text = " or ".join(f"{e.status} {e.reason} {e.message}".strip() for e in expected)
+    told, others = (said.status, said.reason, said.message), []
+    for one in expected:
+        if told == one:
+            return KEPT
+        others.append(one)
+    text = " or ".join(f"{e.status} {e.reason} {e.message}".strip() for e in others)
     return broken(f"{kind} is {said.status} {said.reason} {said.message!r}, expected {text}")
 
 
@@ -84,7 +89,8 @@ def _initialized(
     A startup probe that succeeds is told at once, and the condition follows with the next sync: with `before`
     sidecars count as started if that status said so, and those in `late` do without.
     """
-    unknown, incomplete = list[str](), list[str]()
+    unknown: list[str] = []
+    incomplete: list[str] = []
     statuses = now.statuses
     for c in now.pod.spec.init_containers or () if now.pod.spec else ():
         said = statuses.get(c.name)
@@ -93,7 +99,7 @@ def _initialized(
         elif not (_started(said, before) or said.name in late if c.is_sidecar else said.ready):
             incomplete.append(c.name)
     if phase == "Succeeded" and not unknown:
-        return Expected("True", "PodCompleted")
+        return _COMPLETED
     if app_suffices and now.counts.app_was_up:
         return _TRUE
     if not unknown and not incomplete:
@@ -119,11 +125,10 @@ def _is_ended_with_its_pod(now: Written) -> bool:
 
     The conditions stay as they were before that (status_manager.go TerminatePod).
     """
+    if not now.lost:
+        return False
     before = now.before.lasting_by_name if now.before is not None else {}
-    return any(
-        is_lost(one) and (one.name not in now.pod.containers or _waited(before.get(one.name)))
-        for one in now.status.lasting_containers
-    )
+    return any(one.name not in now.pod.containers or _waited(before.get(one.name)) for one in now.lost)
 
 
 APP_MEANS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
@@ -138,22 +143,20 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     PodCompleted.
     """
     now = written(m)
-    if now is None:
+    if now is None or _is_ended_with_its_pod(now):
         return None
     app_suffices = APP_MEANS_INITIALIZED.at(m.kubernetes)
-    if _is_ended_with_its_pod(now):
-        return None
-    views = _views(m, now) if m.pod is not None and any(sidecars(m.pod)) else (None,)
-    expected = [
+    views = _views(m, now) if m.pod is not None and sidecars(m.pod) else (None,)
+    expected = (
         _initialized(now, phase, app_suffices=app_suffices, before=view)
         for phase in now.phases
         for view in views
-    ]
+    )
     found = _judged(now, "Initialized", expected)
     late = may_have_started(now.pod, now.status) if found is not KEPT else None
     if not late:
         return found
-    begun = [_initialized(now, phase, app_suffices=app_suffices, late=late) for phase in now.phases]
+    begun = (_initialized(now, phase, app_suffices=app_suffices, late=late) for phase in now.phases)
     return starts_are_told(late) if _judged(now, "Initialized", begun) is KEPT else found
 
 
@@ -193,7 +196,8 @@ def _by_syncs(status: PodStatus) -> tuple[list[tuple[str, str, ContainerState]],
 
 def _containers_ready(now: Written, phase: str) -> Expected:
     """The condition ContainersReady for a generated phase."""
-    unknown, unready = list[str](), list[str]()
+    unknown: list[str] = []
+    unready: list[str] = []
     spec, statuses = now.pod.spec, now.statuses
     for c in (*spec.sidecars, *spec.containers) if spec is not None else ():
         said = statuses.get(c.name)
@@ -201,10 +205,8 @@ def _containers_ready(now: Written, phase: str) -> Expected:
             unknown.append(c.name)
         elif not said.ready:
             unready.append(c.name)
-    if phase == "Succeeded" and not unknown:
-        return Expected("False", "PodCompleted")
-    if phase == "Failed":
-        return Expected("False", "PodFailed")
+    if phase == "Failed" or (phase == "Succeeded" and not unknown):
+        return _READY_NO_MORE[phase]
     if not unknown and not unready:
         return _TRUE
     if not now.status.container_statuses:
@@ -267,25 +269,22 @@ def ready_copies_containers_ready(m: Moment) -> Findings:
 
 
 @contract("COND-06", on=status(), needs=(*NEEDS, CRI), versions=since("1.29"))
-def ready_to_start_means_a_usable_sandbox(m: Moment) -> Iterator[Finding]:
+def ready_to_start_means_a_usable_sandbox(m: Moment) -> Findings:
     """PodReadyToStartContainers is True only while the pod has a ready sandbox, False again once it is gone.
 
     It is True with every status that is built from containers in a sandbox that needs no replacement.
     """
     now = written(m)
     if now is None or not now.pod.born:
-        return
+        return None
     said = now.status.condition(READY_TO_START)
     if said is None:
-        yield broken(f"condition {READY_TO_START} is missing")
-        return
-    sandboxes = now.pod.sandboxes
+        return broken(f"condition {READY_TO_START} is missing")
     if said.status == "True":
-        yield _true(m, now)
-    elif sandboxes and why_replaced(now.pod) is None and _is_in_use(now):
-        yield broken(f"{READY_TO_START} is False, and containers are in a ready sandbox", now.pod.set_seq)
-    else:
-        yield KEPT
+        return _true(m, now)
+    if now.pod.sandboxes and _is_in_use(now) and why_replaced(now.pod) is None:
+        return broken(f"{READY_TO_START} is False, and containers are in a ready sandbox", now.pod.set_seq)
+    return KEPT
 
 
 ready_to_start_means_a_usable_sandbox.remember(on=READS)(take_in_reads)
@@ -308,7 +307,7 @@ def sandbox_is_gone_in_the_end(m: Moment) -> Findings:
 
 def _true(m: Moment, now: Written) -> Finding:
     sandboxes = now.pod.sandboxes
-    if any(s.state == "ready" for s in sandboxes):
+    if "ready" in [s.state for s in sandboxes]:
         return KEPT
     if not any(s.ready_t is not None or not s.born for s in sandboxes):
         return broken(f"{READY_TO_START} is True, and no sandbox was ever run", now.pod.set_seq)

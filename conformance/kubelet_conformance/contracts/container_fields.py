@@ -246,8 +246,9 @@ def ready_follows_the_state(m: Moment) -> Iterator[Finding]:
 def end_reason_is_the_runtimes(m: Moment) -> Iterator[Finding]:
     """The reason of a terminated state is the one the runtime gave."""
     for entry in kubelets_entries(m):
-        for said in (entry.status.state.terminated, entry.status.last_state.terminated):
-            container = record_with(m, said.runtime_id) if said else None
+        ended = entry.status.state.terminated
+        of_state = record_with(m, ended.runtime_id) if ended else None
+        for said, container in ((ended, of_state), (entry.status.last_state.terminated, entry.last)):
             record = container.record if container else None
             if said is None or record is None or record.state != "CONTAINER_EXITED":
                 continue

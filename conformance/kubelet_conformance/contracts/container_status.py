@@ -149,8 +149,7 @@ state_is_that_of_the_record.remember(on=REMOVALS)(take_removals)
 def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
     """A terminated lastState has the data of the record that it names."""
     for entry in kubelets_entries(m):
-        last = entry.status.last_state.terminated
-        container = record_with(m, last.runtime_id) if last else None
+        last, container = entry.status.last_state.terminated, entry.last
         if last is None or container is None or not container.born:
             continue
         wrong = _wrong_end(last, container)
@@ -188,8 +187,10 @@ def state_was_read(m: Moment) -> Iterator[Finding]:
         return  # Events of the runtime tell states too.
     for entry in kubelets_entries(m):
         container = entry.container
-        read = container.note(_Read).states if container is not None else set[Recorded]()
-        if container is None or not container.born or not read or container.state == "removed":
+        if container is None or not container.born or container.state == "removed":
+            continue
+        read = container.note(_Read).states
+        if not read:
             continue
         if end_is_made_up(m, pod, entry.status):
             continue
@@ -214,7 +215,7 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
             or entry.status.state.waiting is not None
         ):
             continue
-        before = record_with(m, last.runtime_id)
+        before = entry.last
         if before is None or not before.born or not container.born:
             continue
         state = entry.status.state.terminated
@@ -325,16 +326,18 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
 
     So does the end that was invented for a vanished record. restartCount stays.
     """
-    is_old = tells_of_probes_only(m) or tells_of_its_sandbox_only(m)
     for entry in kubelets_entries(m):
         said, container, old = entry.status, entry.container, entry.before
-        if container is None or not container.born or old is None or said.state.waiting or _ends(m):
+        older = old.last_state.terminated if old is not None else None
+        if container is None or not container.born or old is None or older is None:
+            continue
+        if said.state.waiting or _ends(m) or old.container_id not in {"", said.container_id}:
             continue
         if end_is_made_up(m, m.pod, said):
             continue  # The rest of it stays as it was.
-        last, older = said.last_state.terminated, old.last_state.terminated
-        if older is None or old.container_id not in {"", said.container_id} or is_old:
+        if tells_of_probes_only(m) or tells_of_its_sandbox_only(m):
             continue
+        last = said.last_state.terminated
         gone = record_with(m, older.runtime_id)
         removed_t = container.created_t if older.reason == UNKNOWN_END else gone.removed_t if gone else None
         if removed_t is None or container.removed_t is not None:

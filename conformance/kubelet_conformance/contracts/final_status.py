@@ -17,7 +17,7 @@ from kubelet_conformance.trace.untold import is_watch_late
 
 if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
+    from kubelet_conformance.trace.manifests import ContainerStatus
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.views import Pod, Sandbox
 
@@ -124,12 +124,6 @@ def last_delete_names_the_uid(m: Moment) -> Findings:
     return KEPT
 
 
-def _every(container_statuses: PodStatus) -> dict[str, ContainerStatus]:
-    one = container_statuses
-    lists = (one.init_container_statuses, one.container_statuses, one.ephemeral_container_statuses)
-    return {c.name: c for found in lists for c in found or ()}
-
-
 @contract("TERM-30", on=AGAIN, needs=(CRI, PODS, STATUS))
 def final_status_keeps_the_past(m: Moment) -> Findings:
     """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending.
@@ -151,7 +145,7 @@ def final_status_keeps_the_past(m: Moment) -> Findings:
     # A pod that is to go may still be in a sandbox that was made for it since.
     if before.pod_ip and addresses and now.pod_ip not in {before.pod_ip, *filter(None, addresses)}:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
-    return _lost_count(m, pod, _every(before), _every(now)) or KEPT
+    return _lost_count(m, pod, before.by_name, now.by_name) or KEPT
 
 
 def _is_told_late(m: Moment, pod: Pod) -> bool:

@@ -38,10 +38,12 @@ class _Seen:
         self.used_t = -math.inf
         """When it was last seen in the lists beside a container that was made from it."""
 
-    @property
-    def names(self) -> set[str]:
-        """All that it can be asked for by."""
-        return {self.image.id, *self.image.repo_tags, *self.image.repo_digests}
+    def has_one_of(self, names: set[str]) -> bool:
+        """It can be asked for by one of these."""
+        image = self.image
+        if image.id in names:
+            return True
+        return not (names.isdisjoint(image.repo_tags) and names.isdisjoint(image.repo_digests))
 
 
 class _Images:
@@ -53,7 +55,7 @@ class _Images:
     def find(self, name: str) -> _Seen | None:
         """The image of that id or name."""
         found = self.seen.get(name)
-        return found or next((one for one in self.seen.values() if name in one.names), None)
+        return found or next((one for one in self.seen.values() if one.has_one_of({name})), None)
 
 
 def _in_use(m: Moment) -> set[str]:
@@ -84,7 +86,7 @@ def unused_images_go_the_longest_unused_first(m: Moment) -> Findings:
 
 def _why_it_stays(image: _Seen, used: set[str], t: float) -> str:
     """What forbids the removal of an image; "" if nothing does."""
-    if not image.names.isdisjoint(used):
+    if image.has_one_of(used):
         return "and a container was made from it"
     if image.image.pinned:
         return "which is pinned"
@@ -99,9 +101,11 @@ def _images_are_listed(m: Moment) -> None:
     for gone in known.seen.keys() - {image.id for image in listed}:
         del known.seen[gone]
     for image in listed:
-        seen = known.seen.setdefault(image.id, _Seen(image, m.t))
+        seen = known.seen.get(image.id)
+        if seen is None:
+            seen = known.seen[image.id] = _Seen(image, m.t)
         seen.image = image
-        if not seen.names.isdisjoint(used):
+        if seen.has_one_of(used):
             seen.used_t = m.t
         if len(known.seen) > _IMAGES_REMEMBERED:
             known.seen.popitem(last=False)

@@ -33,9 +33,9 @@ def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
     """What the Initialized condition must say; None where the app containers only ran before."""
     apps = now.container_statuses or ()
     if _STAYS_INITIALIZED.at(m.kubernetes):
-        if any(told.state.running or told.state.terminated for told in apps):
+        if [told for told in apps if told.state.running or told.state.terminated]:
             return True
-        if any(told.last_state.terminated for told in apps):
+        if [told for told in apps if told.last_state.terminated]:
             return None
     ready = {told.name: told.ready for told in _inits_told(pod, now)}
     return all(ready.get(spec.name, False) for spec in regular_inits(pod))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.words import Pattern
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
+    from kubelet_conformance.trace.views import Pod
 
 _PASS = 1.5
 """A pass of the loop that began before the runtime failed may still take one input; the sync tick of 1 s
@@ -93,14 +94,21 @@ def unhealthy_runtime_stops_kills(m: Moment) -> Findings:
 
 
 @unhealthy_runtime_stops_the_loop.clause("recovery", on=_READY)
-def loop_goes_on_after_recovery(m: Moment) -> Iterator[Finding]:
+def loop_goes_on_after_recovery(m: Moment) -> Findings:
     """What has waited is taken up soon."""
     waiting = m.node.note(_Waiting)
+    if not waiting.pods:
+        return None
     pods, waiting.pods = waiting.pods, []
-    for pod in pods:
-        found = pod.known(m)
-        if found is not None and found.wanted and found.termination is None and not found.sandboxes:
-            yield starts(pod, _SLEEP_MAX + REACTION, f"pod {pod.name} is started after the recovery")
+    return [
+        starts(pod, _SLEEP_MAX + REACTION, f"pod {pod.name} is started after the recovery")
+        for pod in pods
+        if _has_still_to_begin(pod.known(m))
+    ]
+
+
+def _has_still_to_begin(pod: Pod | None) -> bool:
+    return pod is not None and pod.wanted and pod.termination is None and not pod.sandboxes
 
 
 unhealthy_runtime_stops_the_loop.remember(on=OUTSIDE)(take_in)

@@ -91,9 +91,11 @@ def sandboxes_are_counted(m: Moment) -> Findings:
     return KEPT
 
 
-@sandboxes_are_counted.remember(on=kubelet("started"))
 def _kubelet_starts(m: Moment) -> None:
     m.node.note(_Counted).begin()
+
+
+sandboxes_are_counted.remember(on=kubelet("started"))(_kubelet_starts)
 
 
 @sandboxes_are_counted.remember(on=call("RunPodSandbox").either(failed("RunPodSandbox")))
@@ -139,9 +141,7 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
         yield KEPT
 
 
-@starts_are_counted.remember(on=kubelet("started"))
-def _kubelet_starts_anew(m: Moment) -> None:
-    m.node.note(_Counted).begin()
+starts_are_counted.remember(on=kubelet("started"))(_kubelet_starts)
 
 
 @starts_are_counted.remember(

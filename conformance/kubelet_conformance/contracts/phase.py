@@ -65,7 +65,7 @@ def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
     now = written(m)
     if now is None or now.pod.finished or not situation(now):
         return None
-    if any(end_is_made_up(m, now.pod, one) for one in now.status.lasting_containers):
+    if now.lost and any(end_is_made_up(m, now.pod, one) for one in now.lost):
         return None
     if now.status.phase in now.allowed:
         return KEPT
@@ -316,7 +316,7 @@ def nothing_started_is_pending(m: Moment) -> Findings:
     """A pod none of whose containers was ever created is Pending."""
 
     def nothing_there(now: Written) -> bool:
-        statuses = now.status.container_statuses or ()
+        statuses = () if now.counts.app_was_up else now.status.container_statuses or ()
         return bool(statuses) and all(seen(s) == "waiting" and not s.container_id for s in statuses)
 
     return _judged(m, nothing_there)

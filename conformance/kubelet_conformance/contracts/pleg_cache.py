@@ -24,8 +24,6 @@ from kubelet_conformance.trace.bodies import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.manifests import ContainerStatus
@@ -214,19 +212,19 @@ class _FirstRead:
 
 
 @contract("PLEG-12", on=status(), needs=(CRI, STATUS))
-def newest_record_is_the_one_that_counts(m: Moment) -> Iterator[Finding]:
+def newest_record_is_the_one_that_counts(m: Moment) -> Findings:
     """Of several records of a container the one that was made last counts, however the runtime lists them."""
     pod, now = m.pod, m.status
-    if pod is None or now is None or not pod.born or worker_is_busy(pod):
-        return
-    for said in now.every_container:
-        finding = _judged(pod, said, m.t)
-        if finding is not None:
-            yield finding
+    if pod is None or now is None or not pod.born:
+        return None
+    several = [one for one in now.every_container if len(pod.containers.get(one.name, ())) > 1]
+    if not several or worker_is_busy(pod):
+        return None
+    return [finding for said in several if (finding := _judged(pod, said, m.t)) is not None]
 
 
 def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
-    told = [one for one in pod.containers.get(said.name, ()) if one.record is not None]
+    told = [one for one in pod.containers[said.name] if one.record is not None]
     shown = next((one for one in told if one.id == said.runtime_id), None)
     if shown is None or len(told) < 2:  # noqa: PLR2004 - one record has no order
         return None

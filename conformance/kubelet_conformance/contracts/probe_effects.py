@@ -17,7 +17,6 @@ from kubelet_conformance.contracts.probe_runs import (
     kill_begins,
     probe_at,
     probes_have_ended,
-    probes_of,
     runs_of,
     runs_probe,
     take_probe,
@@ -43,14 +42,16 @@ if TYPE_CHECKING:
 _KILLING: tuple[Name, ...] = ("liveness", "startup")
 
 
-def _told(m: Moment) -> Iterator[tuple[ContainerStatus, Container]]:
+def _told(m: Moment) -> list[tuple[ContainerStatus, Container]]:
     """What a status says of containers that were born in the trace and run."""
     if m.status is None or m.pod is None:
-        return
+        return []
+    found: list[tuple[ContainerStatus, Container]] = []
     for one in m.status.every_container:
-        container = m.world.containers.get(one.runtime_id)
-        if container is not None and container.born and one.state.running is not None:
-            yield one, container
+        container = m.world.containers.get(one.runtime_id) if one.state.running is not None else None
+        if container is not None and container.born:
+            found.append((one, container))
+    return found
 
 
 @contract("PROBE-02", on=status(), needs=(CRI, PODS, STATUS))
@@ -258,7 +259,7 @@ def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
     for one, container in _told(m):
         if container.kind not in {"app", "sidecar"} or container.spec is None:
             continue
-        if any(name in {"readiness", "startup"} for name, _ in probes_of(container.spec)):
+        if container.spec.readiness_probe is not None or container.spec.startup_probe is not None:
             continue
         yield (
             KEPT

@@ -220,7 +220,7 @@ def resize_is_told_in_the_words_of_its_version(m: Moment) -> Findings:
     now = m.status
     if now is None or m.kubernetes is None:
         return None
-    by_condition = any(now.condition(kind) for kind in ("PodResizePending", "PodResizeInProgress"))
+    by_condition = now.condition("PodResizePending") or now.condition("PodResizeInProgress")
     if not by_condition and not now.resize:
         return None
     if m.kubernetes >= (1, 33):

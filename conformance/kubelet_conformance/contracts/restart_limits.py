@@ -47,25 +47,23 @@ def _curve(m: Moment) -> tuple[float, float] | None:
 
 
 @contract("BACKOFF-11", on=status(), needs=(CRI, STATUS), versions=since("1.32"))
-def configured_delays_are_kept(m: Moment) -> Iterator[Finding]:
+def configured_delays_are_kept(m: Moment) -> Findings:
     """The longest delay of restarts is what the node is configured with, and the first is 10 s or that, if it
     is less; with the reduced series they go from 1 s to 60 s.
     """
-    curve = _curve(m)
-    if curve is None or m.status is None:
-        return
-    base, cap = curve
+    every = m.status.every_container if m.status is not None else ()
+    waiting = [(one.name, one.state.waiting.message) for one in every if one.state.waiting is not None]
+    told = [(name, found[1]) for name, text in waiting if (found := _DELAY.match(text))]
+    curve = _curve(m) if told else None
+    return _judged(told, *curve) if curve is not None else None
+
+
+def _judged(told: list[tuple[str, str]], base: float, cap: float) -> Iterator[Finding]:
+    """The delays of containers, by name, are of the series that begins and ends with these."""
     right = {min(cap, base * 2.0**power) for power in range(12)}
-    for one in m.status.every_container:
-        waiting = one.state.waiting
-        told = _DELAY.match(waiting.message) if waiting is not None else None
-        if told is not None:
-            delay = _seconds(told[1])
-            yield (
-                KEPT
-                if delay in right
-                else broken(f"{one.name} is held up {delay:g} s, expected {cap:g} at most")
-            )
+    for name, text in told:
+        delay = _seconds(text)
+        yield KEPT if delay in right else broken(f"{name} is held up {delay:g} s, expected {cap:g} at most")
 
 
 _LOG, _LOOSE = re.compile(r"(\d+)\.log(?:\..*)?"), re.compile(r"(\d+).log")

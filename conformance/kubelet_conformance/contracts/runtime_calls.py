@@ -137,8 +137,9 @@ def stopped_sandbox_runs_nothing(m: Moment) -> Iterator[Finding]:
     """No container runs in a stopped sandbox."""
     for one in m.containers_told:
         sandbox = one.known.sandbox if one.known else None
-        stops = sandbox.stops if sandbox else ()
-        stop = next((s.end_seq for s in stops if s.succeeded and s.end_seq < m.call.seq), None)
+        if sandbox is None or not sandbox.stops:
+            continue
+        stop = next((s.end_seq for s in sandbox.stops if s.succeeded and s.end_seq < m.call.seq), None)
         if stop is not None:
             running = one.record.state == "CONTAINER_RUNNING"
             yield broken(f"{one.record.metadata.name} runs in a stopped sandbox", stop) if running else KEPT

@@ -142,11 +142,13 @@ def removing_an_image_twice_is_no_error(m: Moment) -> Findings:
 def removed_image_is_not_listed(m: Moment) -> Findings:
     """No list has an image that was removed."""
     seq_of = m.node.note(_Removed).seq_of
-    listed = {image.id for image in m.response(ListImagesReply).images} if seq_of else set[str]()
+    if not seq_of:
+        return None
+    listed = {image.id for image in m.response(ListImagesReply).images}
     still = [one for one in sorted(listed & seq_of.keys()) if seq_of[one] < m.call.seq]
     if still:
         return broken(f"{still[0]} was removed and is listed", seq_of[still[0]])
-    return KEPT if seq_of else None
+    return KEPT
 
 
 @removed_image_is_gone.remember(on=done("RemoveImage"))

@@ -199,7 +199,7 @@ def stopped_container_has_exited(m: Moment) -> Iterator[Finding]:
     """Once StopContainer was answered without an error, the container is EXITED and has finished_at."""
     for one in m.containers_told:
         known, record = one.known, one.record
-        if known is None or not known.started_seq:
+        if known is None or not known.started_seq or not known.stops:
             continue
         stop = next((s for s in known.stops if s.succeeded and s.end_seq < m.call.seq), None)
         if stop is None:

@@ -225,18 +225,12 @@ def dead_sandbox_is_noticed(m: Moment) -> Findings:
 @sandbox_is_run_only_where_one_is_needed.clause("address", on=done("PodSandboxStatus"))
 def sandbox_without_address_is_replaced(m: Moment) -> Findings:
     """When a ready sandbox is read to have no IP, and should have one, the pod is killed at the next sync."""
-    pod = m.pod
-    if (
-        pod is None
-        or m.sandbox is not pod.sandbox
-        or not to_run(m)
-        or pod.calls_open
-        or m.node.listing_failed
-    ):
+    pod, read = m.pod, m.sandbox.record if m.sandbox is not None else None
+    if pod is None or read is None or read.network is None or read.network.ip:
         return None
-    read = m.sandbox.record if m.sandbox is not None else None
-    has_no_ip = read is not None and read.network is not None and not read.network.ip
-    if not has_no_ip or pod.restart_policy != "Always" or why_replaced(pod) != "it has no IP":
+    if m.sandbox is not pod.sandbox or not to_run(m) or pod.calls_open or m.node.listing_failed:
+        return None
+    if pod.restart_policy != "Always" or why_replaced(pod) != "it has no IP":
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
@@ -252,7 +246,9 @@ def sandbox_without_address_is_replaced(m: Moment) -> Findings:
 def several_sandboxes_are_replaced(m: Moment) -> Findings:
     """When two sandboxes are read to be ready, the pod is killed at the next sync."""
     pod = m.pod
-    if pod is None or not to_run(m) or pod.calls_open or m.node.listing_failed:
+    if pod is None or len(pod.sandboxes) < 2:  # noqa: PLR2004 - a single one is no more than one
+        return None
+    if not to_run(m) or pod.calls_open or m.node.listing_failed:
         return None
     if pod.restart_policy != "Always" or why_replaced(pod) != "more than one is ready":
         return None

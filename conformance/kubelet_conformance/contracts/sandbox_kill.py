@@ -223,13 +223,12 @@ def address_outlives_the_sandbox(m: Moment) -> Findings:
     if pod is None or new is None or not pod.born or (pod.spec is not None and pod.spec.host_network):
         return None
     memory = pod.note(_Address)
-    memory.told.update(
-        [ip for sandbox in pod.sandboxes for ip in (sandbox.ip, *told_ips(sandbox.record)) if ip]
-    )
     # Another kubelet's status is no witness of what this one has read (RESTARTKUBELET-11).
     by_this_one = pod.status_t is not None and pod.status_t >= (m.node.started_t or 0.0)
     old = pod.status.pod_ip if pod.status and by_this_one else ""
     newest, kept_by = pod.sandbox, memory.sandbox
+    if not new.pod_ip or new.pod_ip != old:
+        memory.told |= _addresses(pod.sandboxes)
     if not new.pod_ip:
         stands = newest is not None and newest.state != "removed"
         followed = newest is not None and (newest is kept_by or newest.attempt > 0)
@@ -239,9 +238,13 @@ def address_outlives_the_sandbox(m: Moment) -> Findings:
     memory.sandbox = newest
     if new.pod_ip != old and new.pod_ip not in memory.told:
         return broken(f"podIP is {new.pod_ip}, which no sandbox of the pod was read with")
-    stand = standing(pod)
-    memory.told = {new.pod_ip, *(ip for one in stand for ip in (one.ip, *told_ips(one.record)) if ip)}
+    memory.told = {new.pod_ip} | _addresses(standing(pod))
     return KEPT
+
+
+def _addresses(sandboxes: list[Sandbox]) -> set[str]:
+    """All that these were read with."""
+    return {ip for one in sandboxes for ip in (one.ip, *told_ips(one.record)) if ip}
 
 
 @lru_cache(maxsize=1024)
@@ -257,10 +260,9 @@ def _is_address(text: str) -> bool:
 def invalid_address_is_not_shown(m: Moment) -> Findings:
     """Where the runtime tells an IP that is none, no IP is shown."""
     pod, new = m.pod, m.status
-    if pod is None or new is None or pod.sandbox is None or not pod.sandbox.ip:
-        return None
-    told = pod.sandbox.ip
-    if _is_address(told):
+    sandbox = pod.sandbox if pod is not None else None
+    told = sandbox.ip if sandbox is not None else ""
+    if new is None or not told or _is_address(told):
         return None
     shown = {new.pod_ip, *(one.ip for one in new.pod_ips or ())}
     return broken(f"podIP is {told}, which is no address") if told in shown else KEPT

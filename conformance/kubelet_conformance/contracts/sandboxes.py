@@ -103,8 +103,10 @@ def told_ips(record: SandboxRecord | None) -> list[str]:
     network = record.network if record is not None else None
     if network is None:
         return []
-    ips = [one.ip for one in network.additional_ips] if network.additional_ips else []
-    return [ip for ip in (network.ip, *ips) if ip]
+    found = [network.ip] if network.ip else []
+    if network.additional_ips:
+        found += [one.ip for one in network.additional_ips if one.ip]
+    return found
 
 
 def told_of(sandbox: Sandbox) -> Pattern:

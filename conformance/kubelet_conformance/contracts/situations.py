@@ -311,9 +311,8 @@ def worker_is_busy(pod: Pod) -> bool:
 def worker_busy_since(pod: Pod) -> float | None:
     """When the first of what the pod's worker waits for began (s); None if it waits for nothing."""
     begun = [c.t for c in pod.calls_open.values() if c.rpc in _WORKING]
-    for container in pod.every_container():
-        if container.hooks_open:
-            begun += [hook.call.t for hook in container.hooks if hook.call.id in container.hooks_open]
+    hooked = [c for c in pod.every_container() if c.hooks_open]
+    begun += [h.call.t for c in hooked for h in c.hooks if h.call.id in c.hooks_open]
     return min(begun, default=None)
 
 

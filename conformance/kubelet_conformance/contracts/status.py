@@ -57,7 +57,7 @@ MESSAGE_BYTES_MAX = 12 * 1024
 """Of all termination messages of a pod together (status_manager.go)."""
 
 # There are fewer T than quotes to begin a search at.
-_FRACTION = re.compile(rb'T(?<="\d{4}-\d\d-\d\dT)\d\d:\d\d:\d\d[.,]\d')
+_FRACTION = re.compile(rb'T\d\d:\d\d:\d\d[.,]\d(?<="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d)')
 _DATE_CHARS = len('"2024-01-01')
 
 
@@ -198,16 +198,17 @@ def _may_come_again(status: ContainerStatus, policy: str) -> bool:
 
 
 @contract("STATUS-10", on=AGAIN, needs=(STATUS, PODS))
-def ended_container_stays_ended(m: Moment) -> Iterator[Finding]:
+def ended_container_stays_ended(m: Moment) -> Findings:
     """A container that the policy never restarts stays terminated once it was shown so.
 
     That is every one under Never, and one that ended with 0 under OnFailure; sidecars are exempt.
     """
-    pair = _pair(m)
-    if pair is not None and pair[0].spec is not None:
-        pod, before, now = pair
-        ended = {s.name: s.state.terminated is not None for s in now.lasting_containers}
-        yield from _still_ended(pod, before, ended)
+    pair = _pair(m) if m.pod is not None and m.pod.restart_policy != "Always" else None
+    if pair is None or pair[0].spec is None:
+        return None
+    pod, before, now = pair
+    ended = {s.name: s.state.terminated is not None for s in now.lasting_containers}
+    return _still_ended(pod, before, ended)
 
 
 def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterator[Finding]:
@@ -318,9 +319,10 @@ def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
 def _addresses_given(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.pod is not None:
+        given = m.pod.note(_Addresses).first_t
         for ip in told_ips(record):
-            given = m.pod.note(_Addresses).first_t
-            given[ip] = min(m.t, given.get(ip, math.inf))
+            if given.get(ip, math.inf) > m.t:
+                given[ip] = m.t
 
 
 @addresses_are_those_of_the_sandbox.remember(on=EVENT_TOLD)
@@ -371,8 +373,11 @@ def address_follows_the_sandbox(m: Moment) -> Findings:
     newest = pod.sandbox if pod is not None else None
     if pod is None or now is None or newest is None or not now.pod_ip:
         return None
-    given, own = pod.note(_Addresses).first_t, {newest.ip, *told_ips(newest.record)}
-    if newest.state != "ready" or own >= given.keys() or newest.ip not in given:
+    given = pod.note(_Addresses).first_t
+    if newest.state != "ready" or newest.ip not in given or len(given) == 1:
+        return None
+    own = {newest.ip, *told_ips(newest.record)}
+    if own >= given.keys():
         return None
     if now.pod_ip in own or _may_be_unknown(m, pod, given[newest.ip]):
         return KEPT if now.pod_ip in own else None

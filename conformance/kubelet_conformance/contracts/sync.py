@@ -67,8 +67,8 @@ def status_is_older_than_what_the_sync_does(m: Moment) -> Iterator[Finding]:
     if m.status is None:
         return
     for one in m.status.every_container:
-        container = m.world.containers.get(one.runtime_id)
-        if one.state.running is None or container is None or not container.born:
+        container = m.world.containers.get(one.runtime_id) if one.state.running is not None else None
+        if container is None or not container.born:
             continue
         if container.seen_running or container.ended:
             yield KEPT
@@ -157,9 +157,9 @@ _NOT_FOLLOWED: Pattern = CUT_OFF.either(failed("PodSandboxStatus"), call("RunPod
 def first_container_follows_the_sandbox(m: Moment) -> Findings:
     """A new sandbox is followed by its first container."""
     pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not to_run(m) or not sandbox.born or pod.spec is None:
+    if pod is None or sandbox is None or sandbox.status_t is not None or not sandbox.born or pod.spec is None:
         return None
-    if sandbox.status_t is not None or sandbox.stops or sandbox.containers or sandbox.state != "ready":
+    if sandbox.stops or sandbox.containers or sandbox.state != "ready" or not to_run(m):
         return None
     if any(one.rpc == "RunPodSandbox" for one in pod.calls_open.values()):
         return None  # The sync is still at its step before: the sandbox is one that it had given up on.

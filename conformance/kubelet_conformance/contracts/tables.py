@@ -7,6 +7,7 @@ spec counts as something, by its kind and by what its status says, and the count
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -171,13 +172,20 @@ def count(spec: PodSpec, status: PodStatus, *, final: bool = False) -> Counts:
     """Count the containers of a spec by what a status says of them. Ephemeral ones do not count."""
     apps = {s.name: s for s in status.container_statuses or ()}
     apps_seen: list[Seen] = [seen(apps.get(one.name)) for one in spec.containers]
-    every: list[tuple[Counted, Seen]] = [("app", one) for one in apps_seen]
+    inits_seen: list[tuple[Counted, Seen]] = []
     if spec.init_containers:
         inits = {s.name: s for s in status.init_container_statuses or ()}
-        every.extend([(_kind(one), seen(inits.get(one.name))) for one in spec.init_containers])
+        inits_seen = [(_kind(one), seen(inits.get(one.name))) for one in spec.init_containers]
+    up = [s for s in apps.values() if s.state.running or s.state.terminated]
+    start = Counts(policy=spec.restart_policy, final=final, apps=tuple(apps_seen), app_was_up=bool(up))
+    return _counted(start, tuple(inits_seen))
+
+
+@lru_cache(maxsize=1024)
+def _counted(start: Counts, inits: tuple[tuple[Counted, Seen], ...]) -> Counts:
+    """The same with the numbers: pods of a few forms come by the thousand."""
     found: dict[str, int] = {}
-    for one in every:
+    for one in (*[("app", one) for one in start.apps], *inits):
         for name in _COUNTS[one]:
             found[name] = found.get(name, 0) + 1
-    up = any(s.state.running or s.state.terminated for s in apps.values())
-    return Counts(policy=spec.restart_policy, final=final, apps=tuple(apps_seen), app_was_up=up, **found)
+    return msgspec.structs.replace(start, **found)

@@ -87,6 +87,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     kind: Kind
     container: Container | None
     """The runtime's record that `containerID` names, if the trace knows it."""
+    last: Container | None
+    """The same of the record that lastState names."""
     before: ContainerStatus | None
     """What the last status said of it."""
 
@@ -105,13 +107,13 @@ def _comes_after_another(m: Moment) -> bool:
 
 def _has_a_refused_container(m: Moment) -> bool:
     every = m.status.every_container if m.status is not None else ()
-    waiting = [one.state.waiting for one in every if one.state.waiting is not None]
-    return any(one.reason in START_ERRORS for one in waiting)
+    reasons = [one.state.waiting.reason for one in every if one.state.waiting is not None]
+    return not START_ERRORS.isdisjoint(reasons)
 
 
 def _tells_an_end(m: Moment) -> bool:
     every = m.status.every_container if m.status is not None else ()
-    return any(one.state.terminated or one.last_state.terminated for one in every)
+    return bool([one for one in every if one.state.terminated or one.last_state.terminated])
 
 
 AGAIN: Pattern = status().where(_comes_after_another, "it is not the pod's first")
@@ -140,7 +142,7 @@ class _Looked:
             found = _entries(m, pod, status)
             if status.conditions:
                 self.entries = found
-            self.written = _written(m, pod, status)
+                self.written = _written(m, pod, status)
 
 
 def record_with(m: Moment, container_id: str) -> Container | None:
@@ -151,7 +153,7 @@ def record_with(m: Moment, container_id: str) -> Container | None:
     found = m.world.containers.get(container_id) or named.get(container_id)
     if found is None:
         found = next((c for c in m.pod.every_container() if c.id == container_id), None)
-    if found is not None:
+    if found is not None and named.get(container_id) is not found:
         named[container_id] = found
         if len(named) > _CONTAINERS_REMEMBERED:
             del named[next(iter(named))]
@@ -181,11 +183,10 @@ def _entries(m: Moment, pod: Pod, status: PodStatus) -> tuple[Entry, ...]:
     before = pod.status.by_name if pod.status else {}
     found: list[Entry] = []
     for one in status.every_container:
-        last = one.last_state.terminated
-        if last is not None:
-            record_with(m, last.runtime_id)
+        end = one.last_state.terminated
+        last = record_with(m, end.runtime_id) if end is not None else None
         kind, spec = pod.entries.get(one.name, _NO_SPEC)
-        found.append(Entry(one, spec, kind, record_with(m, one.runtime_id), before.get(one.name)))
+        found.append(Entry(one, spec, kind, record_with(m, one.runtime_id), last, before.get(one.name)))
     return tuple(found)
 
 
@@ -217,12 +218,12 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     before: PodStatus | None
     counts: Counts
     row: PhaseRow
-    generated: frozenset[str]
-    """The phases that its containers amount to: several where it may or may not be the last status."""
     phases: tuple[str, ...]
-    """The same in order."""
+    """Those that its containers amount to, in order: several where it may or may not be the last status."""
     allowed: frozenset[str]
     """These, and the phase that was held back from the end."""
+    lost: tuple[ContainerStatus, ...]
+    """What it says of each init and app container that `is_lost`."""
 
     @property
     def statuses(self) -> dict[str, ContainerStatus]:
@@ -241,7 +242,7 @@ def written(m: Moment) -> Written | None:
 
 
 def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
-    if pod.spec is None or not status.conditions or status.reason:
+    if pod.spec is None or status.reason:
         return None
     counts = count(pod.spec, status)
     row = phase_of(counts)
@@ -261,15 +262,18 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     if pod.status is not None and _tells_of_probes(m, pod, pod.status, status):
         allowed |= {pod.status.phase}
     phases = tuple(generated) if len(generated) == 1 else tuple(sorted(generated))
-    return Written(pod, status, pod.status, counts, row, generated, phases, allowed)
+    lost = tuple([one for one in status.lasting_containers if is_lost(one)])
+    return Written(pod, status, pod.status, counts, row, phases, allowed, lost)
 
 
 def _tells_of_probes(m: Moment, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
     """The results of probes are told at once, and the phase follows with the next sync, which comes soon."""
     old, new = before.every_container, now.every_container
-    stages = [(one.name, one.runtime_id, one.state) for one in old]
-    is_told = old != new and stages == [(one.name, one.runtime_id, one.state) for one in new]
-    return is_told and m.t - (pod.status_t or 0.0) <= REACTION
+    if m.t - (pod.status_t or 0.0) > REACTION or old == new:
+        return False
+    if [one.state for one in old] != [one.state for one in new]:
+        return False
+    return [(one.name, one.runtime_id) for one in old] == [(one.name, one.runtime_id) for one in new]
 
 
 def _may_be_final(m: Moment, pod: Pod) -> bool:
