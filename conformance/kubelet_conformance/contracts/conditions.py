@@ -60,7 +60,8 @@ def _judged(now: Written, kind: str, expected: Iterable[Expected]) -> Finding:
     said = now.status.condition(kind)
     if said is None:
         return broken(f"condition {kind} is missing")
-    told, others = (said.status, said.reason, said.message), []
+    told = said.status, said.reason, said.message
+    others: list[Expected] = []
     for one in expected:
         if told == one:
             return KEPT
