@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -168,7 +167,7 @@ class _Strangers(ContainerStatusRules):
         known = {one.name for one in (*found.init, *found.app, *found.ephemeral)}
         others = [record for record in told.records.containers if record.name not in known]
         extra = [self.of_record(told.runtime, record, None) for record in others]
-        return dataclasses.replace(found, app=[*found.app, *extra, *found.ephemeral])
+        return replace(found, app=[*found.app, *extra, *found.ephemeral])
 
 
 class _NeverStarted(Prober):

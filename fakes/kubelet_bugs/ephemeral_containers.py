@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
 from lightkube.models.core_v1 import Container
+from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -140,10 +139,10 @@ class _TheyAreReady(Prober):
     def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
         found = super().update_statuses(pod, status)
         told = [
-            msgspec.structs.replace(one, ready=True) if one.state and one.state.running else one
+            replace(one, ready=True) if one.state and one.state.running else one
             for one in found.ephemeralContainerStatuses or ()
         ]
-        return msgspec.structs.replace(found, ephemeralContainerStatuses=told or None)
+        return replace(found, ephemeralContainerStatuses=told or None)
 
 
 def _ready_with_all(
@@ -153,8 +152,8 @@ def _ready_with_all(
     shown = [*(status.containerStatuses or ()), *(status.ephemeralContainerStatuses or ())]
     spec = pods.spec(pod)
     apps = [*spec.containers, *(Container(name=one.name) for one in pods.ephemeral_containers(pod))]
-    whole = msgspec.structs.replace(pod, spec=msgspec.structs.replace(spec, containers=apps))
-    told = msgspec.structs.replace(status, containerStatuses=shown)
+    whole = replace(pod, spec=replace(spec, containers=apps))
+    told = replace(status, containerStatuses=shown)
     return pod_conditions(whole, told, behaviour, sandbox_usable=sandbox_usable)
 
 
@@ -168,8 +167,8 @@ def _newest(now: Situation) -> Iterator[tuple[EphemeralContainer, ContainerRecor
 def _debugging_is_no_change(old: Pod | None, new: Pod | None) -> Op | None:
     if old is None or new is None:
         return classify_change(old, new)
-    spec = msgspec.structs.replace(pods.spec(new), ephemeralContainers=pods.spec(old).ephemeralContainers)
-    return classify_change(old, msgspec.structs.replace(new, spec=spec))
+    spec = replace(pods.spec(new), ephemeralContainers=pods.spec(old).ephemeralContainers)
+    return classify_change(old, replace(new, spec=spec))
 
 
 def _deciding(rules: ActionRules) -> Parts:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -111,7 +110,7 @@ class _NeverReady(Prober):
     """Tells of a completed init container as of one that does not run."""
 
     def _init(self, shown: ContainerStatus) -> ContainerStatus:
-        return msgspec.structs.replace(super()._init(shown), ready=False)
+        return replace(super()._init(shown), ready=False)
 
 
 class _OneReasonForAll(ContainerStatusRules):
@@ -120,9 +119,7 @@ class _OneReasonForAll(ContainerStatusRules):
     def without_record(
         self, pod: Pod, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
-        plain = msgspec.structs.replace(
-            pod, spec=msgspec.structs.replace(pods.spec(pod), initContainers=None)
-        )
+        plain = replace(pod, spec=replace(pods.spec(pod), initContainers=None))
         return super().without_record(plain, container, before)
 
 

@@ -39,7 +39,7 @@ class _PodsPolicyOnly(ActionRules):
 
 
 def _without_rules(now: Situation) -> Situation:
-    return replace(now, behaviour=replace(now.behaviour, has_restart_rules=False))
+    return structs.replace(now, behaviour=replace(now.behaviour, has_restart_rules=False))
 
 
 class _LastRuleWins(ActionRules):
@@ -74,7 +74,7 @@ class _NewSandbox(ActionRules):
         if not actions.restart_all:
             return actions
         first = (*pods.init_containers(now.pod), *pods.containers(now.pod))[0]
-        return replace(
+        return structs.replace(
             actions,
             restart_all=False,
             kill_pod=True,
@@ -92,7 +92,7 @@ class _TriesInitsAgain(ActionRules):
         every = (rule for one in pods.containers(now.pod) for rule in one.restartPolicyRules or ())
         if any(rule.action == RESTART_ALL for rule in every):
             spec = structs.replace(pods.spec(now.pod), restartPolicy=pods.ALWAYS)
-            now = replace(now, pod=structs.replace(now.pod, spec=spec))
+            now = structs.replace(now, pod=structs.replace(now.pod, spec=spec))
         return super().in_same_sandbox(now)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
+
+from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference.network_probes import NetworkProbes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -77,7 +76,7 @@ class _SlowIsFine(ProbeRunner):
     """Takes a command that does not end in time for a healthy one."""
 
     def _too_slow(self, command: Sequence[str], seconds: int) -> Answer:
-        return replace(super()._too_slow(command, seconds), healthy=True)
+        return structs.replace(super()._too_slow(command, seconds), healthy=True)
 
 
 class _AlwaysAgain(ActionRules):
@@ -85,7 +84,7 @@ class _AlwaysAgain(ActionRules):
 
     def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
         found = super().verdict_on_running(now, one, record)
-        return replace(found, start=True) if found.kill is not None else found
+        return structs.replace(found, start=True) if found.kill is not None else found
 
 
 def _never_rests(

@@ -60,7 +60,7 @@ class _PolicyDecidesAll(ActionRules):
 
     def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
         found = super().verdict_on_running(now, one, record)
-        return replace(found, start=False) if pods.restart_policy(now.pod) == pods.NEVER else found
+        return structs.replace(found, start=False) if pods.restart_policy(now.pod) == pods.NEVER else found
 
 
 class _ComparesNames(ActionRules):
@@ -89,7 +89,7 @@ class _FailedOnlyWithACode(ActionRules):
         found = super().verdict_on_running(now, one, record)
         is_probe = found.kill is not None and found.kill.reason is not KillReason.UNKNOWN
         if is_probe and pods.restart_policy(now.pod) == pods.ON_FAILURE:
-            return replace(found, start=False)
+            return structs.replace(found, start=False)
         return found
 
 
@@ -97,11 +97,11 @@ class _KillsFirst(ActionRules):
     """Kills in one sync, and starts in another."""
 
     def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
-        return replace(super().verdict_on_running(now, one, record), start=False)
+        return structs.replace(super().verdict_on_running(now, one, record), start=False)
 
     def app_actions(self, now: Situation, found: Actions) -> Actions:
         actions = super().app_actions(now, found)
-        return replace(actions, kill_pod=False) if actions.to_kill else actions
+        return structs.replace(actions, kill_pod=False) if actions.to_kill else actions
 
 
 class _AllForOne(ActionRules):
@@ -121,7 +121,7 @@ class _AllForOne(ActionRules):
             for one, record in beside
         ]
         to_start = (*actions.to_start, *(one for one, _ in beside))
-        return replace(actions, to_kill=(*actions.to_kill, *running), to_start=to_start)
+        return structs.replace(actions, to_kill=(*actions.to_kill, *running), to_start=to_start)
 
 
 class _OneByOne(RuntimeManager):
@@ -241,7 +241,7 @@ class _InitsAnew(RuntimeManager):
         inits = pods.init_containers(pod)
         if not (is_new and inits and records.containers and actions.sandbox_id):
             return actions
-        return replace(actions, inits=(inits[0],))
+        return structs.replace(actions, inits=(inits[0],))
 
 
 def _deciding(rules: ActionRules) -> Parts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -33,7 +32,7 @@ class _UnknownIsDead(ActionRules):
 
     def verdict(self, now: Situation, one: Container) -> Verdict:
         return (
-            replace(super().verdict(now, one), kill=None)
+            structs.replace(super().verdict(now, one), kill=None)
             if self._is_lost(now, one)
             else (super().verdict(now, one))
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -44,7 +43,7 @@ class _SandboxForNothing(ActionRules):
 
     def in_new_sandbox(self, now: Situation) -> Actions:
         found = super().in_new_sandbox(now)
-        return replace(found, create_sandbox=True) if self.has_had_its_run(now) else found
+        return structs.replace(found, create_sandbox=True) if self.has_had_its_run(now) else found
 
 
 class _OneTry(ActionRules):
@@ -110,7 +109,7 @@ class _StartsInOldSandbox(ContainerStarter):
 
     async def start(self, into: PodToStart, container: AnyContainer) -> None:
         there = into.records.sandboxes
-        await super().start(replace(into, sandbox_id=there[0].id) if there else into, container)
+        await super().start(structs.replace(into, sandbox_id=there[0].id) if there else into, container)
 
 
 class _CountsInSandbox(ContainerStarter):

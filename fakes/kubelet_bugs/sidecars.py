@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec import structs
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -51,7 +51,7 @@ class _StartedIsEnough(SidecarRules):
     """Does not look at startup probes."""
 
     def sight(self, now: Situation, index: int, *, decided: bool) -> InitSight:
-        return replace(super().sight(now, index, decided=decided), has_startup=False)
+        return structs.replace(super().sight(now, index, decided=decided), has_startup=False)
 
 
 class _UnprobedHasFailed(SidecarRules):
@@ -60,7 +60,7 @@ class _UnprobedHasFailed(SidecarRules):
     def sight(self, now: Situation, index: int, *, decided: bool) -> InitSight:
         seen = super().sight(now, index, decided=decided)
         unknown = seen.startup in {None, ProbeOutcome.UNKNOWN}
-        return replace(seen, startup=ProbeOutcome.FAILURE) if unknown else seen
+        return structs.replace(seen, startup=ProbeOutcome.FAILURE) if unknown else seen
 
 
 class _FailureIsAnAnswer(SidecarRules):
@@ -69,7 +69,7 @@ class _FailureIsAnAnswer(SidecarRules):
     def sight(self, now: Situation, index: int, *, decided: bool) -> InitSight:
         seen = super().sight(now, index, decided=decided)
         failed = seen.startup is ProbeOutcome.FAILURE
-        return replace(seen, startup=ProbeOutcome.SUCCESS) if failed else seen
+        return structs.replace(seen, startup=ProbeOutcome.SUCCESS) if failed else seen
 
 
 class _PodGoesWithItsSidecar(SidecarRules):
@@ -113,7 +113,7 @@ class _BesideAppsOnly(SidecarRules):
             return found
         known = {record.name for record in now.records.containers if record.has_exited}
         left = (one for one in found.to_start if not (pods.is_sidecar(one) and one.name in known))
-        return replace(found, to_start=tuple(left))
+        return structs.replace(found, to_start=tuple(left))
 
 
 class _ChangesAreForApps(SidecarRules):
@@ -139,7 +139,7 @@ class _SidecarsKeepThePod(ActionRules):
         progress = self.sidecars.progress(now)
         if not decided.kill_pod or progress.kill_pod:
             return decided
-        return replace(found, inits=progress.to_start, to_kill=progress.to_kill)
+        return structs.replace(found, inits=progress.to_start, to_kill=progress.to_kill)
 
 
 class _NeverInitialized(ActionRules):
@@ -155,7 +155,7 @@ class _BeginsWithTheApps(ActionRules):
     def in_new_sandbox(self, now: Situation) -> Actions:
         found = super().in_new_sandbox(now)
         regular = tuple(one for one in pods.init_containers(now.pod) if not pods.is_sidecar(one))
-        return replace(found, inits=regular[:1]) if found.inits and regular else found
+        return structs.replace(found, inits=regular[:1]) if found.inits and regular else found
 
 
 class _NoAppAfterTheFirst(ActionRules):
@@ -165,7 +165,7 @@ class _NoAppAfterTheFirst(ActionRules):
         decided = super().with_sidecars(now, found)
         apps = [now.records.newest(one.name) for one in pods.containers(now.pod)]
         unproven = any(apps) and not any(one and one.state is ContainerState.RUNNING for one in apps)
-        return replace(decided, to_start=()) if unproven else decided
+        return structs.replace(decided, to_start=()) if unproven else decided
 
 
 class _EverySidecarIsNeeded(RuntimeManager):
@@ -215,9 +215,9 @@ class _EndsAreForEver(StatusManager):
     """Takes the end of a sidecar for final where it would be so for an app container."""
 
     def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
-        plain = [msgspec.structs.replace(one, restartPolicy=None) for one in pods.init_containers(pod)]
-        spec = msgspec.structs.replace(pods.spec(pod), initContainers=plain)
-        return resurrected(msgspec.structs.replace(pod, spec=spec), before, status, self._behaviour)
+        plain = [structs.replace(one, restartPolicy=None) for one in pods.init_containers(pod)]
+        spec = structs.replace(pods.spec(pod), initContainers=plain)
+        return resurrected(structs.replace(pod, spec=spec), before, status, self._behaviour)
 
 
 def _deciding(rules: ActionRules) -> Parts:

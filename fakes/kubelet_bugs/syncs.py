@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -78,7 +77,7 @@ class _RunsToTheEnd(PodSyncer):
         pod = update.pod
         ended = await super().sync_pod(update, records, waits)
         if ended and pod is not None:
-            fresh = changed(records, sandboxes=(), containers=())
+            fresh = replace(records, sandboxes=(), containers=())
             await self._tools.runtime.sync_pod(pod, fresh)
         return ended
 
@@ -236,7 +235,7 @@ class _ForgetsAddress(StatusManager):
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         if pods.is_terminal_phase(status.phase):
-            status = changed(status, podIP=None, podIPs=None)
+            status = replace(status, podIP=None, podIPs=None)
         super().set_pod_status(pod, status)
 
 
@@ -252,7 +251,7 @@ def _reasons_of_before(told: Told) -> ContainerStatuses:
     def kept(one: ContainerStatus) -> ContainerStatus:
         old = before.get(one.name)
         waits = _reason(one) is not None and _reason(old) in _FAILURES
-        return changed(one, state=old.state) if old is not None and waits else one
+        return replace(one, state=old.state) if old is not None and waits else one
 
     return replace(made, app=[kept(one) for one in made.app])
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.container_hash import container_hash
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ("Instance", "container_config", "log_path")
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(msgspec.Struct, frozen=True):
     """A container that is about to be made: everything about it that the spec does not tell.
 
     `image_ref` is what the container is made from (IMAGE-16), `image` what the node knows about that image,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -53,8 +52,7 @@ LOST_AT_THE_END = "The container could not be located when the pod was terminate
 NANOSECONDS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerStatuses:
+class ContainerStatuses(msgspec.Struct, frozen=True):
     """The three lists of a pod's status: inits in the order of the spec, the others by name (INIT-17)."""
 
     init: list[ContainerStatus]

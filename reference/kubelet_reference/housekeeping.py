@@ -24,7 +24,7 @@ from kubelet_reference.updates import KillOptions, Update, UpdateKind
 from kubelet_reference.worker_states import State
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from lightkube.models.core_v1 import Pod
 
@@ -124,14 +124,12 @@ class Housekeeping:
         A folder stays, and is tried again, as long as something in it is mounted.
         """
         root = f"{self._tools.root_dir}/pods"
-        kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running} | known.keys()
         try:
             found = self._tools.disk.names(root)
         except FileNotFoundError:
             return
-        for uid in found:
-            if uid not in kept:
-                self._remove_folder(uid, f"{root}/{uid}")
+        for uid in _unknown(found, wanted, running, known):
+            self._remove_folder(uid, f"{root}/{uid}")
 
     def _remove_folder(self, uid: str, folder: str) -> None:
         try:
@@ -155,10 +153,7 @@ class Housekeeping:
         cgroups = self._tools.cgroups
         if cgroups is None:
             return
-        kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running} | known.keys()
-        for uid in cgroups.uids():
-            if uid in kept:
-                continue
+        for uid in _unknown(cgroups.uids(), wanted, running, known):
             if self._may_have_volumes(uid):
                 cgroups.reduce(uid)
             else:
@@ -221,6 +216,17 @@ class Housekeeping:
         worker = self._tools.workers.known(update.uid)
         if worker is not None:
             known[update.uid] = worker
+
+
+def _unknown(
+    uids: Iterable[str], wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+) -> list[str]:
+    """Those of pods that have no worker, that nobody wants and of which nothing runs."""
+    left = [uid for uid in uids if uid not in known]
+    if not left:
+        return left
+    kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running}
+    return [uid for uid in left if uid not in kept]
 
 
 def _labels(pod: KnownPod) -> tuple[str, str, str]:

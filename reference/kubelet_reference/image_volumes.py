@@ -5,11 +5,11 @@ An image that cannot be had concerns only the containers that mount it: these wa
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Container
+from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.sync_result import StartError

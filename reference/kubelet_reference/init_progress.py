@@ -83,8 +83,7 @@ INIT_ROWS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class InitProgress:
+class InitProgress(msgspec.Struct, frozen=True):
     """`done`, or else the container to run next (None: wait) and the record that decided it."""
 
     done: bool

@@ -5,8 +5,10 @@ Nothing here acts: `compute_actions` is a pure function of a `Situation` (tables
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.container_hash import container_hash
@@ -50,8 +52,7 @@ __all__ = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(msgspec.Struct, frozen=True):
     """All that the decision depends on.
 
     `liveness` and `startup` give the published outcome of a probe by container id, None if there is none.
@@ -65,8 +66,7 @@ class Situation:
     sandbox: SandboxChange
 
 
-@dataclass(frozen=True, slots=True)
-class Actions:
+class Actions(msgspec.Struct, frozen=True):
     """What a sync does, in the order of the seven steps (SYNC-03).
 
     `sandbox_id` is the sandbox that goes on being used, "" if a new one is needed.
@@ -86,8 +86,7 @@ class Actions:
     """Every container of the pod goes, with its records, and the pod begins anew in its sandbox."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What becomes of one app container: it is kept, stopped, started, or stopped and started.
 
     One that is kept may be given other resources while it runs.

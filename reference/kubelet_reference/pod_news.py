@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from kubelet_reference.sandbox_ips import ips_of_newest
@@ -27,8 +27,7 @@ class NewsKind(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class PodNews:
+class PodNews(msgspec.Struct, frozen=True):
     """One event of the runtime's stream: it happened to `record_id`, a container or the sandbox itself.
 
     `created_at` is nanoseconds since the epoch; `sandbox` and `containers`, all of this sandbox, are what

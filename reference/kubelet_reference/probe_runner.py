@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import grpc
+import msgspec
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import wrapped_text
@@ -48,8 +48,7 @@ class UnknownHandlerError(Exception):
     """The probe has a handler that this kubelet does not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeTarget:
+class ProbeTarget(msgspec.Struct, frozen=True):
     """Which probe of which instance of a container."""
 
     kind: ProbeKind

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 __all__ = ("Answer", "KillReason", "ProbeKind", "ProbeOutcome")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a probe's handler found out, and its output; `warns` is for what is healthy and yet odd."""
 
     healthy: bool

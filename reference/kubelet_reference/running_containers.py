@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_reference.results import KillReason
 
 if TYPE_CHECKING:
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
 __all__ = ("RUNNING", "Running", "RunningRow", "row_of")
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(msgspec.Struct, frozen=True):
     """What is known of a container that runs: whether it is as wanted, what its probes say, and its size."""
 
     has_changed: bool = False

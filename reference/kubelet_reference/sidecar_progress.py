@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kubelet_reference import pods
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.init_progress import has_failed
@@ -67,8 +69,7 @@ class Step(Flag):
 RESTART = Step.KILL | Step.START
 
 
-@dataclass(frozen=True, slots=True)
-class InitSight:
+class InitSight(msgspec.Struct, frozen=True):
     """What is seen of one init container; `state` is None where the runtime has no record of it.
 
     `decided` says that a later container, or a running app container, has shown how far the pod has come.
@@ -147,8 +148,7 @@ SIDECAR_ROWS: tuple[SidecarRow, ...] = (
 """Table 27.5, its rows by their names; one that runs, has started and is as wanted is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarProgress:
+class SidecarProgress(msgspec.Struct, frozen=True):
     """Whether the pod is initialized, and what is started and stopped, in the order of the spec.
 
     `kill_pod` says that an init container failed for good.

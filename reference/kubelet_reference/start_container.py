@@ -6,10 +6,11 @@ could not be started is left for the garbage collector: the next pass makes anot
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc
+import msgspec
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.container_config import Instance, container_config
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
 __all__ = ("ContainerStarter", "PodToStart", "StartParts")
 
 
-@dataclass(frozen=True, slots=True)
-class PodToStart:
+class PodToStart(msgspec.Struct, frozen=True):
     """The pod whose containers are to be started, and the sandbox to start them in.
 
     `records` are those from before the pass; `ips` are those of the sandbox (SYNC-12, SYNC-22); `images` are
@@ -54,7 +54,7 @@ class PodToStart:
     sandbox_config: cri.PodSandboxConfig
     ips: tuple[str, ...]
     secrets: Sequence[Secret] = ()
-    images: Mapping[str, EnsuredImage | StartError] = field(
+    images: Mapping[str, EnsuredImage | StartError] = msgspec.field(
         default_factory=dict["str", "EnsuredImage | StartError"]
     )
 

@@ -122,16 +122,16 @@ class SyncLoop:
     async def handle(self, item: Item) -> None:
         """Deal with one item."""
         match item:
-            case PodUpdate():
-                await self.take_update(item)
-            case PodLifecycleEvent():
-                self.take_event(item)
-            case ProbeUpdate():
-                self.take_probe(item)
             case Tick():
                 self._tools.handlers.sync(self.due())
             case Housekeep():
                 await self.keep_house()
+            case PodLifecycleEvent():
+                self.take_event(item)
+            case PodUpdate():
+                await self.take_update(item)
+            case ProbeUpdate():
+                self.take_probe(item)
 
     async def take_update(self, update: PodUpdate) -> None:
         """Hand pods to the handler of what happened to them; then their source has been seen (LOOP-07)."""

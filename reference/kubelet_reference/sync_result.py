@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
@@ -70,8 +69,7 @@ class ActionResult(msgspec.Struct, frozen=True):
         return f"{what} with {self.reason}: {quoted(self.message)}"
 
 
-@dataclass(frozen=True, slots=True)
-class SyncResult:
+class SyncResult(msgspec.Struct, frozen=True):
     """All actions of a pass, in order; `problem` is what ended the pass outside any of them."""
 
     results: tuple[ActionResult, ...] = ()
