@@ -19,20 +19,15 @@ _DRAWS = 1 << 32
 class LoopClock:
     """The time of the running asyncio loop, be it virtual or the machine's.
 
-    `start_ns` is the time of day, in nanoseconds since the epoch, at `origin` seconds of the loop's own time.
-    Who knows his loop gives its `loop_time`: asking which loop runs takes longer than asking for the time.
+    Args:
+        start_ns: The time of day when `monotonic` is 0, in nanoseconds since the epoch.
+        monotonic: Seconds that never go back. Who knows his loop gives its time: asking which loop runs takes
+            longer than asking for the time.
     """
 
-    def __init__(
-        self, start_ns: int, origin: float = 0.0, loop_time: Callable[[], float] | None = None
-    ) -> None:
+    def __init__(self, start_ns: int, monotonic: Callable[[], float] | None = None) -> None:
         self._start_ns = start_ns
-        self._origin = origin
-        self._time = loop_time or _running_time
-
-    def monotonic(self) -> float:
-        """Seconds since `origin`; never goes back."""
-        return self._time() - self._origin
+        self.monotonic = monotonic or _running_time
 
     def wall_ns(self) -> int:
         """Nanoseconds since the epoch; runs evenly with `monotonic`."""

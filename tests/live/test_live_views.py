@@ -8,14 +8,14 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.node.seen import Sights
 from kubelet_conformance.targets.live.views import Router
-from kubelet_conformance.trace.recorder import Failed, Item, Recorder
+from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, Recorder
 
 ONE, TWO = "kcrun-1-a", "kcrun-2-b"
 
 
-def rpcs(sights: Sights) -> list[str]:
+def rpcs(view: Recorder) -> list[str]:
     """The calls that were seen."""
-    return [call.rpc for call in sights.calls]
+    return [seen.rpc for seen in view.records if isinstance(seen, RecordedCall)]
 
 
 def run_sandbox(whole: Recorder, namespace: str, uid: str, sandbox: str) -> None:
@@ -30,7 +30,7 @@ def test_calls_reach_their_own_scenario() -> None:
     """A call is its pod's by namespace, UID or an id that an earlier call gave; a listing is everybody's."""
     whole = Recorder(lambda: 0.0)
     router = Router(whole)
-    one, two = (Sights(router.open(scope)) for scope in ("kcrun-1", "kcrun-2"))
+    one, two = (router.open(scope) for scope in ("kcrun-1", "kcrun-2"))
     run_sandbox(whole, ONE, "u1", "s1")
     run_sandbox(whole, TWO, "u2", "s2")
     made = whole.call("CreateContainer", cri.CreateContainerRequest(pod_sandbox_id="s1"))
@@ -84,7 +84,7 @@ def test_late_view_hears_no_reply_to_a_call_before_it() -> None:
     router.close(view)
     whole.call("ListContainers", cri.ListContainersRequest())
 
-    assert (sights.calls, view.records) == ([], [])
+    assert (*sights.of("ListContainers"), *view.records) == ()
 
 
 def test_removal_is_recorded_before_the_first_listing_without_it() -> None:

@@ -25,20 +25,9 @@ def test_wall_time_runs_with_the_loop() -> None:
     assert run(story()) == (2.5, 3_500_000_000)
 
 
-def test_a_clock_counts_from_its_origin() -> None:
-    """A kubelet that starts late in the life of a loop has a clock of its own."""
-
-    async def story() -> tuple[float, int]:
-        await LoopClock(0).sleep(5)
-        clock = LoopClock(7, origin=5)
-        return clock.monotonic(), clock.wall_ns()
-
-    assert run(story()) == (0.0, 7)
-
-
 def test_a_clock_keeps_the_time_it_is_given() -> None:
-    """Whoever knows his loop gives its time, which the clock then tells from its origin on."""
-    clock = LoopClock(7, origin=1, loop_time=lambda: 3.5)
+    """Whoever knows the time gives it to the clock, whose time of day runs with it."""
+    clock = LoopClock(7, lambda: 2.5)
 
     assert (clock.monotonic(), clock.wall_ns()) == (2.5, 2_500_000_007)
 

@@ -10,7 +10,8 @@ import msgspec
 from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from google.protobuf.message import Message
 
@@ -58,30 +59,60 @@ class SeenEvent(msgspec.Struct, frozen=True):
 
 
 class Sights:
-    """Statuses, calls, events and deletions as they are recorded."""
+    """Statuses, calls, events and deletions as they were recorded by the moment when somebody asks for them.
+
+    Most records nobody ever asks about, so none is looked at before.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
-        self.calls: list[SeenCall] = []
-        self._by_rpc: defaultdict[str, list[SeenCall]] = defaultdict(list)
-        self.events: list[SeenEvent] = []
-        self.statuses: dict[str, Json] = {}
-        self.deleted: set[str] = set()
+        self._calls: defaultdict[str, list[SeenCall]] = defaultdict(list)
+        self._events: list[SeenEvent] = []
+        self._statuses: dict[str, Json] = {}
+        self._deleted: set[str] = set()
         self._open: dict[str, SeenCall] = {}
         self._owners: dict[str, tuple[str, str]] = {}
-        recorder.listeners.append(self._take)
+        self._unread: list[Seen] = []
+        recorder.listeners.append(self._unread.append)
 
-    def _take(self, seen: Seen) -> None:
-        # isinstance() is slow where it says no: these are msgspec's structs.
-        if type(seen) is RecordedCall:
-            about = _ABOUT_NOBODY if seen.rpc in _OF_THE_NODE else self._about(seen)
-            call = SeenCall(seen.rpc, seen.t, seen.request, *about)
-            self.calls.append(call)
-            self._by_rpc[seen.rpc].append(call)
-            self._open[seen.id] = call
-        elif type(seen) is RecordedReply:
-            self._end(self._open.pop(seen.call.id), seen)
-        elif type(seen) is Item:
-            self._item(seen)
+    @property
+    def events(self) -> Sequence[SeenEvent]:
+        """The events, in order."""
+        self._read()
+        return self._events
+
+    @property
+    def statuses(self) -> Mapping[str, Json]:
+        """The status that was last written of each pod, by UID."""
+        self._read()
+        return self._statuses
+
+    @property
+    def deleted(self) -> AbstractSet[str]:
+        """The UIDs of the pods whose objects are gone."""
+        self._read()
+        return self._deleted
+
+    def of(self, rpc: str) -> Sequence[SeenCall]:
+        """The calls of one rpc, in order."""
+        self._read()
+        return self._calls.get(rpc, ())
+
+    def _read(self) -> None:
+        for seen in self._unread:
+            match seen:
+                case RecordedCall():
+                    self._begin(seen)
+                case RecordedReply():
+                    self._end(self._open.pop(seen.call.id), seen)
+                case Item():
+                    self._item(seen)
+        self._unread.clear()
+
+    def _begin(self, seen: RecordedCall) -> None:
+        about = _ABOUT_NOBODY if seen.rpc in _OF_THE_NODE else self._about(seen)
+        call = SeenCall(seen.rpc, seen.t, seen.request, *about)
+        self._calls[seen.rpc].append(call)
+        self._open[seen.id] = call
 
     def _about(self, seen: RecordedCall) -> tuple[str, str, str, str]:
         """The pod's uid, the container's name, and the ids that a request names."""
@@ -114,11 +145,11 @@ class Sights:
     def _item(self, item: Item) -> None:
         fields = item.fields
         if item.kind == "status":
-            self.statuses[fields["uid"]] = fields["status"]
+            self._statuses[fields["uid"]] = fields["status"]
         elif item.kind == "deleted":
-            self.deleted.add(fields["uid"])
+            self._deleted.add(fields["uid"])
         elif item.kind == "event":
-            self.events.append(
+            self._events.append(
                 SeenEvent(
                     item.t,
                     fields["uid"],
@@ -128,7 +159,3 @@ class Sights:
                     fields.get("container") or "",
                 )
             )
-
-    def of(self, rpc: str) -> Sequence[SeenCall]:
-        """The calls of one rpc so far, in order."""
-        return self._by_rpc.get(rpc, ())

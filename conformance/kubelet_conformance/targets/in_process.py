@@ -152,7 +152,7 @@ class _Life:
 
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
-        self._clock = LoopClock(EPOCH_NS, loop_time=get_running_loop().time)
+        self._clock = LoopClock(EPOCH_NS, get_running_loop().time)
         settings = RuntimeSettings(evented=self._behaviour.hears_container_events)
         runtime = self._runtime.build(self._clock, settings, epoch_ns=EPOCH_NS)
         runtime.core.store.logs.files = self._disk

@@ -148,26 +148,24 @@ class _Encoded:
         self._known: dict[int, _Asked] = {}
         """The same by the id of each request, which stays its own as long as the record is kept."""
 
-    def request(self, call: RecordedCall) -> Body:
-        """The JSON of a request."""
-        return self._of(call).request
-
     def response(self, call: RecordedCall, response: Message) -> Body:
         """The JSON of a response."""
-        asked = self._of(call)
+        asked = self.asked(call)
         if asked.response is None or not (asked.answer is response or asked.answer == response):
             asked.answer, asked.response = response, _body(response)
         return asked.response
 
-    def _of(self, call: RecordedCall) -> _Asked:
+    def asked(self, call: RecordedCall) -> _Asked:
+        """What is known of a request."""
+        return self._known.get(id(call.request)) or self._first_asked(call)
+
+    def _first_asked(self, call: RecordedCall) -> _Asked:
         request = call.request
-        asked = self._known.get(id(request))
+        key = call.rpc, request.SerializeToString(deterministic=True)
+        asked = self._asked.get(key)
         if asked is None:
-            key = call.rpc, request.SerializeToString(deterministic=True)
-            asked = self._asked.get(key)
-            if asked is None:
-                asked = self._asked[key] = _Asked(_body(request))
-            self._known[id(request)] = asked
+            asked = self._asked[key] = _Asked(_body(request))
+        self._known[id(request)] = asked
         return asked
 
 
@@ -203,7 +201,7 @@ def _is_list_of_messages(field: FieldDescriptor) -> bool:
 def _write(writer: Writer, seen: Seen, encoded: _Encoded) -> None:
     # isinstance() is slow where it says no: these are msgspec's structs.
     if type(seen) is RecordedCall:
-        writer.call(seen.t, seen.rpc, seen.id, encoded.request(seen))
+        writer.call(seen.t, seen.rpc, seen.id, encoded.asked(seen).request)
     elif type(seen) is RecordedReply:
         failed = seen.outcome
         if isinstance(failed, Failed):

@@ -17,7 +17,9 @@ class WallClock(LoopClock):
     """The machine's time of day, and its monotonic clock from the moment this is made."""
 
     def __init__(self) -> None:
-        super().__init__(start_ns=0, origin=get_running_loop().time())
+        loop = get_running_loop()
+        made = loop.time()
+        super().__init__(start_ns=0, monotonic=lambda: loop.time() - made)
 
     def wall_ns(self) -> int:
         """Nanoseconds since the epoch; follows the machine's clock when somebody sets that."""
