@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from types import GeneratorType
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept
@@ -56,8 +57,10 @@ class _Listener:
 
     def hear(self, findings: Finding | Iterable[Finding], moment: Moment) -> None:
         """Enter what the judge found: one finding, or several."""
-        # isinstance() is slow where it says no: these are msgspec's structs.
-        if type(findings) is Answered or type(findings) is Broken or type(findings) is Kept:
+        # Most are generators; isinstance() is slow where it says no, since findings are msgspec's structs.
+        if type(findings) is not GeneratorType and (
+            type(findings) is Answered or type(findings) is Broken or type(findings) is Kept
+        ):
             self.enter(findings, moment)
             return
         for finding in findings:
