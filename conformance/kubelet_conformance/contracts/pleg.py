@@ -19,6 +19,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     sandbox_died,
 )
+from kubelet_conformance.contracts.reads import WholeList, take_whole_list
 from kubelet_conformance.contracts.resize_caps import awaits_resize, take_update
 from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
@@ -79,8 +80,6 @@ class _Relist:
     def __init__(self) -> None:
         self.t: float | None = None
         self.seq = 0
-        self.containers_t = -1.0
-        """When all containers were last listed: garbage collection then lists the sandboxes."""
 
 
 @contract("PLEG-01", on=call("ListContainers").either(END), clause="both")
@@ -115,7 +114,9 @@ def relist_begins(m: Moment) -> Findings:
     if m.t - m.call.t > RELIST:
         relist.t = None  # What held up this one held up the relist.
     late = _not_followed(m, relist) if relist.t is not None else None
-    if relist.t is None and late is None and m.call.t > relist.containers_t and not _is_in_the_middle(m):
+    # Once all containers are listed, garbage collection lists the sandboxes.
+    is_new = relist.t is None and late is None and m.call.t > m.node.note(WholeList).t
+    if is_new and not _is_in_the_middle(m):
         relist.t, relist.seq = m.t, m.seq
     return late
 
@@ -126,10 +127,7 @@ def _is_in_the_middle(m: Moment) -> bool:
     return any(one.request.view(ListContainersRequest).everything for one in under_way)
 
 
-@relist_asks_for_both.remember(on=listed_all("ListContainers"))
-def relist_ends(m: Moment) -> None:
-    """All containers are listed."""
-    m.node.note(_Relist).containers_t = m.t
+relist_asks_for_both.remember(on=listed_all("ListContainers"))(take_whole_list)
 
 
 @relist_asks_for_both.remember(
