@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from types import GeneratorType
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept
@@ -53,18 +54,6 @@ class _Listener:
         self.tally = tally
         self.clause = clause
         self.kept = 0
-
-    def hear(self, findings: Finding | Iterable[Finding], moment: Moment) -> None:
-        """Enter what the judge found: one finding, or several."""
-        # isinstance() is slow where it says no: these are msgspec's structs.
-        if type(findings) is Answered or type(findings) is Broken or type(findings) is Kept:
-            self.enter(findings, moment)
-            return
-        for finding in findings:
-            if finding is KEPT:
-                self.kept += 1
-            else:
-                self.enter(finding, moment)
 
     def enter(self, finding: Finding, moment: Moment) -> None:
         """Enter one finding."""
@@ -265,10 +254,20 @@ class Judge:
                 findings = judge(moment)
                 if findings is None:
                     continue
+                listener = listeners[seat]
                 if findings is KEPT:
-                    listeners[seat].kept += 1
+                    listener.kept += 1
+                # Most of several are generated. isinstance() is slow where it says no: these are structs.
+                elif type(findings) is not GeneratorType and (
+                    type(findings) is Answered or type(findings) is Broken or type(findings) is Kept
+                ):
+                    listener.enter(findings, moment)
                 else:
-                    listeners[seat].hear(findings, moment)
+                    for finding in findings:
+                        if finding is KEPT:
+                            listener.kept += 1
+                        else:
+                            listener.enter(finding, moment)
             except BodyError:
                 raise
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging

@@ -65,17 +65,13 @@ def faults_are_remembered(m: Moment) -> None:
     m.node.note(_Faults).t = m.t
 
 
-def _soon_after_start(m: Moment) -> bool:
-    node = m.node
-    if node.relisted_t is None or node.started_t is None or m.t - node.relisted_t > HOUSEKEEPING:
-        return False
-    return node.started_t - node.note(_Faults).t >= KUBELET_START
-
-
 @unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers"))
 def unknown_pods_are_killed(m: Moment) -> Findings:
     """It is stopped soon after the kubelet's first listings, where no fault keeps a source silent."""
-    return _kills_of_unknown_pods(m) if _soon_after_start(m) else None
+    node = m.node
+    if node.relisted_t is None or node.started_t is None or m.t - node.relisted_t > HOUSEKEEPING:
+        return None
+    return _kills_of_unknown_pods(m) if node.started_t - node.note(_Faults).t >= KUBELET_START else None
 
 
 def _kills_of_unknown_pods(m: Moment) -> Iterator[Finding]:

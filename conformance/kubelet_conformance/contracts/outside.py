@@ -80,7 +80,11 @@ def outside(m: Moment) -> Outside:
     if known.seq == m.seq or OUTSIDE.keys.isdisjoint(m.keys):
         return known
     known.seq = m.seq
-    if isinstance(m.record, Fault):
+    if m.keys[0] == "done:Status":
+        _told(known, m)
+    elif m.keys[0] == "kubelet:started":
+        known.good_t = known.bad_t = known.network_bad_t = None
+    elif isinstance(m.record, Fault):
         if _api_is_back(m):
             known.api_away_t = None
         elif m.record.what == _AWAY:
@@ -91,10 +95,6 @@ def outside(m: Moment) -> Outside:
             known.node_gone = m.record.what == _NODE_GONE
     elif isinstance(m.record, Disk):
         _seen_on_disk(known, m.record)
-    elif m.keys[0] == "kubelet:started":
-        known.good_t = known.bad_t = known.network_bad_t = None
-    elif m.keys[0] == "done:Status":
-        _told(known, m)
     return known
 
 

@@ -19,6 +19,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     sandbox_died,
 )
+from kubelet_conformance.contracts.reads import WholeList, take_whole_list
 from kubelet_conformance.contracts.resize_caps import awaits_resize, take_update
 from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from kubelet_conformance.contract.frame import Finding, Findings
     from kubelet_conformance.contract.words import Predicate
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Call
     from kubelet_conformance.trace.views import Container, Sandbox
 
 _RELIST_SLACK = 2.0
@@ -80,15 +80,13 @@ class _Relist:
     def __init__(self) -> None:
         self.t: float | None = None
         self.seq = 0
-        self.containers_t = -1.0
-        """When all containers were last listed: garbage collection then lists the sandboxes."""
 
 
 @contract("PLEG-01", on=call("ListContainers").either(END), clause="both")
 def relist_asks_for_both(m: Moment) -> Findings:
     """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
     relist, is_listing = m.node.note(_Relist), m.keys[0] == "call:ListContainers"
-    if is_listing and not _lists_all_containers(m):
+    if (is_listing and not _lists_all_containers(m)) or relist.t is None:
         return None
     late = _not_followed(m, relist)
     if late is not None or not is_listing:
@@ -115,21 +113,21 @@ def relist_begins(m: Moment) -> Findings:
     relist = m.node.note(_Relist)
     if m.t - m.call.t > RELIST:
         relist.t = None  # What held up this one held up the relist.
-    late = _not_followed(m, relist)
-    in_the_middle = any(map(_lists_containers, m.world.calls_open.values()))
-    if relist.t is None and late is None and not in_the_middle and m.call.t > relist.containers_t:
+    late = _not_followed(m, relist) if relist.t is not None else None
+    # Once all containers are listed, garbage collection lists the sandboxes.
+    is_new = relist.t is None and late is None and m.call.t > m.node.note(WholeList).t
+    if is_new and not _is_in_the_middle(m):
         relist.t, relist.seq = m.t, m.seq
     return late
 
 
-def _lists_containers(under_way: Call) -> bool:
-    return under_way.rpc == "ListContainers" and under_way.request.view(ListContainersRequest).everything
+def _is_in_the_middle(m: Moment) -> bool:
+    """All containers are being listed."""
+    under_way = [one for one in m.world.calls_open.values() if one.rpc == "ListContainers"]
+    return any(one.request.view(ListContainersRequest).everything for one in under_way)
 
 
-@relist_asks_for_both.remember(on=listed_all("ListContainers"))
-def relist_ends(m: Moment) -> None:
-    """All containers are listed."""
-    m.node.note(_Relist).containers_t = m.t
+relist_asks_for_both.remember(on=listed_all("ListContainers"))(take_whole_list)
 
 
 @relist_asks_for_both.remember(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, failed, kubelet, listed_all, pod_set, read_as
+from kubelet_conformance.contract.words import call, done, failed, listed_all, pod_set, read_as
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.reads import WholeList, take_whole_list
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import ListPodSandboxRequest
 
@@ -22,22 +23,15 @@ _EVENTED_THRESHOLD = 600.0
 """The same where container events are heard (evented.go)."""
 
 
-class _Relists:
-    """When everything was last listed with success."""
-
-    def __init__(self) -> None:
-        self.good_t: float | None = None
-
-
 @contract("PLEG-08", on=pod_set(), needs=(CRI, PODS))
 def blind_kubelet_begins_nothing(m: Moment) -> Findings:
     """When no relist has succeeded for three minutes, no new pod is begun until one has."""
-    good_t, manifest = m.node.note(_Relists).good_t, m.manifest
-    if good_t is None or manifest is None or m.pod is not None or not m.node.kubelet_up:
+    relist, manifest = m.node.note(WholeList), m.manifest
+    if relist.seq <= m.node.started_seq or manifest is None or m.pod is not None or not m.node.kubelet_up:
         return None
     evented = m.header.feature_gates.get("EventedPLEG", False)
     threshold = _EVENTED_THRESHOLD if evented else _THRESHOLD
-    if manifest.metadata.is_mirror or m.t - good_t < threshold + REACTION:
+    if manifest.metadata.is_mirror or m.t - relist.t < threshold + REACTION:
         return None
     uid, name = manifest.metadata.uid, manifest.metadata.name
     return answered(
@@ -52,14 +46,7 @@ def _is_of(uid: str) -> Predicate:
     return lambda m: m.pod is not None and m.pod.uid == uid
 
 
-@blind_kubelet_begins_nothing.remember(on=listed_all("ListContainers"))
-def _(m: Moment) -> None:
-    m.node.note(_Relists).good_t = m.t
-
-
-@blind_kubelet_begins_nothing.remember(on=kubelet("started"))
-def _(m: Moment) -> None:
-    m.node.note(_Relists).good_t = None
+blind_kubelet_begins_nothing.remember(on=listed_all("ListContainers"))(take_whole_list)
 
 
 def _lists_all_sandboxes(m: Moment) -> bool:

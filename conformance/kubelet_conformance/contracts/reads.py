@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
     from kubelet_conformance.trace.records import Call
 
-__all__ = ("READS", "Reads", "being_read", "take_in_reads")
+__all__ = ("READS", "Reads", "WholeList", "being_read", "take_in_reads", "take_whole_list")
 
 _INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _IMAGES = "ImageStatus"
@@ -38,6 +38,20 @@ class Reads:
         """When a relist last had its answer late, or got none."""
         self.ended_seq = 0
         """Where the last life of the kubelet ended, which waits for no answer any more."""
+
+
+class WholeList:
+    """When all containers were last listed, and in which record."""
+
+    def __init__(self) -> None:
+        self.t = -math.inf
+        self.seq = 0
+
+
+def take_whole_list(m: Moment) -> None:
+    """All containers are listed: `remember(on=listed_all("ListContainers"))(take_whole_list)`."""
+    last = m.node.note(WholeList)
+    last.t, last.seq = m.t, m.seq
 
 
 def being_read(m: Moment) -> list[Call]:

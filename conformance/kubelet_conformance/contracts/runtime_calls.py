@@ -356,9 +356,8 @@ def exec_needs_a_running_container(m: Moment) -> Findings:
     ended = exit_seq is not None and exit_seq < m.call.seq
     if not ended and container.start is not None:
         return None
-    return (
-        KEPT if m.reply.error else broken(f"ExecSync ran in {container.name}, which does not run", exit_seq)
-    )
+    said = f"ExecSync ran in {container.name}, which does not run"
+    return KEPT if m.reply.error else broken(said, exit_seq)
 
 
 @contract("CRI-37", on=done("CreateContainer"))

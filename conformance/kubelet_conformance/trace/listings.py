@@ -35,7 +35,8 @@ def containers_listed(moment: Moment) -> None:
         return  # A listing that is like the last one teaches nothing else.
     records = moment.response(ListContainersReply).containers
     for record in records:
-        if world.went_since(record.id, moment.call.t):
+        known = world.containers.get(record.id)
+        if (known is not None and known.state != "unseen") or world.went_since(record.id, moment.call.t):
             continue
         container = world.found_container(record)
         if container.state == "unseen":
@@ -58,7 +59,8 @@ def sandboxes_listed(moment: Moment) -> None:
     world = moment.world
     records = moment.response(ListPodSandboxReply).items
     for record in records:
-        if world.went_since(record.id, moment.call.t):
+        known = world.sandboxes.get(record.id)
+        if (known is not None and known.state != "unseen") or world.went_since(record.id, moment.call.t):
             continue
         sandbox = world.found_sandbox(record)
         if sandbox.state == "unseen":
