@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from types import GeneratorType
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept
@@ -257,10 +256,8 @@ class Judge:
                 listener = listeners[seat]
                 if findings is KEPT:
                     listener.kept += 1
-                # Most of several are generated. isinstance() is slow where it says no: these are structs.
-                elif type(findings) is not GeneratorType and (
-                    type(findings) is Answered or type(findings) is Broken or type(findings) is Kept
-                ):
+                # isinstance() is slow where it says no: these are msgspec's structs.
+                elif type(findings) is Answered or type(findings) is Broken or type(findings) is Kept:
                     listener.enter(findings, moment)
                 else:
                     for finding in findings:

@@ -81,18 +81,23 @@ class _Relist:
         self.t: float | None = None
         self.seq = 0
 
+    @property
+    def is_open(self) -> bool:
+        """There is one."""
+        return self.t is not None
+
 
 @contract("PLEG-01", on=call("ListContainers").either(END), clause="both")
 def relist_asks_for_both(m: Moment) -> Findings:
     """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
     relist, is_listing = m.node.note(_Relist), m.keys[0] == "call:ListContainers"
-    if (is_listing and not _lists_all_containers(m)) or relist.t is None:
+    if (is_listing and not _lists_all_containers(m)) or not relist.is_open:
         return None
     late = _not_followed(m, relist)
-    if late is not None or not is_listing:
+    if late is not None or not is_listing or not relist.is_open:
         return late
-    was_begun, relist.t = relist.t is not None, None
-    return KEPT if was_begun else None
+    relist.t = None
+    return KEPT
 
 
 def _not_followed(m: Moment, relist: _Relist) -> Findings:
@@ -113,9 +118,9 @@ def relist_begins(m: Moment) -> Findings:
     relist = m.node.note(_Relist)
     if m.t - m.call.t > RELIST:
         relist.t = None  # What held up this one held up the relist.
-    late = _not_followed(m, relist) if relist.t is not None else None
+    late = _not_followed(m, relist) if relist.is_open else None
     # Once all containers are listed, garbage collection lists the sandboxes.
-    is_new = relist.t is None and late is None and m.call.t > m.node.note(WholeList).t
+    is_new = not relist.is_open and late is None and m.call.t > m.node.note(WholeList).t
     if is_new and not _is_in_the_middle(m):
         relist.t, relist.seq = m.t, m.seq
     return late
