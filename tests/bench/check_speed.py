@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 RECORDS = 1_000_000
 KUBERNETES = "1.32"
 HOW_MANY = (1, 10, 40)
+ROUNDS = 3
+"""How often each is measured."""
 TARGET = 50_000
 """Records a second with all contracts on one core: no fewer."""
 AIM = 100_000
@@ -62,7 +64,11 @@ def some(contracts: list[Contract], number: int) -> list[Contract]:
 
 
 def seconds(work: Any, *arguments: Any) -> float:
-    """The processor time it takes."""
+    """The least processor time it takes: whoever shares the machine can only make it slower."""
+    return min(_once(work, *arguments) for _ in range(ROUNDS))
+
+
+def _once(work: Any, *arguments: Any) -> float:
     began = time.process_time()
     work(*arguments)
     return time.process_time() - began

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.contracts import every_contract
@@ -21,6 +22,49 @@ if TYPE_CHECKING:
 
 PER_SECOND_TARGET = 10
 PER_SECOND_AIM = 50
+ROUNDS = 3
+"""How often all of them are played. Whoever shares the machine can only make it slower: the best counts."""
+
+
+@dataclass(slots=True)
+class Round:
+    """What it took to draw, play and judge all histories once, in seconds of the processor."""
+
+    took: float = 0
+    playing: float = 0
+    played: int = 0
+    repeats: int = 0
+    """How many were drawn that had been drawn before: these are not played again."""
+    steps: int = 0
+    records: int = 0
+
+    @property
+    def drawn(self) -> int:
+        """How many histories were drawn in all."""
+        return self.played + self.repeats
+
+
+def measured(total: int, seed: int) -> Round:
+    """One round over so many histories."""
+    contracts, choice, told = list(every_contract().values()), Choice(kubernetes="1.32"), Round()
+
+    def drawn(ended: PlayedHistory | None) -> None:
+        told.repeats += ended is None
+
+    def played(history: History) -> PlayedHistory:
+        began = time.process_time()
+        ended = play(history, choice, contracts)
+        told.playing += time.process_time() - began
+        told.played += 1
+        told.steps += len(history.steps)
+        told.records += ended.judged.trace.records
+        return ended
+
+    began = time.process_time()
+    for chunk in chunks(total, seed):
+        seek(chunk, played, lambda _: (), drawn=drawn)
+    told.took = time.process_time() - began
+    return told
 
 
 def main() -> int:
@@ -30,36 +74,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="S")
     options = parser.parse_args()
 
-    contracts, choice = list(every_contract().values()), Choice(kubernetes="1.32")
-    steps: list[int] = []
-    records: list[int] = []
-    playing, repeats = 0.0, 0
-
-    def drawn(ended: PlayedHistory | None) -> None:
-        nonlocal repeats
-        repeats += ended is None
-
-    def played(history: History) -> PlayedHistory:
-        nonlocal playing
-        began = time.process_time()
-        ended = play(history, choice, contracts)
-        playing += time.process_time() - began
-        steps.append(len(history.steps))
-        records.append(ended.judged.trace.records)
-        return ended
-
-    began = time.process_time()
-    for chunk in chunks(options.histories, options.seed):
-        seek(chunk, played, lambda _: (), drawn=drawn)
-    took = time.process_time() - began
-    count = len(steps)
-    rate = (count + repeats) / took
+    rounds = [measured(options.histories, options.seed) for _ in range(ROUNDS)]
+    best = min(rounds, key=lambda one: one.took)
+    count, rate = best.played, best.drawn / best.took
     met = "met" if rate >= PER_SECOND_TARGET else "missed"
-    print(f"{count} histories of {sum(steps) / count:.1f} steps and {sum(records) / count:.0f} records each")
-    print(f"  were played, and {repeats} drawn again: {count / took:.1f} played, {rate:.1f} drawn")
-    print(f"  a second of CPU (target {PER_SECOND_TARGET} drawn: {met}; aim {PER_SECOND_AIM});")
-    drawing = (took - playing) / (count + repeats)
-    print(f"  {playing / count * 1000:.0f} ms to play and judge one, {drawing * 1000:.1f} to draw it")
+    each = ", ".join(f"{one.drawn / one.took:.1f}" for one in rounds)
+    print(f"{count} histories of {best.steps / count:.1f} steps and {best.records / count:.0f} records each")
+    print(f"  were played, and {best.repeats} drawn again: {count / best.took:.1f} played, {rate:.1f} drawn")
+    print(
+        f"  a second of CPU, of rounds with {each} (target {PER_SECOND_TARGET}: {met}; aim {PER_SECOND_AIM});"
+    )
+    drawing = (best.took - best.playing) / best.drawn
+    print(f"  {best.playing / count * 1000:.0f} ms to play and judge one, {drawing * 1000:.1f} to draw it")
     return 0 if rate >= PER_SECOND_TARGET else 1
 
 
