@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.backoffs import (
     most_delay,
     pulls_are_held_up,
     restart_at,
+    retry_bound,
     take_attempt,
     was_killed,
 )
@@ -140,7 +141,7 @@ def counts_from_the_end(m: Moment) -> Findings:
         return None
     return answered(
         by=start_of(container.name),
-        within=delay + RETRY + RETRY_SLACK,
+        within=retry_bound(m, container.name),
         unless=_called_off(container),
         text=f"{container.name} is made again after a back-off of {delay:g} s",
     )

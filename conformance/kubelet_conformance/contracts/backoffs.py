@@ -297,5 +297,4 @@ def retry_bound(m: Moment, name: str) -> float:
 
 def restart_bound(m: Moment, name: str) -> float:
     """How late the next instance may come after an end now: at once, or at the retry after its back-off."""
-    delay = most_delay(m, name)
-    return delay + RETRY + RETRY_SLACK if delay else REACTION
+    return retry_bound(m, name) if most_delay(m, name) else REACTION
