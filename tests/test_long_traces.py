@@ -5,25 +5,20 @@ from __future__ import annotations
 import gc
 from collections import Counter, OrderedDict
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
-from stitching import histories, mix, stitch
+from stitching import History, histories, mix, stitch
 
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.trace.entity import Entity
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.views import Container, Pod, Sandbox
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stitching import History
-
-    from kubelet_conformance.trace.entity import Entity
 
 EARLY_ROUND, LATE_ROUND = 2, 22
 

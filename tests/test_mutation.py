@@ -9,26 +9,21 @@ import io
 from collections import Counter, defaultdict
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 import judging
 import pytest
 from freedom import FREEDOMS, free
 from lateness import late
-from mutants import CHANGES, mutants
+from mutants import CHANGES, Mutant, mutants
 from recording import Recording, encoded, load, shipped
 from scene import Scene
 from survivors import listed
 
-from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.trace.reader import Reader
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from mutants import Mutant
-
-    from kubelet_conformance.contract.verdicts import Outcome
 
 SAMPLE_PER_CLASS = 10
 ENOUGH = 0.8

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 from judging import outcomes
-from recording import encoded, load, shipped
+from recording import Json, Recording, encoded, load, shipped
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from recording import Json, Recording
 
 CUTS = (0.25, 0.5, 0.8)
 """Where a trace is cut, as parts of its length."""

@@ -10,17 +10,13 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from judging import outcomes
 
-from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Outcome
 
 TRACES = [f"{path.parent.name}/{path.stem}" for path in sorted(traces().glob("*/*.jsonl"))]
 

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
-from lightkube.models.core_v1 import PodStatus
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.admission import HANDLERS, Rejection, no_pressure, node_ports
+from kubelet_reference.admission import HANDLERS, Candidate, Handler, Rejection, no_pressure, node_ports
 from kubelet_reference.deadline import Deadlines
+from kubelet_reference.events import Recorder
 from kubelet_reference.node_side import NodeParts
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.ports import Clock
 from kubelet_reference.preemption import Preemption
 from kubelet_reference.priorities import is_critical
 from kubelet_reference.resources import requests
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.admission import Candidate, Handler
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.ports import Clock
-
-__all__ = ("BUGS",)
 
 
 def _with(old: Handler, new: Handler) -> tuple[Handler, ...]:

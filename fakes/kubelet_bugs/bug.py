@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kubelet_fakes.runtime.parts import RuntimeParts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_reference.parts import Parts
-
-__all__ = ("Bug",)
+from kubelet_reference.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)

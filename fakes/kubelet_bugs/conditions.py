@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
@@ -12,13 +11,7 @@ from kubelet_reference.conditions import pod_conditions
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.status_manager import StatusManager
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
-
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 
 def _unscheduled(

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from lightkube.models.core_v1 import Node
+from lightkube.models.core_v1 import Node, Pod
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.admission import HANDLERS, node_affinity
-from kubelet_reference.config import Mux
+from kubelet_reference.admission import HANDLERS, Candidate, Rejection, node_affinity
+from kubelet_reference.config import Mux, Source
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_handlers import PodHandlers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.admission import Candidate, Rejection
-    from kubelet_reference.config import Source
-
-__all__ = ("BUGS",)
 
 
 class _AllAreNew(PodHandlers):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import grpc
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import EnvVarSource, Pod
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
@@ -13,27 +15,16 @@ from kubelet_reference import names
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.environment import ConfigError, Environment
 from kubelet_reference.image_volumes import ImageVolumes
+from kubelet_reference.images import EnsuredImage
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_files import HOSTS_PATH, PodFiles
-from kubelet_reference.records import ContainerState
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
+from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.sync_result import StartError
 from kubelet_reference.updates import SyncFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import EnvVarSource, Pod
-
-    from kubelet_reference.images import EnsuredImage
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.start_container import PodToStart
-
-__all__ = ("BUGS",)
 
 NANOSECONDS = 1_000_000_000
 

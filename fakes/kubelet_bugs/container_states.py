@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from lightkube.models.core_v1 import (
     ContainerState,
     ContainerStateTerminated,
     ContainerStateWaiting,
+    ContainerStatus,
+    Pod,
+    PodStatus,
 )
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods, records
-from kubelet_reference.container_statuses import ContainerStatusRules
+from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.prober import Prober
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.container_statuses import ContainerStatuses, Told
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord
-
-__all__ = ("BUGS",)
+from kubelet_reference.records import ContainerRecord
 
 
 def _waits_for(reason: str, message: str = "") -> ContainerState:

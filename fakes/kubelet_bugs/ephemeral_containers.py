@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from lightkube.models.core_v1 import Container
+from lightkube.models.core_v1 import Container, EphemeralContainer, Pod, PodCondition, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
@@ -12,33 +12,21 @@ from kubelet_reference import pods
 from kubelet_reference.conditions import pod_conditions
 from kubelet_reference.config import Op, classify_change
 from kubelet_reference.container_hash import container_hash
-from kubelet_reference.container_statuses import ContainerStatusRules
+from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
+from kubelet_reference.kill import Kill
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Kill
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation
 from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.prober import Prober
-from kubelet_reference.records import ContainerState
+from kubelet_reference.records import ContainerRecord, ContainerState
 from kubelet_reference.results import KillReason
 from kubelet_reference.runtime_manager import EPHEMERAL, RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
-from kubelet_reference.termination import Terminator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from lightkube.models.core_v1 import EphemeralContainer, Pod, PodCondition, PodStatus
-
-    from kubelet_reference.container_statuses import ContainerStatuses, Told
-    from kubelet_reference.pod_actions import Actions, Situation
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord
-    from kubelet_reference.start_container import PodToStart
-    from kubelet_reference.sync_result import ActionResult
-    from kubelet_reference.termination import ContainerKill
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.sync_result import ActionResult
+from kubelet_reference.termination import ContainerKill, Terminator
+from kubelet_reference.versions import Behaviour
 
 
 class _RestartsThem(ActionRules):

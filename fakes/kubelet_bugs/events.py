@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lightkube.models.core_v1 import LifecycleHandler, Pod
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
@@ -11,16 +12,10 @@ from kubelet_reference import pods
 from kubelet_reference.events import NORMAL, Reason, Recorder
 from kubelet_reference.hooks import HookError, Hooks
 from kubelet_reference.parts import Parts
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.sync_result import Failure, StartError
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import LifecycleHandler, Pod
-
-    from kubelet_reference.pods import AnyContainer
-
-__all__ = ("BUGS",)
 
 _QUEUE = 4
 

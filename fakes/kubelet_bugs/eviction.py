@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import conditions, pods
 from kubelet_reference.admission import HANDLERS, no_shutdown
-from kubelet_reference.disruption import ended_by_kubelet
+from kubelet_reference.disruption import StatusChange, ended_by_kubelet
+from kubelet_reference.eviction import Threshold
 from kubelet_reference.eviction_manager import EvictionManager
 from kubelet_reference.kill_now import PodKiller
 from kubelet_reference.node_shutdown import MESSAGE, REASON, Group, NodeShutdown
@@ -18,23 +20,12 @@ from kubelet_reference.node_side import NodeParts
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import EVICTED, PodHandlers
 from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.records import PodRecords
+from kubelet_reference.settings import Settings
+from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.sync_pod import PodSyncer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.disruption import StatusChange
-    from kubelet_reference.eviction import Threshold
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.status_manager import Kept
-    from kubelet_reference.updates import Update
-    from kubelet_reference.worker import Worker
-
-__all__ = ("BUGS",)
+from kubelet_reference.updates import Update
+from kubelet_reference.worker import Worker
 
 _FOR_EVER = 10.0**9
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from lightkube.models.core_v1 import PodStatus
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, PodStatus, Secret
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
@@ -12,29 +14,18 @@ from kubelet_reference import pods
 from kubelet_reference.mirror_client import MirrorClient
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.probe_worker import conclude
+from kubelet_reference.ports import ApiError, ApiServer
+from kubelet_reference.probe_worker import Conclusion, ProbeState, conclude
+from kubelet_reference.records import PodRecords
 from kubelet_reference.results import ProbeKind, ProbeOutcome
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.sandbox_changed import sandbox_changed
+from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.sync_result import SyncResult
 from kubelet_reference.updates import SyncFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Pod, Secret
-
-    from kubelet_reference.ports import ApiError, ApiServer
-    from kubelet_reference.probe_worker import Conclusion, ProbeState
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.sandbox_changed import SandboxChange
-    from kubelet_reference.sync_result import SyncResult
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 
 class _RunningIsAdmitted(PodHandlers):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -16,17 +18,9 @@ from kubelet_reference.image_garbage import ImageCollector
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.record_remover import RecordRemover
+from kubelet_reference.records import ListedPod
 from kubelet_reference.runtime_side import RuntimeParts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.records import ListedPod
-    from kubelet_reference.worker import KnownPod
-
-__all__ = ("BUGS",)
+from kubelet_reference.worker import KnownPod
 
 _OLD_NS = 100 * 10**9
 

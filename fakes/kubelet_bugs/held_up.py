@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.backoff import Backoff
 from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.parts import Parts
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import PodRecords
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.start_container import ContainerStarter, PodToStart, StartParts
 from kubelet_reference.sync_result import Failure, StartError
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.start_container import PodToStart, StartParts
-
-__all__ = ("BUGS",)
 
 
 class _CountsTries(ContainerStarter):

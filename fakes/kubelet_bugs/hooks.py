@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import HTTPGetAction, LifecycleHandler, Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference.hooks import Hooks, NoAddressError
 from kubelet_reference.parts import Parts
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.ports import FetchError, PlainAnswerError
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.start_container import ContainerStarter, PodToStart, StartParts
 from kubelet_reference.stop_timeout import stop_timeout
-from kubelet_reference.termination import Terminator
+from kubelet_reference.termination import ContainerKill, Terminator
+from kubelet_reference.versions import Behaviour
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+StopTimeout = Callable[[int, int | None, float, Behaviour], int]
 
-    from lightkube.models.core_v1 import HTTPGetAction, LifecycleHandler, Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.start_container import PodToStart, StartParts
-    from kubelet_reference.termination import ContainerKill
-    from kubelet_reference.versions import Behaviour
-
-    StopTimeout = Callable[[int, int | None, float, Behaviour], int]
-
-__all__ = ("BUGS",)
 
 _BAD = 400
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import Bug
-from kubelet_reference.housekeeping import Housekeeping
+from kubelet_reference.housekeeping import Housekeeping, HouseTools
 from kubelet_reference.parts import Parts
 from kubelet_reference.pleg import PodLifecycleEvent
+from kubelet_reference.records import ListedPod
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.sync_loop import SyncLoop
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_reference.housekeeping import HouseTools
-    from kubelet_reference.records import ListedPod
-    from kubelet_reference.sync_loop import Item
-    from kubelet_reference.worker import KnownPod
-
-__all__ = ("BUGS",)
+from kubelet_reference.sync_loop import Item, SyncLoop
+from kubelet_reference.worker import KnownPod
 
 
 class _KillsFirst(Housekeeping):

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Sequence
 
+import grpc
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, Secret
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.backoff import Backoff
 from kubelet_reference.events import Reason
 from kubelet_reference.image_names import with_default_tag
-from kubelet_reference.images import ImageManager
+from kubelet_reference.images import EnsuredImage, ImageManager, WantedImage
+from kubelet_reference.keyring import Credential
 from kubelet_reference.parts import Parts
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
+from kubelet_reference.settings import Settings
+from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.sync_result import Failure, StartError
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Sequence
-
-    import grpc
-    from lightkube.models.core_v1 import Pod, Secret
-
-    from kubelet_reference.images import EnsuredImage, WantedImage
-    from kubelet_reference.keyring import Credential
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.start_container import PodToStart
-
-__all__ = ("BUGS",)
 
 
 class _AnyName(ImageManager):

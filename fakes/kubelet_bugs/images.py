@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, Secret
 
 from kubelet_bugs.bug import Bug
-from kubelet_reference.cri_client import CriClient
-from kubelet_reference.image_decision import ImageStep, Presence, image_decision
-from kubelet_reference.images import EnsuredImage, ImageManager
+from kubelet_reference.cri_client import CriClient, OperationMeter
+from kubelet_reference.image_decision import ImageFacts, ImageStep, Presence, image_decision
+from kubelet_reference.images import EnsuredImage, ImageManager, WantedImage
+from kubelet_reference.keyring import Credential
 from kubelet_reference.parts import Parts
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import ImageService, RuntimeService
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
+from kubelet_reference.settings import Settings
+from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.sync_result import Failure, StartError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lightkube.models.core_v1 import Pod, Secret
-
-    from kubelet_reference.cri_client import OperationMeter
-    from kubelet_reference.image_decision import ImageFacts
-    from kubelet_reference.images import WantedImage
-    from kubelet_reference.keyring import Credential
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import ImageService, RuntimeService
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.start_container import PodToStart
-
-__all__ = ("BUGS",)
 
 
 class _RemembersImages(CriClient):

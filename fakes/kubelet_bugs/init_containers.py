@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.init_progress import InitProgress, progress_by_records
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation
 from kubelet_reference.record_remover import RecordRemover
-from kubelet_reference.records import ContainerState
+from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.runtime_side import RuntimeParts
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pod_actions import Actions, Situation
-    from kubelet_reference.records import ContainerRecord, PodRecords
-
-__all__ = ("BUGS",)
 
 
 class _KeepsOldInits(RecordRemover):

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.container_hash import container_hash
-from kubelet_reference.container_statuses import ContainerStatusRules
+from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
 from kubelet_reference.deadline import Deadlines
 from kubelet_reference.init_progress import InitProgress
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation
 from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.prober import Prober
 from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.runtime_side import RuntimeParts
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.container_statuses import ContainerStatuses, Told
-    from kubelet_reference.pod_actions import Actions, Situation
-    from kubelet_reference.pods import AnyContainer
-
-__all__ = ("BUGS",)
 
 
 class _AllAtOnce(ActionRules):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import grpc
+from lightkube.models.core_v1 import LifecycleHandler, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import Bug
@@ -15,35 +17,22 @@ from kubelet_reference.garbage_collection import GarbageCollector
 from kubelet_reference.hooks import HookError, Hooks
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.records import ContainerState
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import ApiServer
+from kubelet_reference.records import ContainerState, ListedPod, PodRecords
 from kubelet_reference.results import KillReason
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.stop_timeout import probe_grace, stop_timeout
 from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.sync_result import Action, ActionResult
+from kubelet_reference.sync_result import Action, ActionResult, SyncResult
 from kubelet_reference.termination import ContainerKill, Terminator
-from kubelet_reference.updates import SyncFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import grpc
-    from lightkube.models.core_v1 import LifecycleHandler, Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import ApiServer
-    from kubelet_reference.records import ListedPod, PodRecords
-    from kubelet_reference.status_manager import Kept
-    from kubelet_reference.sync_result import SyncResult
-    from kubelet_reference.termination_order import TerminationOrder
-    from kubelet_reference.updates import Update, Waits
-    from kubelet_reference.versions import Behaviour
-    from kubelet_reference.worker import Worker
-    from kubelet_reference.worker_states import Event
-
-__all__ = ("BUGS",)
+from kubelet_reference.termination_order import TerminationOrder
+from kubelet_reference.updates import SyncFailed, Update, Waits
+from kubelet_reference.versions import Behaviour
+from kubelet_reference.worker import Worker
+from kubelet_reference.worker_states import Event
 
 _FOR_EVER = 10**9
 

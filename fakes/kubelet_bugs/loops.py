@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.config import Op
+from kubelet_reference.config import Op, PodUpdate
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.runtime_state import RuntimeState
 from kubelet_reference.sandbox_config import sandbox_config
+from kubelet_reference.settings import Settings
 from kubelet_reference.stop_timeout import stop_timeout
 from kubelet_reference.sync_loop import SyncLoop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config import PodUpdate
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 
 class _NeverWaits(SyncLoop):

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.metrics import Metrics
 from kubelet_reference.parts import Parts
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.runtime_classes import RuntimeClasses
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.sandbox_maker import SandboxMaker
+from kubelet_reference.start_container import PodToStart
 from kubelet_reference.sync_result import Failure, StartError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.runtime_classes import RuntimeClasses
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.start_container import PodToStart
-
-__all__ = ("BUGS",)
 
 
 class _CountsPods(SandboxMaker):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.housekeeping import Housekeeping
 from kubelet_reference.mirror_client import MirrorClient, is_mirror_of
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-__all__ = ("BUGS",)
 
 
 class _HashWillDo(MirrorClient):

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Container, Pod, PodCondition, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import conditions, pods
+from kubelet_reference.images import EnsuredImage
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_actions import ActionRules
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation
 from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import ContainerRecord
 from kubelet_reference.restart_policy import RESTART_ALL
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Container, Pod, PodCondition, PodStatus
-
-    from kubelet_reference.images import EnsuredImage
-    from kubelet_reference.pod_actions import Actions, Situation
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord
-    from kubelet_reference.start_container import PodToStart
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.versions import Behaviour
 
 
 class _PodsPolicyOnly(ActionRules):

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_status import StatusDecisions, lasting_phase
+from kubelet_reference.pod_status import PhaseOf, StatusDecisions, lasting_phase
 from kubelet_reference.status_manager import StatusManager
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.pod_status import PhaseOf
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 
 def _waits(status: ContainerStatus) -> bool:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import grpc
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference.parts import Parts
-from kubelet_reference.pleg import Happening, Pleg
+from kubelet_reference.pleg import Happening, Pleg, PodLifecycleEvent
+from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.runtime_side import RuntimeParts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_reference.pleg import PodLifecycleEvent
-    from kubelet_reference.records import ListedPod, PodRecords
-
-__all__ = ("BUGS",)
 
 
 class _OnlyThePresent(Pleg):

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubelet_bugs.bug import Bug
 from kubelet_reference.evented_pleg import EventedPleg
 from kubelet_reference.parts import Parts
 from kubelet_reference.pleg import USUAL
-
-if TYPE_CHECKING:
-    from kubelet_reference.pod_news import PodNews
-
-__all__ = ("BUGS",)
+from kubelet_reference.pod_news import PodNews
 
 
 class _LooksAllTheSame(EventedPleg):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference.labels import container_record, containers_of
 from kubelet_reference.parts import Parts
 from kubelet_reference.pleg import Happening, Pleg, PodLifecycleEvent
 from kubelet_reference.pod_cache import PodCache
+from kubelet_reference.records import ContainerRecord, ListedPod
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.runtime_side import RuntimeParts
-
-if TYPE_CHECKING:
-    from kubelet_reference.records import ContainerRecord, ListedPod
-
-__all__ = ("BUGS",)
 
 
 class _InspectsAll(Pleg):

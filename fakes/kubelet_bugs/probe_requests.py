@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
+from lightkube.models.core_v1 import GRPCAction, TCPSocketAction
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference.network_probes import NetworkProbes
 from kubelet_reference.parts import Parts
-from kubelet_reference.probe_runner import ProbeRunner
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import GRPCAction, TCPSocketAction
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import HttpAnswer
-    from kubelet_reference.probe_runner import ProbeTarget
-    from kubelet_reference.results import Answer
-
-__all__ = ("BUGS",)
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import HttpAnswer
+from kubelet_reference.probe_runner import ProbeRunner, ProbeTarget
+from kubelet_reference.results import Answer
 
 
 class _GoesAnywhere(NetworkProbes):

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from lightkube.models.core_v1 import Container, ContainerStatus, ExecAction, Pod
 from msgspec.structs import replace as change
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Verdict
-from kubelet_reference.probe_runner import ProbeRunner, probe_of
-from kubelet_reference.probe_worker import ProbeWorker, bare_id
+from kubelet_reference.pod_actions import ActionRules, Situation, Verdict
+from kubelet_reference.probe_results import ProbeUpdate, ResultCache
+from kubelet_reference.probe_runner import ProbeRunner, ProbeTarget, probe_of
+from kubelet_reference.probe_worker import ProbeTools, ProbeWorker, Sight, bare_id
 from kubelet_reference.prober import Prober
-from kubelet_reference.results import KillReason, ProbeKind, ProbeOutcome
+from kubelet_reference.records import ContainerRecord
+from kubelet_reference.results import Answer, KillReason, ProbeKind, ProbeOutcome
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.sync_loop import SyncLoop
 from kubelet_reference.ticker import Ticker
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lightkube.models.core_v1 import Container, ContainerStatus, ExecAction, Pod
-
-    from kubelet_reference.pod_actions import Situation
-    from kubelet_reference.probe_results import ProbeUpdate, ResultCache
-    from kubelet_reference.probe_runner import ProbeTarget
-    from kubelet_reference.probe_worker import ProbeTools, Sight
-    from kubelet_reference.records import ContainerRecord
-    from kubelet_reference.results import Answer
-
-__all__ = ("BUGS",)
 
 
 class _DelaysOnce(ProbeWorker):

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Verdict
+from kubelet_reference.pod_actions import ActionRules, Situation, Verdict
+from kubelet_reference.probe_results import ResultCache
 from kubelet_reference.probe_runner import ProbeRunner
-from kubelet_reference.probe_worker import conclude, tick
+from kubelet_reference.probe_worker import Conclusion, ProbeState, ProbeTools, Sight, Tick, conclude, tick
 from kubelet_reference.prober import Prober
-from kubelet_reference.results import Answer, ProbeKind
+from kubelet_reference.records import ContainerRecord
+from kubelet_reference.results import Answer, ProbeKind, ProbeOutcome
 from kubelet_reference.runtime_side import RuntimeParts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lightkube.models.core_v1 import Container, ContainerStatus, Pod
-
-    from kubelet_reference.pod_actions import Situation
-    from kubelet_reference.probe_results import ResultCache
-    from kubelet_reference.probe_worker import Conclusion, ProbeState, ProbeTools, Sight, Tick
-    from kubelet_reference.records import ContainerRecord
-    from kubelet_reference.results import ProbeOutcome
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 _PAST_ANY_THRESHOLD = 10**6
 

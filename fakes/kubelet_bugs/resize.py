@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from lightkube.models.core_v1 import Container, Pod, PodStatus
 from msgspec.structs import replace as changed
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.allocation import Allocations
+from kubelet_reference.allocation import Allocated, Allocations, Refusal
 from kubelet_reference.parts import Parts
 from kubelet_reference.pleg import Pleg
-from kubelet_reference.pod_actions import ActionRules
+from kubelet_reference.pod_actions import ActionRules, Situation
 from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.records import ContainerRecord, PodRecords
 from kubelet_reference.resize_status import with_resize
 from kubelet_reference.resizer import Resizer
-from kubelet_reference.resizing import changes_of
+from kubelet_reference.resizing import CapsChange, changes_of
 from kubelet_reference.resources import MEMORY
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.sync_pod import PodSyncer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Container, Pod, PodStatus
-
-    from kubelet_reference.allocation import Allocated, Refusal
-    from kubelet_reference.pod_actions import Situation
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.resizing import CapsChange
-    from kubelet_reference.updates import Update, Waits
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.updates import Update, Waits
+from kubelet_reference.versions import Behaviour
 
 
 class _AlwaysAnew(ActionRules):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from asyncio import get_running_loop
+from asyncio import AbstractEventLoop, get_running_loop
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Container, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import Bug
@@ -14,36 +15,23 @@ from kubelet_reference import names, pods
 from kubelet_reference.backoff import Backoff
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.crash_backoff import CrashBackoff
+from kubelet_reference.images import EnsuredImage
+from kubelet_reference.kill import Kill
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Kill, Verdict
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation, Verdict
 from kubelet_reference.pod_files import PodFiles
-from kubelet_reference.records import ContainerState, PodRecords
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import Chance, Disk
+from kubelet_reference.records import ContainerRecord, ContainerState, ListedPod, PodRecords
 from kubelet_reference.results import KillReason
-from kubelet_reference.runtime_manager import RuntimeManager
+from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
-from kubelet_reference.sync_result import StartError
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.settings import Settings
+from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.sync_result import StartError, SyncResult
 from kubelet_reference.termination import ContainerKill
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Container, Pod
-
-    from kubelet_reference.images import EnsuredImage
-    from kubelet_reference.pod_actions import Actions, Situation
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import Chance, Disk
-    from kubelet_reference.records import ContainerRecord, ListedPod
-    from kubelet_reference.runtime_manager import Decisions, Hands
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.start_container import PodToStart
-    from kubelet_reference.sync_result import SyncResult
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 
 class _MadeIsDone(ActionRules):

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lightkube.models.core_v1 import Container, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Verdict
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation, Verdict
 from kubelet_reference.pod_files import PodFiles
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import ContainerRecord, PodRecords
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Container, Pod
-
-    from kubelet_reference.pod_actions import Actions, Situation
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.start_container import PodToStart
-
-__all__ = ("BUGS",)
+from kubelet_reference.start_container import ContainerStarter, PodToStart
 
 
 class _UnknownIsDead(ActionRules):

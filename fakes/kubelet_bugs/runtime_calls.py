@@ -9,8 +9,6 @@ from kubelet_reference.cri_client import CriClient
 from kubelet_reference.parts import Parts
 from kubelet_reference.runtime_state import RuntimeState
 
-__all__ = ("BUGS",)
-
 
 class _RemovesAtOnce(CriClient):
     """Removes a sandbox instead of stopping it: a removal stops it too."""

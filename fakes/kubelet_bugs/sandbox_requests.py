@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Container, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.events import Reason
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, sandbox_changed
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation
 from kubelet_reference.pod_status import StatusDecisions
-from kubelet_reference.records import PodRecords
+from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.runtime_classes import DEFAULT_HANDLER, UnknownClassError
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.sandbox_config import hostname, sandbox_config
 from kubelet_reference.sandbox_maker import SandboxMaker
-from kubelet_reference.termination import Terminator
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lightkube.models.core_v1 import Container, Pod
-
-    from kubelet_reference.pod_actions import Actions, SandboxChange, Situation
-    from kubelet_reference.records import ListedPod
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.sync_result import ActionResult, SyncResult
-    from kubelet_reference.termination import ContainerKill
-
-__all__ = ("BUGS",)
+from kubelet_reference.settings import Settings
+from kubelet_reference.sync_result import ActionResult, SyncResult
+from kubelet_reference.termination import ContainerKill, Terminator
 
 
 def _first_one_counts(pod: Pod, records: PodRecords) -> SandboxChange:

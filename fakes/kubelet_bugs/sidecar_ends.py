@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import msgspec
+from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -14,23 +15,14 @@ from kubelet_reference.conditions import containers_ready, pod_conditions, put, 
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import PHASES, count
 from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.termination import Terminator
+from kubelet_reference.sync_result import ActionResult, SyncResult
+from kubelet_reference.termination import ContainerKill, Terminator
 from kubelet_reference.termination_order import TerminationOrder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ListedPod, PodRecords
-    from kubelet_reference.sync_result import ActionResult, SyncResult
-    from kubelet_reference.termination import ContainerKill
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 
 class _NoOrder(Terminator):

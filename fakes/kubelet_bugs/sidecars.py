@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from lightkube.models.core_v1 import Container, LifecycleHandler, Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import Bug
@@ -12,31 +13,20 @@ from kubelet_reference import pods
 from kubelet_reference.admission import HANDLERS, sidecars_allowed
 from kubelet_reference.hooks import Hooks
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import HttpGet
 from kubelet_reference.probe_worker import ProbeWorker
 from kubelet_reference.prober import Prober
-from kubelet_reference.records import ContainerState
+from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.restart_policy import restarts_on_failure
 from kubelet_reference.results import KillReason, ProbeKind, ProbeOutcome
 from kubelet_reference.runtime_manager import INIT, RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.sidecar_progress import SidecarProgress, SidecarRules, Step
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.sidecar_progress import InitSight, SidecarProgress, SidecarRow, SidecarRules, Step
 from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.status_rules import resurrected
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    from lightkube.models.core_v1 import Container, LifecycleHandler, Pod, PodStatus
-
-    from kubelet_reference.pod_actions import Actions, Situation
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import HttpGet
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.sidecar_progress import InitSight, SidecarRow
-
-__all__ = ("BUGS",)
 
 
 class _ExitedAppsAreProof(SidecarRules):

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from lightkube.models.core_v1 import Pod
 from lightkube.models.meta_v1 import ObjectMeta
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.config import FileSource, Mux
+from kubelet_reference.config import FileSource, Mux, Source
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config import Source
-
-__all__ = ("BUGS",)
 
 
 class _AllAnew(Mux):

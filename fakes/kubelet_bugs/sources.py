@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -10,13 +12,6 @@ from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, Op,
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
 from kubelet_reference.ports import ApiError, FetchError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod
-
-__all__ = ("BUGS",)
 
 
 class _OneOfEachName(Mux):

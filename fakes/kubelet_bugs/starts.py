@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -11,18 +12,11 @@ from kubelet_reference.hooks import HookError
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
 from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter
+from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.sync_result import Failure, StartError
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.start_container import PodToStart
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 _PULL_FAILURES = frozenset({Failure.ERR_IMAGE_PULL, Failure.IMAGE_PULL_BACK_OFF})
 

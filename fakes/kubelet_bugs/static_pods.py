@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
-from lightkube.models.core_v1 import Node, Pod
+from lightkube.models.core_v1 import Node, Pod, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
@@ -21,16 +22,8 @@ from kubelet_reference.pod_handlers import PodHandlers
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.updates import SyncFailed, UpdateKind
+from kubelet_reference.versions import Behaviour
 from kubelet_reference.worker_states import Action, Event, Row, State, WorkerTable, worker_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import PodStatus
-
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
 
 
 def _changed(pod: Pod, **metadata: object) -> Pod:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
@@ -12,18 +13,10 @@ from kubelet_reference.container_statuses import ContainerStatusRules
 from kubelet_reference.deadline import Deadlines
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_status import StatusDecisions, lasting_phase
-from kubelet_reference.status_manager import StatusManager
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.pod_status import Ending
-    from kubelet_reference.ports import ApiServer
-    from kubelet_reference.status_manager import Kept
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.pod_status import Ending, StatusDecisions, lasting_phase
+from kubelet_reference.ports import ApiServer
+from kubelet_reference.status_manager import Kept, StatusManager
+from kubelet_reference.versions import Behaviour
 
 
 def _phase_of_the_day(phase: str, *_earlier: str | None) -> str:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container
+from typing import Any
 
+from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import conditions, pods
 from kubelet_reference.parts import Parts
-from kubelet_reference.ports import ApiError
-from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.ports import ApiError, ApiServer
+from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.updates import SyncFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.ports import ApiServer
-    from kubelet_reference.status_manager import Kept
-
-__all__ = ("BUGS",)
 
 _NOT_FOUND = 404
 

@@ -3,46 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus, Secret
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.container_statuses import container_statuses
+from kubelet_reference.container_statuses import ContainerStatuses, Told, container_statuses
 from kubelet_reference.dynamic_resources import DynamicResources, ResourcesError
+from kubelet_reference.kill import Kill
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_actions import ActionRules, Kill
+from kubelet_reference.pod_actions import ActionRules, Actions, Situation
 from kubelet_reference.pod_status import StatusDecisions
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import PodRecords
 from kubelet_reference.results import KillReason
-from kubelet_reference.runtime_manager import APP, INIT, RuntimeManager
+from kubelet_reference.runtime_classes import RuntimeClasses
+from kubelet_reference.runtime_manager import (
+    APP,
+    INIT,
+    RuntimeManager,
+    _Pass,  # pyright: ignore[reportPrivateUsage]
+)
 from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.sandbox_maker import SandboxError, SandboxMaker
+from kubelet_reference.start_container import PodToStart
 from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.sync_result import Action, Failure, SyncResult
-from kubelet_reference.updates import NetworkNotReady, SyncFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus, Secret
-
-    from kubelet_reference.container_statuses import ContainerStatuses, Told
-    from kubelet_reference.pod_actions import Actions, Situation
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.runtime_classes import RuntimeClasses
-    from kubelet_reference.runtime_manager import _Pass  # pyright: ignore[reportPrivateUsage]
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.start_container import PodToStart
-    from kubelet_reference.updates import Update, Waits
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.updates import NetworkNotReady, SyncFailed, Update, Waits
+from kubelet_reference.versions import Behaviour
 
 _FAILURES = frozenset({Failure.CREATE_CONTAINER, Failure.RUN_CONTAINER})
 

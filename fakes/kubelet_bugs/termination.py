@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+
+from lightkube.models.core_v1 import LifecycleHandler, Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.grace import MINIMUM_SECONDS, effective_grace
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.results import KillReason
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.stop_timeout import base_grace
+from kubelet_reference.sync_result import ActionResult
 from kubelet_reference.termination import ContainerKill, Terminator
+from kubelet_reference.termination_order import TerminationOrder
 from kubelet_reference.updates import KillOptions, Update, UpdateKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lightkube.models.core_v1 import LifecycleHandler, Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.sync_result import ActionResult
-    from kubelet_reference.termination_order import TerminationOrder
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
 
 _FOR_EVER = 10**9
 

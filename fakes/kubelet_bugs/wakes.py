@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
+from kubelet_reference.config import PodUpdate
 from kubelet_reference.parts import Parts
-from kubelet_reference.pleg import Happening
+from kubelet_reference.pleg import Happening, PodLifecycleEvent
 from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.probe_results import ProbeUpdate
 from kubelet_reference.results import ProbeKind
 from kubelet_reference.sync_loop import SyncLoop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_reference.config import PodUpdate
-    from kubelet_reference.pleg import PodLifecycleEvent
-    from kubelet_reference.probe_results import ProbeUpdate
-
-__all__ = ("BUGS",)
 
 
 class _NoPodsNoWord(SyncLoop):

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec.structs import replace
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
-from kubelet_reference.housekeeping import Housekeeping
+from kubelet_reference.housekeeping import Housekeeping, HouseTools
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.ports import ApiServer, Clock
+from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.status_manager import Kept, KnownPods, PodSafety, StatusManager
 from kubelet_reference.sync_pod import PodSyncer
+from kubelet_reference.sync_result import SyncResult
 from kubelet_reference.updates import SyncFailed
-from kubelet_reference.worker_states import Action, Event, Guard, Row, State, worker_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.housekeeping import HouseTools
-    from kubelet_reference.ports import ApiServer, Clock
-    from kubelet_reference.records import ListedPod, PodRecords
-    from kubelet_reference.status_manager import Kept, KnownPods, PodSafety
-    from kubelet_reference.sync_result import SyncResult
-    from kubelet_reference.versions import Behaviour
-    from kubelet_reference.worker import KnownPod
-    from kubelet_reference.worker_states import WorkerTable
-
-__all__ = ("BUGS",)
+from kubelet_reference.versions import Behaviour
+from kubelet_reference.worker import KnownPod
+from kubelet_reference.worker_states import Action, Event, Guard, Row, State, WorkerTable, worker_table
 
 
 class _RunsAgain(Housekeeping):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
@@ -13,21 +14,19 @@ from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.records import PodRecords
 from kubelet_reference.runtime_state import RuntimeState
 from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.updates import UpdateKind
-from kubelet_reference.worker_rules import ROUND_ERRORS, Timing
-from kubelet_reference.worker_states import Action, Event, Row, State, worker_table
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.sync_result import SyncResult
-    from kubelet_reference.updates import Update
-    from kubelet_reference.versions import Behaviour
-    from kubelet_reference.worker import Worker
-    from kubelet_reference.worker_rules import RecordsCache, Rounds, WorkerRules, WorkerTools
-    from kubelet_reference.worker_states import WorkerTable
-
-__all__ = ("BUGS",)
+from kubelet_reference.sync_result import SyncResult
+from kubelet_reference.updates import Update, UpdateKind
+from kubelet_reference.versions import Behaviour
+from kubelet_reference.worker import Worker
+from kubelet_reference.worker_rules import (
+    ROUND_ERRORS,
+    RecordsCache,
+    Rounds,
+    Timing,
+    WorkerRules,
+    WorkerTools,
+)
+from kubelet_reference.worker_states import Action, Event, Row, State, WorkerTable, worker_table
 
 
 class _InTurn(PodWorkers):

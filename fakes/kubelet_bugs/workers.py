@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.housekeeping import Housekeeping
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.updates import UpdateKind
-from kubelet_reference.worker_states import Action, Event, Row, State, worker_table
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.updates import Update
-    from kubelet_reference.versions import Behaviour
-    from kubelet_reference.worker import Worker
-    from kubelet_reference.worker_rules import RecordsCache, Rounds, WorkerRules, WorkerTools
-    from kubelet_reference.worker_states import WorkerTable
-
-__all__ = ("BUGS",)
+from kubelet_reference.records import PodRecords
+from kubelet_reference.updates import Update, UpdateKind
+from kubelet_reference.versions import Behaviour
+from kubelet_reference.worker import Worker
+from kubelet_reference.worker_rules import RecordsCache, Rounds, WorkerRules, WorkerTools
+from kubelet_reference.worker_states import Action, Event, Row, State, WorkerTable, worker_table
 
 
 class _NewestWins(PodWorkers):

@@ -33,15 +33,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, TypeVarTuple
-
-if TYPE_CHECKING:
-    from collections import deque
-    from collections.abc import Callable, Coroutine, Generator
-    from contextvars import Context
-
-__all__ = ("Clock", "DeadlockError", "LivelockError", "LoopClock", "TimeLimitError", "VirtualLoop", "run")
+from typing import Any, NoReturn, Protocol, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

@@ -6,14 +6,10 @@ import asyncio
 import contextlib
 import errno
 import os
+from collections.abc import AsyncIterator, Callable, Generator
 from dataclasses import dataclass
 from posixpath import normpath
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator
-
-__all__ = ("MemoryDisk",)
+from typing import Literal, TypeAlias
 
 _LINKS_MAX = 40
 """How many symbolic links a path may lead through, as on Linux."""

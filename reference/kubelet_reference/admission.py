@@ -5,10 +5,12 @@ Each reason to refuse is a handler of its own; they are asked in order, and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
+
+from lightkube.models.core_v1 import Container, ContainerPort, Node, Pod, PodSpec
 
 from kubelet_reference import pods
 from kubelet_reference.node_affinity import fits_node
@@ -16,27 +18,8 @@ from kubelet_reference.priorities import is_critical
 from kubelet_reference.qos import qos_class
 from kubelet_reference.quantities import milli, whole
 from kubelet_reference.resources import requests
+from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lightkube.models.core_v1 import Container, ContainerPort, Node, Pod, PodSpec
-
-    from kubelet_reference.settings import Settings
-
-__all__ = (
-    "HANDLERS",
-    "Admission",
-    "Candidate",
-    "Demand",
-    "Distress",
-    "Handler",
-    "Lack",
-    "Rejection",
-    "demand_of",
-    "freed_by",
-)
 
 _ANY_ADDRESS = ("", "0.0.0.0")  # noqa: S104 - it is compared, nothing listens
 _SELF = "linux"

@@ -9,27 +9,19 @@ take for granted what it has not given (RESTARTKUBELET-16).
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import msgspec
-from lightkube.models.core_v1 import ResourceRequirements
+from lightkube.models.core_v1 import Container, Pod, ResourceRequirements
 from msgspec.structs import replace
 
 from kubelet_reference import pods
-from kubelet_reference.admission import demand_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from lightkube.models.core_v1 import Container, Pod
-
-    from kubelet_reference.admission import Demand
-    from kubelet_reference.ports import Disk
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("DEFERRED", "INFEASIBLE", "AllocationTools", "Allocations", "Refusal", "refusal")
+from kubelet_reference.admission import Demand, demand_of
+from kubelet_reference.ports import Disk
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 INFEASIBLE, DEFERRED = "Infeasible", "Deferred"
 CHECKPOINT = "allocated_pods_state"

@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from lightkube.models.core_v1 import Node, Pod, PodStatus
 
 from kubelet_reference import pods
 from kubelet_reference.allocation import AllocationTools
-from kubelet_reference.config import Refusals, Source
+from kubelet_reference.config import ApiSource, FileSource, HttpSource, Refusals, Source
+from kubelet_reference.dynamic_resources import DynamicResources
 from kubelet_reference.housekeeping import HouseTools
 from kubelet_reference.keyring import pull_secrets
 from kubelet_reference.metrics import Metrics
 from kubelet_reference.node_side import NodeSide, NodeTools
 from kubelet_reference.node_view import NodeView
+from kubelet_reference.parts import Parts
+from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_handlers import HandlerTools
 from kubelet_reference.pod_status import StatusContext, generate_pod_status
+from kubelet_reference.ports import Ports
 from kubelet_reference.probe_worker import ProbeTools
+from kubelet_reference.records import PodRecords
 from kubelet_reference.runtime_side import Neighbours, build_runtime_side
 from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.settings import Settings
 from kubelet_reference.status_manager import PodSafety
 from kubelet_reference.sync_loop import LoopTools
 from kubelet_reference.sync_pod import SyncTools
+from kubelet_reference.versions import Behaviour
 from kubelet_reference.volumes import VolumeTools
 from kubelet_reference.work_queue import WorkQueue
 from kubelet_reference.worker_rules import WorkerRules, WorkerTools
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Coroutine, Iterator
-
-    from lightkube.models.core_v1 import Node, Pod, PodStatus
-
-    from kubelet_reference.config import ApiSource, FileSource, HttpSource
-    from kubelet_reference.dynamic_resources import DynamicResources
-    from kubelet_reference.parts import Parts
-    from kubelet_reference.pod_activity import PodActivity
-    from kubelet_reference.ports import Ports
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("Assembly",)
 
 
 class Assembly:

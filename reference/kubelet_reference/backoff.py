@@ -9,12 +9,8 @@ A key whose failure comes more than ten minutes after its last allowed attempt b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kubelet_reference.ports import Clock
-
-__all__ = ("BASE_SECONDS", "CAP_SECONDS", "EXPIRY_SECONDS", "Backoff")
+from kubelet_reference.ports import Clock
 
 BASE_SECONDS, CAP_SECONDS = 10.0, 300.0
 EXPIRY_SECONDS = 600.0

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ("Cgroups",)
+from collections.abc import Sequence
+from typing import Protocol
 
 
 class Cgroups(Protocol):

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from asyncio import get_running_loop
+from asyncio import Future, get_running_loop
+from collections.abc import Callable
 from hashlib import blake2s
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from asyncio import Future
-    from collections.abc import Callable
-
-__all__ = ("FirstChance", "LoopClock", "SeededChance")
 
 _DRAWS = 1 << 32
 """How many different values one draw can have."""

@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 
-from lightkube.models.core_v1 import PodCondition
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus
 from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.phase import begins_anew, was_up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
-
-    from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "ALL_RESTARTING",
-    "CONTAINERS_READY",
-    "DISRUPTION_TARGET",
-    "INITIALIZED",
-    "POD_SCHEDULED",
-    "READY",
-    "READY_TO_START",
-    "RESIZE_IN_PROGRESS",
-    "RESIZE_PENDING",
-    "condition",
-    "containers_ready",
-    "ended_conditions",
-    "is_owned",
-    "pod_conditions",
-    "put",
-    "ready",
-    "with_transition_times",
-)
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.versions import Behaviour
 
 READY_TO_START = "PodReadyToStartContainers"
 INITIALIZED = "Initialized"

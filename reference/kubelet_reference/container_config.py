@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.environment import expand
 from kubelet_reference.labels import container_annotations, container_labels
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.resources import container_resources
 from kubelet_reference.security import container_security
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("Instance", "container_config", "log_path")
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 
 class Instance(msgspec.Struct, frozen=True):

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
-from kubelet_reference.records import ContainerState
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from kubelet_reference.records import ContainerRecord, PodRecords
-
-__all__ = ("ContainerDeletor", "superfluous")
+from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 
 KEPT = 1
 """Dead instances of one container that a wanted pod keeps: the newest tells the last state."""

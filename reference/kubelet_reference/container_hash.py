@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("container_hash",)
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.versions import Behaviour
 
 _FNV_OFFSET, _FNV_PRIME = 0x811C9DC5, 0x01000193
 

@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import msgspec
-from lightkube.models.core_v1 import (
-    ContainerState as State,
-)
+from lightkube.models.core_v1 import ContainerState as State
 from lightkube.models.core_v1 import (
     ContainerStateRunning,
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
+    Pod,
+    PodStatus,
 )
 from msgspec.structs import replace
 
 from kubelet_reference import pods
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.records import ContainerRecord, PodRecords
 from kubelet_reference.restart_policy import should_restart
 from kubelet_reference.status_rows import Refused, Shown, refused_row, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.reason_cache import ReasonCache
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "LOST_AT_THE_END",
-    "ContainerStatusRules",
-    "ContainerStatuses",
-    "Told",
-    "container_statuses",
-    "stamp",
-    "unknown_end",
-    "whole_second",
-)
+from kubelet_reference.versions import Behaviour
 
 STATUS_UNKNOWN = "ContainerStatusUnknown"
 KILLED = 137

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.backoff import BASE_SECONDS, CAP_SECONDS, Backoff
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import duration_text, pod_text
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import ContainerRecord, PodRecords
+from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.sync_result import Failure, StartError
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("CrashBackoff", "restart_curve")
+from kubelet_reference.versions import Behaviour
 
 
 def restart_curve(configured: float, behaviour: Behaviour) -> tuple[float, float]:

@@ -5,22 +5,9 @@ Each check raises `BadReply` naming the field that is missing. A field that is n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_errors import BadReply
-
-if TYPE_CHECKING:
-    from cri_api.v1 import api_pb2 as cri
-
-__all__ = (
-    "API_VERSION",
-    "check_container_status",
-    "check_image",
-    "check_runtime_status",
-    "check_sandbox_status",
-    "check_version",
-    "required",
-)
 
 API_VERSION = "0.1.0"
 """The only version of the kubelet's side of the CRI (CRI-01)."""

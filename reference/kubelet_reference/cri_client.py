@@ -5,7 +5,8 @@ Every method raises `grpc.RpcError`: the runtime's own, or `BadReply` where the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import Protocol, TypeVar
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -13,14 +14,8 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_reference import cri_checks
 from kubelet_reference.cri_checks import required
 from kubelet_reference.cri_errors import NoStatus
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Sequence
-
-    from kubelet_reference.ports import ImageService, RuntimeService
-    from kubelet_reference.settings import Settings
-
-__all__ = ("CriClient", "OperationMeter")
+from kubelet_reference.ports import ImageService, RuntimeService
+from kubelet_reference.settings import Settings
 
 Reply = TypeVar("Reply")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import grpc
 
-__all__ = ("BadReply", "NoStatus", "error_text", "is_not_found", "wrapped_text")
-
 
 class BadReply(grpc.RpcError):
     """The runtime answered, but the reply lacks what the kubelet cannot do without (CRI-34)."""

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kubelet_reference.settings import Settings
-
-__all__ = ("Limits", "collectable_containers", "limits_of")
+from kubelet_reference.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

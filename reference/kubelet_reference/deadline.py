@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference import pods
-from kubelet_reference.events import Reason
+from kubelet_reference.events import Reason, Recorder
 from kubelet_reference.pod_status import Ending
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.ports import Clock
-
-__all__ = ("Deadlines", "is_past_deadline")
+from kubelet_reference.ports import Clock
 
 MESSAGE = "Pod was active on the node longer than the specified deadline"
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import AsyncIterator, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING
 
 from kubelet_reference import folders_os, mounts_os
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Generator, Iterable, Sequence
-
-    from kubelet_reference.ports import Clock, FileKind
-
-__all__ = ("OsDisk",)
+from kubelet_reference.ports import Clock, FileKind
 
 _POLL_SECONDS = 1.0
 _PART = ".part"

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 from lightkube.models.core_v1 import PodCondition, PodStatus
 from msgspec.structs import replace
 
 from kubelet_reference import conditions, pods
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("StatusChange", "ended_by_kubelet")
+from kubelet_reference.versions import Behaviour
 
 StatusChange: TypeAlias = "Callable[[PodStatus], PodStatus]"
 BY_KUBELET = "TerminationByKubelet"

@@ -7,25 +7,22 @@ what it has to give back (KEP-4381).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import grpc
 import msgspec
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import wrapped_text
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
     from kubelet_reference.ports import Disk
-    from kubelet_reference.settings import Settings
 
-__all__ = ("Claim", "DynamicResources", "ResourcePlugins", "ResourcesError", "claims_of")
 
 _STATE = "dra_manager_state"
 

@@ -8,37 +8,32 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
+
+from lightkube.models.core_v1 import (
+    ConfigMapEnvSource,
+    ConfigMapKeySelector,
+    EnvFromSource,
+    EnvVar,
+    EnvVarSource,
+    Pod,
+    ResourceFieldSelector,
+    SecretEnvSource,
+    SecretKeySelector,
+)
 
 from kubelet_reference import pods
-from kubelet_reference.ports import ApiError
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import ApiError, ApiServer
 from kubelet_reference.resources import amount, limits, requests
+from kubelet_reference.settings import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_KeyReference: TypeAlias = ConfigMapKeySelector | SecretKeySelector
+_Reference: TypeAlias = ConfigMapEnvSource | SecretEnvSource | _KeyReference
 
-    from lightkube.models.core_v1 import (
-        ConfigMapEnvSource,
-        ConfigMapKeySelector,
-        EnvFromSource,
-        EnvVar,
-        EnvVarSource,
-        Pod,
-        ResourceFieldSelector,
-        SecretEnvSource,
-        SecretKeySelector,
-    )
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import ApiServer
-    from kubelet_reference.settings import Settings
-
-    _KeyReference: TypeAlias = ConfigMapKeySelector | SecretKeySelector
-    _Reference: TypeAlias = ConfigMapEnvSource | SecretEnvSource | _KeyReference
-
-__all__ = ("SUBSCRIPT", "ConfigError", "Environment", "expand", "references", "resource_text")
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^()]*)\))")
 SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")

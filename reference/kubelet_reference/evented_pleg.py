@@ -10,23 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
 
 import grpc
 
 from kubelet_reference.cri_errors import wrapped_text
-from kubelet_reference.pleg import SLOW, USUAL, Happening, PodLifecycleEvent
-from kubelet_reference.pod_news import NewsKind, with_news
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from kubelet_reference.pleg import Pleg
-    from kubelet_reference.pod_cache import PodCache
-    from kubelet_reference.pod_news import PodNews
-    from kubelet_reference.ports import Clock
-
-__all__ = ("EventedPleg", "NewsSource")
+from kubelet_reference.pleg import SLOW, USUAL, Happening, Pleg, PodLifecycleEvent
+from kubelet_reference.pod_cache import PodCache
+from kubelet_reference.pod_news import NewsKind, PodNews, with_news
+from kubelet_reference.ports import Clock
 
 TRIES = 5
 """So often the stream may break before it is given up (PLEG-15)."""

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from lightkube.models.core_v1 import Pod
 from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference.pods import field_path
-from kubelet_reference.ports import PodEvent
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import EventSink
-
-__all__ = ("NORMAL", "WARNING", "Reason", "Recorder")
+from kubelet_reference.ports import EventSink, PodEvent
 
 NORMAL = "Normal"
 WARNING = "Warning"

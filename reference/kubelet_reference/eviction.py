@@ -8,36 +8,19 @@ above what it asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
+from kubelet_reference.node_signals import Amount, PodUsage
 from kubelet_reference.priorities import priority
 from kubelet_reference.quantities import parse_quantity, whole
 from kubelet_reference.resources import limits, requests
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.node_signals import Amount, PodUsage
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "DISK",
-    "IMMEDIATE_SECONDS",
-    "Threshold",
-    "condition_of",
-    "exceeded_limits",
-    "is_met",
-    "kill_grace",
-    "ranked",
-    "resource_of",
-    "thresholds",
-)
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 IMMEDIATE_SECONDS = 1
 """The grace of a pod that has to go at once (EVICT-03)."""

@@ -8,29 +8,21 @@ waits until it is gone. A pod above its own limits is ended whatever the node ha
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import eviction, pods
 from kubelet_reference.disruption import ended_by_kubelet
-from kubelet_reference.events import Reason
-from kubelet_reference.node_signals import PodUsage
+from kubelet_reference.events import Reason, Recorder
+from kubelet_reference.eviction import Threshold
+from kubelet_reference.kill_now import PodKiller
+from kubelet_reference.node_signals import Amount, NodeStats, PodUsage
+from kubelet_reference.ports import Clock
 from kubelet_reference.priorities import is_critical
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.eviction import Threshold
-    from kubelet_reference.kill_now import PodKiller
-    from kubelet_reference.node_signals import Amount, NodeStats
-    from kubelet_reference.ports import Clock
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("EvictionManager", "EvictionTools")
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 PERIOD = 10.0
 """Seconds from one look to the next."""

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ("GATES", "Gate", "is_on")
 
 
 @dataclass(frozen=True, slots=True)

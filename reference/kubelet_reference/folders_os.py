@@ -5,15 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from kubelet_reference.mounts_os import mount_id
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-__all__ = ("make_folder", "open_below", "opened", "remove_tree")
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ANYTHING = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC

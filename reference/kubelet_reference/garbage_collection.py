@@ -8,8 +8,9 @@ each container, and one sandbox. When its content may go, everything dead of it 
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -17,17 +18,10 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_reference import names
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.dead_containers import collectable_containers, limits_of
+from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.restored import restored_pod
-from kubelet_reference.termination import ContainerKill
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
-    from kubelet_reference.record_remover import RecordRemover
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.termination import Terminator
-
-__all__ = ("GarbageCollector", "GarbageRules", "collectable_containers", "collectable_sandboxes")
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.termination import ContainerKill, Terminator
 
 Record = TypeVar("Record", cri.Container, cri.PodSandbox)
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-__all__ = ("duration_text", "pod_text", "quoted")
 
 
 def duration_text(seconds: float) -> str:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("MINIMUM_SECONDS", "effective_grace", "is_shorter")
+from kubelet_reference.versions import Behaviour
 
 MINIMUM_SECONDS = 1
 """A worker never asks for less (constants of the catalogue)."""

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import urlsplit
 
 import grpc
+from lightkube.models.core_v1 import HTTPGetAction, LifecycleHandler, Pod
 
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.go_text import pod_text, quoted
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.port_numbers import PortError, bracketed, port_number
-from kubelet_reference.ports import FetchError, PlainAnswerError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from lightkube.models.core_v1 import HTTPGetAction, LifecycleHandler, Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import HttpGet
-    from kubelet_reference.runtime_tools import RuntimeTools
-
-__all__ = ("HookError", "Hooks", "NoAddressError")
+from kubelet_reference.ports import FetchError, HttpGet, PlainAnswerError
+from kubelet_reference.runtime_tools import RuntimeTools
 
 HTTP_FALLBACK = "LifecycleHTTPFallback"
 

@@ -14,35 +14,29 @@ here waits for a container to stop (LOOP-13).
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
+from kubelet_reference.cgroups import Cgroups
 from kubelet_reference.go_text import quoted
+from kubelet_reference.metrics import Metrics
+from kubelet_reference.mirror_client import MirrorClient
+from kubelet_reference.pod_activity import PodActivity
+from kubelet_reference.pod_manager import PodManager
+from kubelet_reference.pod_workers import PodWorkers
+from kubelet_reference.ports import Clock, Disk
+from kubelet_reference.prober import Prober
+from kubelet_reference.records import ListedPod
+from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.sync_pod import ORPHAN_GRACE_SECONDS
 from kubelet_reference.updates import KillOptions, Update, UpdateKind
+from kubelet_reference.versions import Behaviour
+from kubelet_reference.volumes import Volumes
+from kubelet_reference.worker import KnownPod
 from kubelet_reference.worker_states import State
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.cgroups import Cgroups
-    from kubelet_reference.metrics import Metrics
-    from kubelet_reference.mirror_client import MirrorClient
-    from kubelet_reference.pod_activity import PodActivity
-    from kubelet_reference.pod_manager import PodManager
-    from kubelet_reference.pod_workers import PodWorkers
-    from kubelet_reference.ports import Clock, Disk
-    from kubelet_reference.prober import Prober
-    from kubelet_reference.records import ListedPod
-    from kubelet_reference.status_manager import StatusManager
-    from kubelet_reference.versions import Behaviour
-    from kubelet_reference.volumes import Volumes
-    from kubelet_reference.worker import KnownPod
-
-__all__ = ("HouseTools", "Housekeeping")
 
 _LIFECYCLES = {State.WAITING: "sync", State.FINISHED: "terminated"}
 """States that metrics do not tell from others."""

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("ROWS", "ImageFacts", "ImageRow", "ImageStep", "Presence", "image_decision")
 
 ALWAYS, NEVER = "Always", "Never"
 

@@ -9,22 +9,15 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import grpc
+from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_errors import wrapped_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cri_api.v1 import api_pb2 as cri
-
-    from kubelet_reference.node_signals import Amount, NodeStats
-    from kubelet_reference.runtime_tools import RuntimeTools
-
-__all__ = ("ImageCollector", "KnownImage", "bytes_to_free", "removable")
+from kubelet_reference.node_signals import Amount, NodeStats
+from kubelet_reference.runtime_tools import RuntimeTools
 
 PERIOD = 300.0
 """Seconds between two rounds."""

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kubelet_reference.pods import AnyContainer
-
-__all__ = ("pull_policy", "registry_of", "with_default_tag")
+from kubelet_reference.pods import AnyContainer
 
 DEFAULT_TAG = "latest"
 DEFAULT_REGISTRY = "docker.io"

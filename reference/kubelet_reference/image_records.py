@@ -9,20 +9,13 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import msgspec
 
-from kubelet_reference.keyring import SecretRecord  # noqa: TC001 - msgspec reads the annotations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_reference.keyring import Credential
-    from kubelet_reference.ports import Disk
-    from kubelet_reference.settings import Settings
-
-__all__ = ("VERIFICATION_POLICIES", "PullRecords", "without_tag")
+from kubelet_reference.keyring import Credential, SecretRecord
+from kubelet_reference.ports import Disk
+from kubelet_reference.settings import Settings
 
 _API_VERSION = "kubelet.config.k8s.io/v1alpha1"
 NEVER = "NeverVerify"

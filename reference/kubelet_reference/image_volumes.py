@@ -5,26 +5,21 @@ An image that cannot be had concerns only the containers that mount it: these wa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
-from lightkube.models.core_v1 import Container
+from lightkube.models.core_v1 import Container, ImageVolumeSource, Pod
 from msgspec.structs import replace
 
 from kubelet_reference import pods
+from kubelet_reference.images import EnsuredImage, ImageManager
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.sync_result import StartError
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lightkube.models.core_v1 import ImageVolumeSource, Pod
-
-    from kubelet_reference.images import EnsuredImage, ImageManager
-    from kubelet_reference.pods import AnyContainer
     from kubelet_reference.start_container import PodToStart
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("ImageVolumes", "image_mounts", "image_sources")
 
 
 def image_sources(pod: Pod) -> dict[str, ImageVolumeSource]:

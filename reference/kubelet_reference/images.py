@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, Secret
 
 from kubelet_reference import pods
 from kubelet_reference.backoff import Backoff
@@ -17,24 +18,14 @@ from kubelet_reference.events import Reason
 from kubelet_reference.go_text import duration_text
 from kubelet_reference.image_decision import ImageFacts, ImageStep, Presence, image_decision
 from kubelet_reference.image_names import pull_policy, with_default_tag
-from kubelet_reference.keyring import secret_credentials
+from kubelet_reference.image_records import PullRecords
+from kubelet_reference.keyring import Credential, secret_credentials
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.settings import Settings
 from kubelet_reference.sync_result import Failure, StartError
 from kubelet_reference.throttle import Throttle
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from lightkube.models.core_v1 import Pod, Secret
-
-    from kubelet_reference.image_records import PullRecords
-    from kubelet_reference.keyring import Credential
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("EnsuredImage", "ImageManager", "WantedImage", "pull_failure")
+from kubelet_reference.versions import Behaviour
 
 _KNOWN_PREFIXES = {
     Failure.REGISTRY_UNAVAILABLE: "because the registry is unavailable",

@@ -7,32 +7,15 @@ earlier ones may have been cleaned up long ago: whoever has come this far needs 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
+from lightkube.models.core_v1 import Container, Pod
 
 from kubelet_reference import pods
-from kubelet_reference.records import ContainerState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lightkube.models.core_v1 import Container, Pod
-
-    from kubelet_reference.records import ContainerRecord, PodRecords
-
-__all__ = (
-    "INIT_ROWS",
-    "InitFacts",
-    "InitProgress",
-    "InitRow",
-    "InitStep",
-    "has_failed",
-    "init_progress",
-    "progress_by_records",
-)
+from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 
 OOM_KILLED = "OOMKilled"
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
 
+from kubelet_reference.ports import Chance
 from kubelet_reference.ticker import Ticker
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from kubelet_reference.ports import Chance
-
-__all__ = ("Inputs",)
 
 T = TypeVar("T")
 

@@ -6,25 +6,18 @@ import base64
 import fnmatch
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, Secret
 
 from kubelet_reference import pods
+from kubelet_reference.events import Recorder
 from kubelet_reference.image_names import DEFAULT_REGISTRY, registry_of
-from kubelet_reference.ports import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod, Secret
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.ports import ApiServer
-
-__all__ = ("Credential", "SecretRecord", "credentials_for", "pull_secrets", "secret_credentials")
+from kubelet_reference.ports import ApiError, ApiServer
 
 FAILED_TO_RETRIEVE = "FailedToRetrieveImagePullSecret"
 _DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord
-    from kubelet_reference.results import KillReason
-
-__all__ = ("Kill",)
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import ContainerRecord
+from kubelet_reference.results import KillReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference import pods
-from kubelet_reference.events import Reason
+from kubelet_reference.events import Reason, Recorder
+from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.updates import KillOptions, Update, UpdateKind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.pod_workers import PodWorkers
-
-__all__ = ("PodKiller",)
 
 SHORTEST_WAIT_SECONDS = 10.0
 PATIENCE = 1.5

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from kubelet_reference.assembly import Assembly
 from kubelet_reference.parts import Parts
 from kubelet_reference.ports import Ports
+from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from kubelet_reference.settings import Settings
-
-__all__ = ("Kubelet", "Ports")
 
 
 class _StopAskedError(Exception):

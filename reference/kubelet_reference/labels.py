@@ -8,28 +8,14 @@ container when it is made, and nowhere else (START-05, START-06).
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import names, pods
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import Caps, ContainerRecord, ContainerState, SandboxRecord
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
-
-__all__ = (
-    "container_annotations",
-    "container_labels",
-    "container_record",
-    "containers_of",
-    "sandbox_annotations",
-    "sandbox_labels",
-    "sandbox_record",
-    "sandboxes_of",
-)
 
 _STATES: dict[int, ContainerState] = {
     cri.CONTAINER_CREATED: ContainerState.CREATED,

@@ -6,19 +6,15 @@ which nothing differs is the same object as before: comparing it with itself cos
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names
 from kubelet_reference.records import ContainerState, ListedPod, ListedRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-__all__ = ("Listing",)
 
 Item = TypeVar("Item", cri.PodSandbox, cri.Container)
 

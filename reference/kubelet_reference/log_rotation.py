@@ -14,25 +14,19 @@ from __future__ import annotations
 import gzip
 import logging
 import posixpath
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import grpc
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.container_config import log_path
 from kubelet_reference.cri_errors import error_text
+from kubelet_reference.pod_cache import PodCache
+from kubelet_reference.ports import Clock, Disk
 from kubelet_reference.sandbox_config import log_directory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pod_cache import PodCache
-    from kubelet_reference.ports import Clock, Disk
-    from kubelet_reference.settings import Settings
-
-__all__ = ("LogRotation",)
+from kubelet_reference.settings import Settings
 
 PERIOD_SECONDS = 10.0
 """How long to wait between two looks (containerLogMonitorInterval)."""

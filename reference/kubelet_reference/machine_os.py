@@ -7,16 +7,11 @@ What cannot be read raises `OSError`, what makes no sense `ValueError` or `Looku
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kubelet_reference.node_signals import Amount
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("OsMachine",)
 
 _KIB = 1024
 _LIMITS_OF_PROCESSES = ("sys/kernel/pid_max", "sys/kernel/threads-max")

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-from lightkube.models.core_v1 import Pod
+from lightkube.models.core_v1 import Node, Pod
 
 from kubelet_reference import names, pods
-from kubelet_reference.ports import ApiError
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Node
-
-    from kubelet_reference.ports import ApiServer
-
-__all__ = ("MirrorClient", "is_mirror_of", "mirror_pod")
+from kubelet_reference.ports import ApiError, ApiServer
 
 _LOG = logging.getLogger("kubelet_reference.mirror")
 _NOT_FOUND = 404

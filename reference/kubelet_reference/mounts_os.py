@@ -8,8 +8,6 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ("bind", "mount_id", "mount_memory", "mounts_below", "unmount")
-
 _MS_BIND = 4096
 _UMOUNT_NOFOLLOW = 8
 _NOT_ALLOWED = frozenset({errno.EPERM, errno.EACCES})

@@ -4,26 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = (
-    "CONFIG_HASH",
-    "CONFIG_MIRROR",
-    "CONFIG_SEEN",
-    "CONFIG_SOURCE",
-    "CONTAINER_HASH",
-    "CONTAINER_NAME",
-    "CONTAINER_PORTS",
-    "CONTAINER_PRE_STOP",
-    "CONTAINER_RESTART_COUNT",
-    "KUBELET_ANNOTATIONS",
-    "POD_DELETION_GRACE",
-    "POD_GRACE",
-    "POD_NAME",
-    "POD_NAMESPACE",
-    "POD_UID",
-    "TERMINATION_MESSAGE_PATH",
-    "TERMINATION_MESSAGE_POLICY",
-)
-
 CONFIG_SOURCE: Final = "kubernetes.io/config.source"
 """Where the kubelet got the pod from: api, file or http."""
 CONFIG_SEEN: Final = "kubernetes.io/config.seen"

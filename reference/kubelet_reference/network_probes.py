@@ -6,21 +6,15 @@ What keeps an answer from coming is a failure here, never an error: a server tha
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
+from lightkube.models.core_v1 import GRPCAction, HTTPGetAction, TCPSocketAction
+
 from kubelet_reference.go_text import duration_text, quoted
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.port_numbers import bracketed, port_number
-from kubelet_reference.ports import FetchError
+from kubelet_reference.ports import FetchError, HttpAnswer, PodNetwork
 from kubelet_reference.results import Answer
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import GRPCAction, HTTPGetAction, TCPSocketAction
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import HttpAnswer, PodNetwork
-
-__all__ = ("NetworkProbes",)
 
 REDIRECTS_MAX = 10
 _OK, _REDIRECT, _BAD = 200, 300, 400

@@ -5,14 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("NEW_SANDBOX", "Next", "NextRow", "Stopped", "next_of")
 
 
 class Next(Enum):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import cast
+
+from lightkube.models.core_v1 import Node, NodeSelectorRequirement, NodeSelectorTerm, Pod
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lightkube.models.core_v1 import Node, NodeSelectorRequirement, NodeSelectorTerm, Pod
-
-__all__ = ("fits_node",)
 
 
 def fits_node(pod: Pod, node: Node) -> bool:

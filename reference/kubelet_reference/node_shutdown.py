@@ -7,26 +7,20 @@ a group are gone, or its time is over. From the first moment on no new pod is ad
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-from kubelet_reference.disruption import ended_by_kubelet
+from kubelet_reference.disruption import StatusChange, ended_by_kubelet
+from kubelet_reference.kill_now import PodKiller
+from kubelet_reference.node_signals import ShutdownSignal
+from kubelet_reference.ports import Clock
 from kubelet_reference.priorities import SYSTEM_CRITICAL, priority
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.disruption import StatusChange
-    from kubelet_reference.kill_now import PodKiller
-    from kubelet_reference.node_signals import ShutdownSignal
-    from kubelet_reference.ports import Clock
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("Group", "NodeShutdown", "ShutdownTools", "by_group", "groups")
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 REASON = "Terminated"
 MESSAGE = "Pod was terminated in response to imminent node shutdown."

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.admission import Distress
+from kubelet_reference.events import Recorder
 from kubelet_reference.eviction_manager import EvictionManager, EvictionTools
 from kubelet_reference.kill_now import PodKiller
 from kubelet_reference.node_shutdown import NodeShutdown, ShutdownTools
+from kubelet_reference.pod_workers import PodWorkers
+from kubelet_reference.ports import Ports
 from kubelet_reference.preemption import Preemption
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.pod_workers import PodWorkers
-    from kubelet_reference.ports import Ports
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("NodeParts", "NodeSide", "NodeTools")
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ("Amount", "NodeStats", "PodUsage", "ShutdownSignal")
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,24 +7,17 @@ again only if it could be measured in between.
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import grpc
+from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names
+from kubelet_reference.cri_client import CriClient
 from kubelet_reference.cri_errors import wrapped_text
+from kubelet_reference.machine_os import OsMachine
 from kubelet_reference.node_signals import Amount, PodUsage
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping
-
-    from cri_api.v1 import api_pb2 as cri
-
-    from kubelet_reference.cri_client import CriClient
-    from kubelet_reference.machine_os import OsMachine
-
-__all__ = ("MeasuredNode", "usage_by_pod")
 
 _log = logging.getLogger("kubelet_reference.node_stats")
 

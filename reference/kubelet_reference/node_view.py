@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
-from kubelet_reference.ports import ApiError
+from lightkube.models.core_v1 import Node
 
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Node
-
-    from kubelet_reference.ports import ApiServer, Clock
-
-__all__ = ("NodeView",)
+from kubelet_reference.ports import ApiError, ApiServer, Clock
 
 PERIOD_SECONDS = 10.0
 RETRY_SECONDS = 1.0

@@ -8,12 +8,15 @@ A kubelet that is wrong in one way is the right one with one part replaced:
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from kubelet_reference.admission import HANDLERS, Admission
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.admission import HANDLERS, Admission, Handler
 from kubelet_reference.allocation import Allocations
 from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, classify_change
+from kubelet_reference.config.changes import Classify
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.deadline import Deadlines
 from kubelet_reference.dynamic_resources import DynamicResources
@@ -34,31 +37,19 @@ from kubelet_reference.pod_manager import PodManager
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.probe_runner import ProbeRunner
-from kubelet_reference.probe_worker import conclude, tick
+from kubelet_reference.probe_worker import Conclusion, ProbeState, Sight, Tick, conclude, tick
 from kubelet_reference.prober import Prober
 from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.results import ProbeKind, ProbeOutcome
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.runtime_state import RuntimeState
 from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.sync_loop import SyncLoop
 from kubelet_reference.sync_pod import PodSyncer
+from kubelet_reference.versions import Behaviour
 from kubelet_reference.volumes import Volumes
 from kubelet_reference.worker_rules import Timing
-from kubelet_reference.worker_states import worker_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.admission import Handler
-    from kubelet_reference.config.changes import Classify
-    from kubelet_reference.probe_worker import Conclusion, ProbeState, Sight, Tick
-    from kubelet_reference.results import ProbeKind, ProbeOutcome
-    from kubelet_reference.versions import Behaviour
-    from kubelet_reference.worker_states import WorkerTable
-
-__all__ = ("Parts",)
+from kubelet_reference.worker_states import WorkerTable, worker_table
 
 
 @dataclass(frozen=True, slots=True)

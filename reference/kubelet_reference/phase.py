@@ -7,10 +7,11 @@ containers have no part in it (PHASE-01).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 
 from kubelet_reference import pods
 from kubelet_reference.restart_policy import (
@@ -20,15 +21,7 @@ from kubelet_reference.restart_policy import (
     restarts_after,
     rule_for,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("PHASES", "Counts", "PhaseRow", "begins_anew", "count", "pod_phase", "was_up")
+from kubelet_reference.versions import Behaviour
 
 
 class Counts(msgspec.Struct, frozen=True):

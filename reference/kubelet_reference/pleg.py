@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import grpc
 import msgspec
@@ -19,26 +20,10 @@ from msgspec.structs import replace
 
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.go_text import duration_text
-from kubelet_reference.records import ContainerState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from kubelet_reference.metrics import Metrics
-    from kubelet_reference.pod_cache import PodCache
-    from kubelet_reference.ports import Clock
-    from kubelet_reference.records import ListedPod, PodRecords
-
-__all__ = (
-    "SLOW",
-    "USUAL",
-    "Happening",
-    "Pace",
-    "Pleg",
-    "PodLifecycleEvent",
-    "RuntimeReader",
-    "events_between",
-)
+from kubelet_reference.metrics import Metrics
+from kubelet_reference.pod_cache import PodCache
+from kubelet_reference.ports import Clock
+from kubelet_reference.records import ContainerState, ListedPod, PodRecords
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,19 @@ Nothing here acts: `compute_actions` is a pure function of a `Situation` (tables
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 import msgspec
+from lightkube.models.core_v1 import Container, EphemeralContainer, Pod
 from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.container_hash import container_hash
-from kubelet_reference.init_progress import init_progress
+from kubelet_reference.init_progress import InitProgress, init_progress
 from kubelet_reference.kill import Kill
 from kubelet_reference.new_sandbox import Next, Stopped, next_of
-from kubelet_reference.records import ContainerState
-from kubelet_reference.resizing import changes_of, in_order, needs_restart
+from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.resizing import CapsChange, changes_of, in_order, needs_restart
 from kubelet_reference.restart_policy import (
     RESTART_ALL,
     fails_for_good,
@@ -27,29 +28,9 @@ from kubelet_reference.restart_policy import (
 )
 from kubelet_reference.results import KillReason, ProbeOutcome
 from kubelet_reference.running_containers import Running, row_of
-from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
+from kubelet_reference.sandbox_changed import SandboxChange
 from kubelet_reference.sidecar_progress import SidecarRules, app_was_made
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from lightkube.models.core_v1 import Container, EphemeralContainer, Pod
-
-    from kubelet_reference.init_progress import InitProgress
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.resizing import CapsChange
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "ActionRules",
-    "Actions",
-    "Kill",
-    "SandboxChange",
-    "Situation",
-    "Verdict",
-    "compute_actions",
-    "sandbox_changed",
-)
+from kubelet_reference.versions import Behaviour
 
 
 class Situation(msgspec.Struct, frozen=True):

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.status_manager import StatusManager
-    from kubelet_reference.worker_views import WorkerViews
-
-__all__ = ("PodActivity",)
+from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.worker_views import WorkerViews
 
 
 class PodActivity:

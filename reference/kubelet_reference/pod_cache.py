@@ -13,8 +13,6 @@ import msgspec
 
 from kubelet_reference.records import PodRecords
 
-__all__ = ("PodCache",)
-
 
 class _Entry(msgspec.Struct, frozen=True):
     """What one inspection brought: records or an error, and when it began, in seconds of the clock."""

@@ -5,27 +5,20 @@ from __future__ import annotations
 import logging
 import posixpath
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import Chance, Disk
 from kubelet_reference.safe_names import UnsafeNameError, is_below, part_of_path
 from kubelet_reference.sandbox_config import hostname, log_directory
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 from kubelet_reference.volumes.mounts import VolumeMounts
 from kubelet_reference.volumes.places import pod_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import Chance, Disk
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("PodFiles", "hosts_file", "restarts_in_logs")
 
 HOSTS_PATH = "/etc/hosts"
 _MARK = "# Kubernetes-managed hosts file"

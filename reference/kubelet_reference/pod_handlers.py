@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from lightkube.models.core_v1 import PodStatus
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference import conditions, pods
-from kubelet_reference.admission import freed_by
+from kubelet_reference.admission import Admission, Rejection, freed_by
+from kubelet_reference.deadline import Deadlines
+from kubelet_reference.events import Recorder
+from kubelet_reference.pod_activity import PodActivity
+from kubelet_reference.pod_manager import PodManager
 from kubelet_reference.pod_status import observed_generation
+from kubelet_reference.pod_workers import PodWorkers
+from kubelet_reference.ports import Clock
+from kubelet_reference.preemption import Preemption
 from kubelet_reference.qos import qos_class
+from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.updates import Update, UpdateKind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.admission import Admission, Rejection
-    from kubelet_reference.deadline import Deadlines
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.pod_activity import PodActivity
-    from kubelet_reference.pod_manager import PodManager
-    from kubelet_reference.pod_workers import PodWorkers
-    from kubelet_reference.ports import Clock
-    from kubelet_reference.preemption import Preemption
-    from kubelet_reference.status_manager import StatusManager
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("HandlerTools", "PodHandlers")
+from kubelet_reference.versions import Behaviour
 
 EVICTED = "Evicted"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)

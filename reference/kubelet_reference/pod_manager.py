@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from lightkube.models.core_v1 import Pod
-
-__all__ = ("PodManager",)
 
 
 class PodManager:

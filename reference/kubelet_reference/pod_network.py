@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import aiohttp
 import grpc
@@ -14,11 +14,6 @@ from grpc_health.v1 import health_pb2
 from kubelet_reference.go_text import duration_text, quoted
 from kubelet_reference.port_numbers import bracketed
 from kubelet_reference.ports import FetchError, HttpAnswer, PlainAnswerError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ("RealPodNetwork",)
 
 BODY_BYTES_MAX = 10 * 1024
 HOOK_SECONDS_MAX = 600

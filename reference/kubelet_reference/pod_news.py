@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
+from kubelet_reference.records import ContainerRecord, PodRecords, SandboxRecord
 from kubelet_reference.sandbox_ips import ips_of_newest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_reference.records import ContainerRecord, PodRecords, SandboxRecord
-
-__all__ = ("NewsKind", "PodNews", "with_news")
 
 
 class NewsKind(StrEnum):

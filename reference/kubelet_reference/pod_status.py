@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from lightkube.models.core_v1 import HostIP, PodCondition, PodIP, PodStatus
+from lightkube.models.core_v1 import HostIP, Pod, PodCondition, PodIP, PodStatus
 from msgspec.structs import replace
 
 from kubelet_reference import conditions, pods
+from kubelet_reference.allocation import Refusal
 from kubelet_reference.conditions import pod_conditions
-from kubelet_reference.container_statuses import Told, container_statuses
+from kubelet_reference.container_statuses import ContainerStatuses, Told, container_statuses
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_actions import sandbox_changed
 from kubelet_reference.qos import qos_class
+from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.records import PodRecords
 from kubelet_reference.resize_status import with_resize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.allocation import Refusal
-    from kubelet_reference.container_statuses import ContainerStatuses
-    from kubelet_reference.pod_actions import SandboxChange
-    from kubelet_reference.reason_cache import ReasonCache
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "Ending",
-    "StatusContext",
-    "StatusDecisions",
-    "addresses_in_order",
-    "generate_pod_status",
-    "lasting_phase",
-    "observed_generation",
-)
+from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
+from kubelet_reference.versions import Behaviour
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +36,9 @@ class PhaseOf(Protocol):
 
     def __call__(
         self, pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
-    ) -> str: ...
+    ) -> str:
+        """The pod's phase."""
+        ...
 
 
 def lasting_phase(phase: str, *earlier: str | None) -> str:
@@ -73,7 +58,9 @@ def addresses_in_order(addresses: tuple[str, ...], node: str) -> list[str]:
 class LastingPhase(Protocol):
     """As `lasting_phase`."""
 
-    def __call__(self, phase: str, *earlier: str | None) -> str: ...
+    def __call__(self, phase: str, *earlier: str | None) -> str:
+        """The phase to report."""
+        ...
 
 
 class ConditionsOf(Protocol):
@@ -81,7 +68,9 @@ class ConditionsOf(Protocol):
 
     def __call__(
         self, pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
-    ) -> list[PodCondition]: ...
+    ) -> list[PodCondition]:
+        """The pod's conditions."""
+        ...
 
 
 WithResize: TypeAlias = "Callable[[PodStatus, Pod, PodRecords, Refusal | None, Behaviour], PodStatus]"

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
 
+from lightkube.models.core_v1 import Pod
 from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.events import Reason
 from kubelet_reference.grace import MINIMUM_SECONDS, is_shorter
+from kubelet_reference.records import PodRecords
 from kubelet_reference.static_names import StaticNames
 from kubelet_reference.updates import Update, UpdateKind, Waits
-from kubelet_reference.worker import Worker
-from kubelet_reference.worker_rules import ROUND_ERRORS
+from kubelet_reference.worker import KnownPod, Worker
+from kubelet_reference.worker_rules import ROUND_ERRORS, RecordsCache, Rounds, WorkerRules, WorkerTools
 from kubelet_reference.worker_states import Action, Event, Guard, State
 from kubelet_reference.worker_views import WorkerViews
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.worker import KnownPod
-    from kubelet_reference.worker_rules import RecordsCache, Rounds, WorkerRules, WorkerTools
-
-__all__ = ("PodWorkers",)
 
 
 class PodWorkers(WorkerViews):

@@ -8,45 +8,6 @@ from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference import names
 
-__all__ = (
-    "ALWAYS",
-    "FAILED",
-    "NEVER",
-    "ON_FAILURE",
-    "PENDING",
-    "RUNNING",
-    "SUCCEEDED",
-    "AnyContainer",
-    "all_containers",
-    "annotations",
-    "container",
-    "containers",
-    "deletion_asked",
-    "deletion_grace_seconds",
-    "ephemeral_containers",
-    "field_path",
-    "full_name",
-    "grace_seconds",
-    "has_sidecars",
-    "host_network",
-    "init_containers",
-    "is_mirror",
-    "is_sidecar",
-    "is_static",
-    "is_terminal_phase",
-    "key",
-    "labels",
-    "metadata",
-    "name",
-    "namespace",
-    "phase",
-    "restart_policy",
-    "sidecars",
-    "source",
-    "spec",
-    "uid",
-)
-
 AnyContainer: TypeAlias = Container | EphemeralContainer
 """An init, app or ephemeral container of a spec; they have the same fields, as far as they are used."""
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubelet_reference.go_text import quoted
-
-if TYPE_CHECKING:
-    from kubelet_reference.pods import AnyContainer
-
-__all__ = ("PortError", "bracketed", "port_number")
+from kubelet_reference.pods import AnyContainer
 
 PORT_MAX = 65_535
 

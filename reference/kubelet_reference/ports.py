@@ -6,42 +6,20 @@ socket alike), and `ApiError` from the API server.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
+from lightkube.models.node_v1 import RuntimeClass
+
+from kubelet_reference.cgroups import Cgroups
+from kubelet_reference.node_signals import NodeStats, ShutdownSignal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
-    from lightkube.models.node_v1 import RuntimeClass
-
-    from kubelet_reference.cgroups import Cgroups
     from kubelet_reference.dynamic_resources import ResourcePlugins
-    from kubelet_reference.node_signals import NodeStats, ShutdownSignal
-
-__all__ = (
-    "ApiError",
-    "ApiServer",
-    "Chance",
-    "Clock",
-    "Disk",
-    "EventSink",
-    "FetchError",
-    "FileKind",
-    "HttpAnswer",
-    "HttpGet",
-    "ImageService",
-    "ManifestUrl",
-    "PlainAnswerError",
-    "PodEvent",
-    "PodNetwork",
-    "Ports",
-    "RuntimeService",
-    "WatchEvent",
-)
 
 
 class Clock(Protocol):

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.disruption import ended_by_kubelet
-from kubelet_reference.events import Reason
+from kubelet_reference.events import Reason, Recorder
+from kubelet_reference.kill_now import PodKiller
 from kubelet_reference.priorities import is_critical, may_preempt
 from kubelet_reference.qos import qos_class
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.kill_now import PodKiller
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("Preemption", "victims")
+from kubelet_reference.versions import Behaviour
 
 MESSAGE = "Preempted in order to admit critical pod"
 _CHEAPEST_FIRST = ("BestEffort", "Burstable", "Guaranteed")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-__all__ = ("SYSTEM_CRITICAL", "is_critical", "may_preempt", "priority")
 
 SYSTEM_CRITICAL = 2_000_000_000
 """From this priority on a pod is critical: that of the class system-cluster-critical."""

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import ContainerStatus, Pod
 
 from kubelet_reference.results import ProbeKind
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import ContainerStatus, Pod
-
-__all__ = ("kept_by_probe", "kept_status")
 
 MARGIN_SECONDS = 10
 """A container that started less than this before the kubelet is probed anew."""

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import asyncio
-
-    from kubelet_reference.results import ProbeKind, ProbeOutcome
-
-__all__ = ("ProbeUpdate", "ResultCache")
+from kubelet_reference.results import ProbeKind, ProbeOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import grpc
 import msgspec
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Container, ExecAction, Pod, PodStatus, Probe
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import wrapped_text
-from kubelet_reference.events import Reason
+from kubelet_reference.events import Reason, Recorder
 from kubelet_reference.go_text import duration_text, quoted
+from kubelet_reference.metrics import Metrics
+from kubelet_reference.network_probes import NetworkProbes
 from kubelet_reference.port_numbers import PortError
 from kubelet_reference.results import Answer, ProbeKind, ProbeOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Container, ExecAction, Pod, PodStatus, Probe
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.metrics import Metrics
-    from kubelet_reference.network_probes import NetworkProbes
-
-__all__ = ("Execs", "ProbeRunner", "ProbeTarget", "UnknownHandlerError", "probe_of")
 
 ATTEMPTS = 3
 """How often a probe that cannot be carried out is tried at one tick (PROBE-14)."""

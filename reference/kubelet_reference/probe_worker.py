@@ -6,44 +6,24 @@ wins). If the answer is to probe, `conclude` says what the outcome means. Both a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 
 from kubelet_reference import pods
 from kubelet_reference.pods import is_terminal_phase
+from kubelet_reference.ports import Chance, Clock
 from kubelet_reference.probe_memory import kept_by_probe
+from kubelet_reference.probe_results import ResultCache
 from kubelet_reference.probe_runner import ProbeTarget, probe_of
 from kubelet_reference.restart_policy import has_own_rules, policy_of
 from kubelet_reference.results import ProbeKind, ProbeOutcome
 from kubelet_reference.ticker import Ticker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.ports import Chance, Clock
-    from kubelet_reference.probe_results import ResultCache
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "INITIAL",
-    "Conclusion",
-    "ProbeState",
-    "ProbeTools",
-    "ProbeWorker",
-    "Probes",
-    "Row",
-    "Sight",
-    "Step",
-    "Tick",
-    "bare_id",
-    "conclude",
-    "tick",
-)
+from kubelet_reference.versions import Behaviour
 
 INITIAL = {
     ProbeKind.LIVENESS: ProbeOutcome.SUCCESS,

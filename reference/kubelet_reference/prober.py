@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Collection, Iterable, Iterator
+from typing import ClassVar
 
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.probe_memory import kept_by_probe
 from kubelet_reference.probe_results import ProbeUpdate, ResultCache
 from kubelet_reference.probe_runner import probe_of
-from kubelet_reference.probe_worker import ProbeWorker, bare_id
+from kubelet_reference.probe_worker import ProbeTools, ProbeWorker, bare_id
 from kubelet_reference.results import ProbeKind, ProbeOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.probe_worker import ProbeTools
-
-__all__ = ("Prober",)
 
 
 class Prober:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from decimal import Decimal
+from typing import cast
 
+from lightkube.models.core_v1 import Pod, ResourceRequirements
 from lightkube.utils.quantity import parse_quantity
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from lightkube.models.core_v1 import Pod, ResourceRequirements
-
-__all__ = ("qos_class",)
 
 _KINDS = ("cpu", "memory")
 

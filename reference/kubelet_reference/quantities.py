@@ -7,8 +7,6 @@ import re
 from fractions import Fraction
 from functools import cache
 
-__all__ = ("milli", "parse_quantity", "whole")
-
 _FACTORS = {
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),

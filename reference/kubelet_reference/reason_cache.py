@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-__all__ = ("ReasonCache", "StartFailure")
-
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 import grpc
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import is_not_found, wrapped_text
-from kubelet_reference.records import ContainerState
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.runtime_tools import RuntimeTools
-
-__all__ = ("RecordRemover",)
+from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.runtime_tools import RuntimeTools
 
 _log = logging.getLogger("kubelet_reference.records")
 

@@ -6,16 +6,6 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = (
-    "Caps",
-    "ContainerRecord",
-    "ContainerState",
-    "ListedPod",
-    "ListedRecord",
-    "PodRecords",
-    "SandboxRecord",
-)
-
 
 class ContainerState(StrEnum):
     """The state of a container, in the words of the CRI."""

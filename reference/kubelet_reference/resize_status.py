@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from lightkube.models.core_v1 import PodCondition, ResourceRequirements
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus, ResourceRequirements
 from msgspec.structs import replace
 
 from kubelet_reference import pods
+from kubelet_reference.allocation import Refusal
 from kubelet_reference.conditions import RESIZE_IN_PROGRESS, RESIZE_PENDING
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import Caps, ContainerRecord, PodRecords
 from kubelet_reference.resizing import changes_of
 from kubelet_reference.resources import CPU, MEMORY, PERIOD, amount, limits, requests
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
-
-    from kubelet_reference.allocation import Refusal
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import Caps, ContainerRecord, PodRecords
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("actual_resources", "with_resize")
+from kubelet_reference.versions import Behaviour
 
 _SHARES_PER_CPU = 1024
 IN_PROGRESS = "InProgress"

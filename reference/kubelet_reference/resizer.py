@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import wrapped_text
+from kubelet_reference.records import PodRecords
+from kubelet_reference.resizing import CapsChange
 from kubelet_reference.resources import MEMORY, PERIOD
+from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.sync_result import Action, ActionResult, Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.resizing import CapsChange
-    from kubelet_reference.runtime_tools import RuntimeTools
-
-__all__ = ("Resizer", "WatchPod")
 
 WatchPod: TypeAlias = "Callable[[str, str, Callable[[PodRecords], bool]], None]"
 """Has a pod, by UID, inspected until something named holds of its records."""

@@ -5,23 +5,15 @@ They are compared in the kernel's units: what was allocated to them, and what th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from lightkube.models.core_v1 import Pod
 from msgspec.structs import replace
 
-from kubelet_reference.records import Caps
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import Caps, ContainerRecord
 from kubelet_reference.resources import CPU, MEMORY, container_resources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord
-
-__all__ = ("CapsChange", "caps_of", "changes_of", "in_order", "needs_restart")
 
 _ANY_MEMORY = 1 << 40
 """The node's memory, which only counts for the OOM score, and that is not changed."""

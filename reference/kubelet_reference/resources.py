@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Mapping
+from typing import Final, cast
 
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, ResourceRequirements
 
 from kubelet_reference import pods
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.qos import qos_class
 from kubelet_reference.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lightkube.models.core_v1 import Pod, ResourceRequirements
-
-    from kubelet_reference.pods import AnyContainer
-
-__all__ = (
-    "CPU",
-    "MEMORY",
-    "PERIOD",
-    "amount",
-    "container_resources",
-    "limits",
-    "requests",
-    "sandbox_resources",
-)
 
 CPU, MEMORY = "cpu", "memory"
 PERIOD: Final = 100_000

@@ -12,37 +12,16 @@ decides; why one that runs is stopped is in `running_containers.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
+from lightkube.models.core_v1 import ContainerRestartRule, Pod
 
 from kubelet_reference import pods
-from kubelet_reference.records import ContainerState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import ContainerRestartRule, Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import ContainerRecord
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "RESTART",
-    "RESTARTS",
-    "RESTART_ALL",
-    "Last",
-    "RestartRow",
-    "fails_for_good",
-    "has_own_rules",
-    "policy_of",
-    "restarts_after",
-    "restarts_on_failure",
-    "rule_for",
-    "should_restart",
-)
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import ContainerRecord, ContainerState
+from kubelet_reference.versions import Behaviour
 
 RESTART, RESTART_ALL = "Restart", "RestartAllContainers"
 """What a rule may ask for: this container again, or all of its pod."""

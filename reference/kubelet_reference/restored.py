@@ -8,20 +8,14 @@ back from its annotations (TERM-12).
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import cast
 
+from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cri_api.v1 import api_pb2 as cri
-
-    from kubelet_reference.records import ListedPod, PodRecords
-
-__all__ = ("restored_pod", "runtime_pod")
+from kubelet_reference.records import ListedPod, PodRecords
 
 
 def runtime_pod(listed: ListedPod | PodRecords) -> Pod:

@@ -6,8 +6,6 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ("Answer", "KillReason", "ProbeKind", "ProbeOutcome")
-
 
 class Answer(msgspec.Struct, frozen=True):
     """What a probe's handler found out, and its output; `warns` is for what is healthy and yet odd."""

@@ -5,17 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from kubelet_reference.results import KillReason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("RUNNING", "Running", "RunningRow", "row_of")
 
 
 class Running(msgspec.Struct, frozen=True):

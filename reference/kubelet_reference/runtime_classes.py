@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_reference.ports import ApiError
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import ApiServer
-
-__all__ = ("DEFAULT_HANDLER", "RuntimeClasses", "UnknownClassError")
+from kubelet_reference.ports import ApiError, ApiServer
 
 DEFAULT_HANDLER = ""
 _NOT_FOUND = 404

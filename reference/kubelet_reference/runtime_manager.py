@@ -21,47 +21,37 @@ action has its result, and the pass has failed if one of them has (SYNC-23).
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, Secret
 from msgspec.structs import replace
 
 from kubelet_reference import pods
+from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import pod_text
-from kubelet_reference.pod_actions import Situation, compute_actions, sandbox_changed
-from kubelet_reference.records import ContainerState
+from kubelet_reference.image_volumes import ImageVolumes
+from kubelet_reference.kill import Kill
+from kubelet_reference.pod_actions import Actions, Situation, compute_actions
+from kubelet_reference.pod_news import PodNews
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.record_remover import RecordRemover
+from kubelet_reference.records import ContainerState, ListedPod, PodRecords
+from kubelet_reference.resizer import Resizer
 from kubelet_reference.restored import runtime_pod
+from kubelet_reference.results import ProbeOutcome
+from kubelet_reference.runtime_reader import RuntimeReader
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.sandbox_config import sandbox_config
-from kubelet_reference.sandbox_maker import NotWantedAnyMoreError, SandboxError
-from kubelet_reference.start_container import PodToStart
+from kubelet_reference.sandbox_maker import NotWantedAnyMoreError, SandboxError, SandboxMaker
+from kubelet_reference.settings import Settings
+from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.sync_result import Action, ActionResult, Failure, StartError, SyncResult
-from kubelet_reference.termination import ContainerKill
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Pod, Secret
-
-    from kubelet_reference.crash_backoff import CrashBackoff
-    from kubelet_reference.image_volumes import ImageVolumes
-    from kubelet_reference.pod_actions import Actions, Kill, SandboxChange
-    from kubelet_reference.pod_news import PodNews
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.record_remover import RecordRemover
-    from kubelet_reference.records import ListedPod, PodRecords
-    from kubelet_reference.resizer import Resizer
-    from kubelet_reference.results import ProbeOutcome
-    from kubelet_reference.runtime_reader import RuntimeReader
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.sandbox_maker import SandboxMaker
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.start_container import ContainerStarter
-    from kubelet_reference.termination import Terminator
-
-__all__ = ("Decisions", "Hands", "RuntimeManager")
+from kubelet_reference.termination import ContainerKill, Terminator
 
 APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
 """The kinds of containers, as metrics call them."""

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import AsyncIterator, Iterable
+from typing import TypeVar
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_reference.cri_client import CriClient
 from kubelet_reference.cri_errors import is_not_found
 from kubelet_reference.labels import container_record, containers_of, sandbox_record, sandboxes_of
 from kubelet_reference.listing import Listing
 from kubelet_reference.pod_news import NewsKind, PodNews
-from kubelet_reference.records import PodRecords
+from kubelet_reference.records import ContainerRecord, ListedPod, PodRecords, SandboxRecord
 from kubelet_reference.sandbox_ips import ips_of_newest
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from kubelet_reference.cri_client import CriClient
-    from kubelet_reference.records import ContainerRecord, ListedPod, SandboxRecord
-    from kubelet_reference.termination_message import TerminationMessages
-
-__all__ = ("RuntimeReader",)
+from kubelet_reference.termination_message import TerminationMessages
 
 Record = TypeVar("Record", "SandboxRecord", "ContainerRecord")
 

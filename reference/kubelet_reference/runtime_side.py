@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import grpc
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.container_deletor import ContainerDeletor
@@ -15,42 +17,31 @@ from kubelet_reference.environment import Environment
 from kubelet_reference.events import WARNING, Reason
 from kubelet_reference.garbage_collection import GarbageCollector, GarbageRules
 from kubelet_reference.hooks import Hooks
-from kubelet_reference.image_decision import image_decision
+from kubelet_reference.image_decision import ImageFacts, ImageStep, image_decision
 from kubelet_reference.image_garbage import ImageCollector
 from kubelet_reference.image_records import PullRecords
 from kubelet_reference.image_volumes import ImageVolumes
 from kubelet_reference.images import ImageManager
-from kubelet_reference.pod_actions import compute_actions, sandbox_changed
+from kubelet_reference.node_signals import NodeStats
+from kubelet_reference.pod_actions import Actions, Situation, compute_actions
+from kubelet_reference.ports import ApiServer, Disk, HttpGet
 from kubelet_reference.record_remover import RecordRemover
-from kubelet_reference.resizer import Resizer
+from kubelet_reference.records import PodRecords
+from kubelet_reference.resizer import Resizer, WatchPod
+from kubelet_reference.results import ProbeOutcome
 from kubelet_reference.runtime_classes import RuntimeClasses
 from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
 from kubelet_reference.runtime_reader import RuntimeReader
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.sandbox_config import sandbox_config
 from kubelet_reference.sandbox_maker import SandboxMaker
+from kubelet_reference.settings import Settings
 from kubelet_reference.start_container import ContainerStarter, StartParts
 from kubelet_reference.stop_timeout import stop_timeout
 from kubelet_reference.termination import Terminator
 from kubelet_reference.termination_message import TerminationMessages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.image_decision import ImageFacts, ImageStep
-    from kubelet_reference.node_signals import NodeStats
-    from kubelet_reference.pod_actions import Actions, SandboxChange, Situation
-    from kubelet_reference.ports import ApiServer, Disk, HttpGet
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.resizer import WatchPod
-    from kubelet_reference.results import ProbeOutcome
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("Neighbours", "RuntimeParts", "RuntimeSide", "build_runtime_side")
+from kubelet_reference.versions import Behaviour
 
 
 @dataclass(frozen=True, slots=True)

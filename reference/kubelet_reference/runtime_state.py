@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 import grpc
+from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_errors import wrapped_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cri_api.v1 import api_pb2 as cri
-
-    from kubelet_reference.ports import Clock
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("RuntimeState", "StatusReader")
+from kubelet_reference.ports import Clock
+from kubelet_reference.versions import Behaviour
 
 _log = logging.getLogger("kubelet_reference.runtime_state")
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from kubelet_reference.cri_client import CriClient
-    from kubelet_reference.dynamic_resources import DynamicResources
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.metrics import Metrics
-    from kubelet_reference.pod_files import PodFiles
-    from kubelet_reference.ports import Clock
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("RuntimeTools",)
+from kubelet_reference.cri_client import CriClient
+from kubelet_reference.dynamic_resources import DynamicResources
+from kubelet_reference.events import Recorder
+from kubelet_reference.metrics import Metrics
+from kubelet_reference.pod_files import PodFiles
+from kubelet_reference.ports import Clock
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import posixpath
 
-__all__ = ("UnsafeNameError", "is_below", "part_of_path")
-
 
 class UnsafeNameError(OSError):
     """A name that would lead out of the folder in which its file belongs."""

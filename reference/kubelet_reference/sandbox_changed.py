@@ -6,21 +6,14 @@ time it was made (SANDBOX-03).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.records import PodRecords, SandboxRecord
-
-__all__ = ("SANDBOXES", "SandboxChange", "SandboxRow", "Sandboxes", "sandbox_changed")
+from kubelet_reference.records import PodRecords, SandboxRecord
 
 
 class SandboxChange(msgspec.Struct, frozen=True):

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.labels import sandbox_annotations, sandbox_labels
 from kubelet_reference.resources import sandbox_resources
 from kubelet_reference.security import sandbox_security
+from kubelet_reference.settings import Settings
 from kubelet_reference.sysctls import dotted
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.settings import Settings
-
-__all__ = ("hostname", "log_directory", "sandbox_config")
 
 HOSTNAME_MAX = 63
 """Longest host name that the kernel takes."""

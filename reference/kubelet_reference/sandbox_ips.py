@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_reference.records import SandboxRecord
-
-__all__ = ("ips_of", "ips_of_newest")
+from kubelet_reference.records import SandboxRecord
 
 
 def ips_of(sandbox: SandboxRecord) -> tuple[str, ...]:

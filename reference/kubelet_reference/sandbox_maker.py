@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import grpc
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import NoStatus, wrapped_text
@@ -12,19 +14,9 @@ from kubelet_reference.dynamic_resources import ResourcesError
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import pod_text, quoted
 from kubelet_reference.labels import sandbox_record
-from kubelet_reference.runtime_classes import UnknownClassError
+from kubelet_reference.runtime_classes import RuntimeClasses, UnknownClassError
+from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.sandbox_ips import ips_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.runtime_classes import RuntimeClasses
-    from kubelet_reference.runtime_tools import RuntimeTools
-
-__all__ = ("NotWantedAnyMoreError", "SandboxError", "SandboxMaker")
 
 
 class SandboxError(Exception):

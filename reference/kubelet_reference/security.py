@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
-from lightkube.models.core_v1 import PodSecurityContext, SecurityContext
+from lightkube.models.core_v1 import Capabilities, Pod, PodSecurityContext, SeccompProfile, SecurityContext
 
 from kubelet_reference import pods
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Capabilities, Pod, SeccompProfile
-
-    from kubelet_reference.pods import AnyContainer
-
-__all__ = ("container_security", "namespaces", "root_problem", "sandbox_security")
 
 _MASKED_PATHS = (
     "/proc/asound",

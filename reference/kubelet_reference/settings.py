@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ("Settings",)
-
 
 def _hard_thresholds() -> dict[str, str]:
     return {

@@ -6,39 +6,29 @@ could not be started is left for the garbage collector: the next pass makes anot
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import grpc
 import msgspec
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, Secret
 
 from kubelet_reference.container_config import Instance, container_config
 from kubelet_reference.cri_errors import error_text, wrapped_text
-from kubelet_reference.environment import ConfigError
+from kubelet_reference.environment import ConfigError, Environment
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import pod_text, quoted
-from kubelet_reference.hooks import HookError
+from kubelet_reference.hooks import HookError, Hooks
 from kubelet_reference.image_volumes import image_mounts
+from kubelet_reference.images import EnsuredImage, ImageManager
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.records import PodRecords
 from kubelet_reference.results import KillReason
+from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.security import root_problem
 from kubelet_reference.sync_result import Failure, StartError
-from kubelet_reference.termination import ContainerKill
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lightkube.models.core_v1 import Pod, Secret
-
-    from kubelet_reference.environment import Environment
-    from kubelet_reference.hooks import Hooks
-    from kubelet_reference.images import EnsuredImage, ImageManager
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.records import PodRecords
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.termination import Terminator
-
-__all__ = ("ContainerStarter", "PodToStart", "StartParts")
+from kubelet_reference.termination import ContainerKill, Terminator
 
 
 class PodToStart(msgspec.Struct, frozen=True):

@@ -9,28 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from datetime import datetime
+from typing import Final, Protocol
 
-from lightkube.models.core_v1 import PodCondition, PodStatus
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus
 from msgspec.structs import replace
 
 from kubelet_reference import conditions, pods, status_rules
 from kubelet_reference.container_statuses import whole_second
 from kubelet_reference.mirror_client import is_mirror_of
-from kubelet_reference.ports import ApiError
+from kubelet_reference.ports import ApiError, ApiServer, Clock
 from kubelet_reference.status_patch import status_patch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container
-    from datetime import datetime
-
-    from lightkube.models.core_v1 import ContainerStatus, Pod
-
-    from kubelet_reference.ports import ApiServer, Clock
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("Kept", "KnownPods", "PodSafety", "StatusManager")
+from kubelet_reference.versions import Behaviour
 
 BATCH_SECONDS: Final = 10
 _NOT_FOUND = 404

@@ -6,16 +6,11 @@ It holds what differs and nothing else. Conditions merge by `type` and addresses
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from typing import cast
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lightkube.models.core_v1 import PodStatus
-
-__all__ = ("status_patch",)
+from lightkube.models.core_v1 import PodStatus
 
 _MERGE_KEYS = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
 """The lists of a PodStatus whose elements are merged, with the field that identifies one."""

@@ -6,31 +6,14 @@ and by what was said before, `REFUSALS` by what comes of a start that could not 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
+from lightkube.models.core_v1 import ContainerStatus
 
 from kubelet_reference.records import ContainerState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import ContainerStatus
-
-__all__ = (
-    "REFUSALS",
-    "STATES",
-    "Before",
-    "Refused",
-    "RefusedRow",
-    "Seen",
-    "Shown",
-    "StateRow",
-    "refused_row",
-    "shown",
-)
 
 
 class Before(StrEnum):

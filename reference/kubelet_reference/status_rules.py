@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from datetime import datetime
 
+from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod, PodCondition, PodStatus
 from msgspec.structs import replace
 
 from kubelet_reference import conditions, pods
 from kubelet_reference.container_statuses import LOST_AT_THE_END, unknown_end
 from kubelet_reference.restart_policy import RESTART_ALL, restarts_after
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from datetime import datetime
-
-    from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod, PodCondition, PodStatus
-
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "dated",
-    "in_statuses",
-    "is_same",
-    "merged",
-    "resurrected",
-    "runs_nothing",
-    "with_final_states",
-    "with_limited_messages",
-)
+from kubelet_reference.versions import Behaviour
 
 MESSAGE_BYTES = 12 * 1024
 """Of the termination messages of one pod, shared evenly by its containers (STATUS-12)."""

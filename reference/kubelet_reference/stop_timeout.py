@@ -10,34 +10,16 @@ grace again after its hook, and no minimum (TERM-11).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.results import KillReason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "BASES",
-    "MINIMUM_SECONDS",
-    "TIMEOUTS",
-    "BaseRow",
-    "From",
-    "Graces",
-    "TimeoutRow",
-    "base_grace",
-    "hook_grace",
-    "probe_grace",
-    "stop_timeout",
-)
+from kubelet_reference.versions import Behaviour
 
 MINIMUM_SECONDS = 2
 """What a container is given at least."""

@@ -14,31 +14,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import grpc
 
-from kubelet_reference.config import Op, PodUpdate
+from kubelet_reference.config import Mux, Op, PodUpdate
 from kubelet_reference.cri_errors import wrapped_text
+from kubelet_reference.deadline import Deadlines
+from kubelet_reference.housekeeping import Housekeeping
 from kubelet_reference.inputs import Inputs
 from kubelet_reference.pleg import Happening, PodLifecycleEvent
+from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.ports import Chance, Clock
 from kubelet_reference.probe_results import ProbeUpdate
 from kubelet_reference.results import ProbeKind, ProbeOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_reference.config import Mux
-    from kubelet_reference.deadline import Deadlines
-    from kubelet_reference.housekeeping import Housekeeping
-    from kubelet_reference.pod_handlers import PodHandlers
-    from kubelet_reference.ports import Chance, Clock
-    from kubelet_reference.runtime_state import RuntimeState
-    from kubelet_reference.status_manager import StatusManager
-    from kubelet_reference.work_queue import WorkQueue
-
-__all__ = ("Housekeep", "Item", "LoopTools", "SyncLoop", "Tick")
+from kubelet_reference.runtime_state import RuntimeState
+from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.work_queue import WorkQueue
 
 TICK_SECONDS = 1.0
 HOUSEKEEPING_SECONDS = 2.0

@@ -15,38 +15,27 @@ status as the last one, so that the pod may be deleted from the API server.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from lightkube.models.core_v1 import Pod, PodStatus, Secret
 from msgspec.structs import replace
 
 from kubelet_reference import pods
-from kubelet_reference.dynamic_resources import ResourcesError
-from kubelet_reference.events import Reason
+from kubelet_reference.cgroups import Cgroups
+from kubelet_reference.dynamic_resources import DynamicResources, ResourcesError
+from kubelet_reference.events import Reason, Recorder
+from kubelet_reference.mirror_client import MirrorClient
+from kubelet_reference.ports import Disk
+from kubelet_reference.prober import Prober
+from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.restored import runtime_pod
-from kubelet_reference.sync_result import Action
-from kubelet_reference.updates import NetworkNotReady, SyncFailed
-from kubelet_reference.volumes import VolumesNotReady, pod_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from lightkube.models.core_v1 import Pod, PodStatus, Secret
-
-    from kubelet_reference.cgroups import Cgroups
-    from kubelet_reference.dynamic_resources import DynamicResources
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.mirror_client import MirrorClient
-    from kubelet_reference.ports import Disk
-    from kubelet_reference.prober import Prober
-    from kubelet_reference.reason_cache import ReasonCache
-    from kubelet_reference.records import ListedPod, PodRecords
-    from kubelet_reference.status_manager import StatusManager
-    from kubelet_reference.sync_result import SyncResult
-    from kubelet_reference.updates import Update, Waits
-    from kubelet_reference.volumes import Volumes
-
-__all__ = ("ORPHAN_GRACE_SECONDS", "GenerateStatus", "PodRuntime", "PodSyncer", "SyncTools")
+from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.sync_result import Action, SyncResult
+from kubelet_reference.updates import NetworkNotReady, SyncFailed, Update, Waits
+from kubelet_reference.volumes import Volumes, VolumesNotReady, pod_folder
 
 ORPHAN_GRACE_SECONDS = 1
 """What a pod gets that only the runtime knows (WORK-24)."""

@@ -8,8 +8,6 @@ import msgspec
 
 from kubelet_reference.go_text import quoted
 
-__all__ = ("Action", "ActionResult", "Failure", "StartError", "SyncResult")
-
 
 class Action(StrEnum):
     """What a pass does."""

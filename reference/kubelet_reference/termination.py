@@ -10,31 +10,23 @@ for the status, and for the garbage collector.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import grpc
+from lightkube.models.core_v1 import LifecycleHandler, Pod
 
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import is_not_found, wrapped_text
 from kubelet_reference.events import Reason
-from kubelet_reference.hooks import HookError
+from kubelet_reference.hooks import HookError, Hooks
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.results import KillReason
+from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.stop_timeout import base_grace, hook_grace, stop_timeout
 from kubelet_reference.sync_result import Action, ActionResult, Failure
 from kubelet_reference.termination_order import TerminationOrder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lightkube.models.core_v1 import LifecycleHandler, Pod
-
-    from kubelet_reference.hooks import Hooks
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.runtime_tools import RuntimeTools
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("ContainerKill", "Terminator")
+from kubelet_reference.versions import Behaviour
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names
+from kubelet_reference.ports import Disk
 from kubelet_reference.safe_names import is_below
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import Disk
-    from kubelet_reference.settings import Settings
-
-__all__ = ("TerminationMessages", "log_tail")
+from kubelet_reference.settings import Settings
 
 FALLBACK = "FallbackToLogsOnError"
 CANNOT_RUN = "ContainerCannotRun"

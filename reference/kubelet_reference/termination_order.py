@@ -7,17 +7,12 @@ the pod is killed holds up nobody (SIDECAR-16). Regular init containers wait for
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod
-
-__all__ = ("TerminationOrder",)
 
 
 class TerminationOrder:

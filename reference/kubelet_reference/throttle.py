@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import Clock
-
-__all__ = ("Throttle",)
+from kubelet_reference.ports import Clock
 
 
 class Throttle:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-__all__ = ("Ticker",)
-
 
 class Ticker:
     """Ticks at start + `period`, start + 2 * `period` and so on, in seconds of the running loop.

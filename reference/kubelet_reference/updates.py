@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Any
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.records import ListedPod
-
-__all__ = ("KillOptions", "NetworkNotReady", "SyncFailed", "Update", "UpdateKind", "WaitCut", "Waits")
+from kubelet_reference.records import ListedPod
 
 T = TypeVar("T")
 

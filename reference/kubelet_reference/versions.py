@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kubelet_reference.feature_gates import is_on
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ("OLDEST", "Behaviour", "parse_minor")
 
 OLDEST = 24
 DEFAULT = 32

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kubelet_reference.ports import Clock
-
-__all__ = ("WorkQueue",)
+from kubelet_reference.ports import Clock
 
 
 class WorkQueue:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference import pods
+from kubelet_reference.updates import Update, Waits
 from kubelet_reference.worker_states import State
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.updates import Update, Waits
-
-__all__ = ("KnownPod", "Worker")
 
 _ENDING = frozenset({State.TERMINATING, State.TERMINATED, State.FINISHED})
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import grpc
+from lightkube.models.core_v1 import Pod, PodStatus
 
+from kubelet_reference.events import Recorder
 from kubelet_reference.grace import effective_grace
-from kubelet_reference.ports import ApiError
-from kubelet_reference.updates import NetworkNotReady, SyncFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from lightkube.models.core_v1 import Pod, PodStatus
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.ports import Chance, Clock
-    from kubelet_reference.records import ListedPod, PodRecords
-    from kubelet_reference.updates import Update, Waits
-    from kubelet_reference.versions import Behaviour
-    from kubelet_reference.work_queue import WorkQueue
-    from kubelet_reference.worker_states import WorkerTable
-
-__all__ = ("ROUND_ERRORS", "RecordsCache", "Rounds", "Timing", "WorkerRules", "WorkerTools")
+from kubelet_reference.ports import ApiError, Chance, Clock
+from kubelet_reference.records import ListedPod, PodRecords
+from kubelet_reference.updates import NetworkNotReady, SyncFailed, Update, Waits
+from kubelet_reference.versions import Behaviour
+from kubelet_reference.work_queue import WorkQueue
+from kubelet_reference.worker_states import WorkerTable
 
 #: What a round may end with besides success; anything else is a mistake in the kubelet and ends it.
 ROUND_ERRORS = (SyncFailed, grpc.RpcError, ApiError, OSError)

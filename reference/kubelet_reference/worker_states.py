@@ -30,27 +30,12 @@ A pod that only the runtime knows has no spec: it can be killed and nothing else
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from kubelet_reference.versions import Behaviour
-
-__all__ = (
-    "ROWS",
-    "Action",
-    "Event",
-    "Guard",
-    "Row",
-    "State",
-    "WorkerTable",
-    "diagram",
-    "markdown_table",
-    "worker_table",
-)
+from kubelet_reference.versions import Behaviour
 
 
 class State(StrEnum):

@@ -14,15 +14,9 @@ spoken yet; after that it counts as gone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kubelet_reference.static_names import StaticNames
+from kubelet_reference.worker import Worker
 from kubelet_reference.worker_states import State
-
-if TYPE_CHECKING:
-    from kubelet_reference.static_names import StaticNames
-    from kubelet_reference.worker import Worker
-
-__all__ = ("WorkerViews",)
 
 
 class WorkerViews:

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 import grpc
 
 from kubelet_conformance.targets.api_adapter import KubeletApi, WorldApi
 from kubelet_conformance.targets.tap import Tap
-from kubelet_conformance.trace.recorder import Failed, RecordedCall, RecordedReply, Recorder
-from kubelet_fakes.api import ApiCore, ApiStatusError
+from kubelet_conformance.trace.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
+from kubelet_fakes.api import ApiCore, ApiStatusError, Change, FrozenDict, Request
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.clocks import LoopClock, SeededChance
-from kubelet_reference.kubelet import Kubelet, Ports
+from kubelet_reference.kubelet import Kubelet
 from kubelet_reference.parts import Parts
-from kubelet_reference.ports import FetchError
+from kubelet_reference.ports import FetchError, ImageService, PodEvent, Ports, RuntimeService
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.recorder import Seen
-    from kubelet_fakes.api import Change, FrozenDict, Request
-    from kubelet_reference.ports import ImageService, PodEvent, RuntimeService
-
-__all__ = ("Asked", "BareNode", "Made", "pod", "replay")
 
 EPOCH_NS = 1_767_225_600_000_000_000
 NODE = "node-1"

@@ -15,19 +15,16 @@ import time
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stitching import histories, mix, stitch
 
 from kubelet_conformance.contract.checking import judge_file
-from kubelet_conformance.contract.frame import Answered, Broken, Kept
+from kubelet_conformance.contract.frame import Answered, Broken, Clause, Contract, Findings, Kept
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.reader import Reader
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Clause, Contract, Findings
-    from kubelet_conformance.trace.moment import Moment
 
 RECORDS = 1_000_000
 KUBERNETES = "1.32"

@@ -16,20 +16,19 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.node import Node, pod
+from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd
-from kubelet_conformance.targets.stage import Act, Choice, open_live_stage
+from kubelet_conformance.targets.opening import open_live_stage
+from kubelet_conformance.targets.stage import Act
 
 # What this shares with the tests lies beside it.
 sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
-from bare_cri import at_socket
+from bare_cri import BarePod, at_socket
 
-if TYPE_CHECKING:
-    from bare_cri import BarePod
-
-    from kubelet_conformance.targets.protocols import Target
+from kubelet_conformance.targets.protocols import Target
 
 PODS = 50
 REPEATS = 3

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-__all__ = ("farewell",)
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 

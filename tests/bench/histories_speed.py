@@ -9,16 +9,12 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.histories.playing import play
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.playing import PlayedHistory, play
 from kubelet_conformance.histories.seeking import chunks, seek
-from kubelet_conformance.targets.stage import Choice
-
-if TYPE_CHECKING:
-    from kubelet_conformance.histories.history import History
-    from kubelet_conformance.histories.playing import PlayedHistory
+from kubelet_conformance.targets.choice import Choice
 
 PER_SECOND_TARGET = 10
 PER_SECOND_AIM = 50

@@ -13,7 +13,8 @@ import logging
 import pstats
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from bare_node import BareNode, pod, replay
 from cri_api.v1 import api_pb2 as cri
@@ -21,9 +22,6 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.trace.recorder import RecordedCall
 from kubelet_fakes.clock import run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
 
 PODS = 1_000
 FEW = 10

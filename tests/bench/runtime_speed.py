@@ -17,17 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from google.protobuf.message import Message
+from google.protobuf.message import Message
 
 PODS = 50
 """How many pods of one container the fake has, as on a busy node."""

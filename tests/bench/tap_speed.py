@@ -21,12 +21,14 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.message import Message
 from hpack import Encoder
 
 from kubelet_conformance.contract.collecting import seldom_collected
@@ -40,11 +42,6 @@ from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.redaction import Redactor
 from kubelet_conformance.trace.writer import Writer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-
-    from google.protobuf.message import Message
 
 ROUNDS = 40
 CALLS = 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from command import in_process, in_subprocess
@@ -11,9 +11,6 @@ from lines import HEADER, call, end, record, reply, trace
 from story import Story
 
 from kubelet_conformance.trace import world
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x00\u202egnp\u2028"

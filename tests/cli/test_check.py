@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from command import Ended, in_process
@@ -11,16 +12,11 @@ from lines import end, record, trace
 from story import Story
 
 from kubelet_conformance.contract.baseline import clause_names
+from kubelet_conformance.contract.frame import Findings, contract
 from kubelet_conformance.contract.frame import broken as broken_here
-from kubelet_conformance.contract.frame import contract
 from kubelet_conformance.contract.words import call
 from kubelet_conformance.contracts import every_contract
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.moment import Moment
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from command import in_process
@@ -20,12 +21,10 @@ from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.breaks import BREAKS_SHOWN
-from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.trace import reader, records, replies, world
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 MIB = 1024 * 1024

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,10 +21,6 @@ from kubelet_conformance.reports.run import Run
 from kubelet_conformance.reports.terminal import TerminalReport
 from kubelet_conformance.trace.errors import TraceError
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 LINES = (traces() / "kubernetes-1.32" / "sidecar_two_delete.jsonl").read_text(encoding="utf-8").splitlines()
 ODD: list[Any] = [

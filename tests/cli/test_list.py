@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from command import in_process
@@ -12,9 +13,6 @@ from command import in_process
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

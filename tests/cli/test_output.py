@@ -7,16 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from command import in_process, in_subprocess
 from lines import HEADER, end, trace
 
 from kubelet_conformance.reports.output import deliver
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "kubelet_conformance"]
 

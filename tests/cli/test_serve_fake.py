@@ -7,18 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import grpc
 import pytest
 from command import in_process
 from cri_api.v1 import api_pb2 as cri
 from pod_life import container, sandbox, stubs
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
 
 
 @contextmanager

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 from command import in_process
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 NAME = "sandbox.killed_sandbox_is_replaced"
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from kubelet_conformance.targets.containerd import PrivateContainerd, missing
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 CANNOT_RUN = 2
 

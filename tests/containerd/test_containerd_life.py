@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import grpc
 import pytest
@@ -16,9 +16,6 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.containerd import PrivateContainerd, full_name, leftovers
 from kubelet_reference.clocks import LoopClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RUNNING, READY = cri.ContainerState.CONTAINER_RUNNING, cri.PodSandboxState.SANDBOX_READY
 

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import containerd_owner
 import pytest
@@ -24,9 +24,6 @@ from kubelet_conformance.targets.containerd import (
     leftovers,
 )
 from kubelet_reference.clocks import LoopClock
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 INTERRUPTED = 130
 

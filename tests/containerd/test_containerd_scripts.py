@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from bare_cri import BareRuntime, at_socket
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.targets.containerd import PrivateContainerd
 from kubelet_fakes.clock import LoopClock, run
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from kubelet_conformance.targets.containerd import PrivateContainerd
 
 Seen = list[Any]
 _SECOND = 1_000_000_000

@@ -7,17 +7,14 @@ import os
 import signal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from bare_cri import at_socket
 from real_node import Told, broken, process_of, remaining, tell
 
-from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod
-
-if TYPE_CHECKING:
-    from kubelet_conformance.node import PodHandle
-    from kubelet_conformance.targets.containerd import PrivateContainerd
+from kubelet_conformance.node import Node, PodHandle, container, exec_hook, exec_probe, pod
+from kubelet_conformance.targets.containerd import PrivateContainerd
 
 PORT = 8080
 

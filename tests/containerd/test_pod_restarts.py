@@ -6,17 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from bare_cri import at_socket
 from real_node import Told, broken, remaining, tell
 
-from kubelet_conformance.node import Node, container, pod
+from kubelet_conformance.node import Node, PodHandle, container, pod
 from kubelet_conformance.targets.containerd import PrivateContainerd, leftovers
-
-if TYPE_CHECKING:
-    from kubelet_conformance.node import PodHandle
 
 Story = Callable[[PrivateContainerd, Node], Awaitable[None]]
 CROWD = 50

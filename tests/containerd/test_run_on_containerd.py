@@ -9,18 +9,15 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.targets.containerd import PrivateContainerd
 from kubelet_conformance.targets.live.endpoint import connected
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kubelet_conformance.targets.containerd import PrivateContainerd
 
 SHARED = (
     "restart.crashed_container_is_run_again_alone",

@@ -7,20 +7,17 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.judging import the_runtimes
 from kubelet_conformance.runtime_checks.stories import every_story
+from kubelet_conformance.targets.containerd import PrivateContainerd
 from kubelet_conformance.targets.live.endpoint import connected
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.targets.containerd import PrivateContainerd
 
 NEWER_THAN_1_6 = {"CRI-30", "CRI-31", "CRI-39"}
 """What the CRI of containerd 1.6 does not have: events, time stamps of statuses, image_id."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from story import Story
 
 from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline, BaselineError, clause_names
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contract.words import call, kubelet
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.moment import Moment
 
 
 @contract("SANDBOX-01", on=call("ImageStatus"))

@@ -7,15 +7,7 @@ import re
 
 import pytest
 
-from kubelet_conformance.contract.catalogue import (
-    Level,
-    Row,
-    UnknownContract,
-    areas,
-    row,
-    rows,
-    select,
-)
+from kubelet_conformance.contract.catalogue import Level, Row, UnknownContract, areas, row, rows, select
 
 #: The shorthand for files and documents in which the catalogue was first written down.
 CODES = (

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lines import HEADER, call, end, record, trace
 from story import Story
 
 from kubelet_conformance.contract.checking import Check, Result, judge_file
-from kubelet_conformance.contract.frame import KEPT, broken, contract
-from kubelet_conformance.contract.verdicts import (
-    MERGED_EVIDENCE_MAX,
-    Evidence,
-    Outcome,
-    Verdict,
-    merged,
-)
+from kubelet_conformance.contract.frame import KEPT, Contract, Findings, broken, contract
+from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX, Evidence, Outcome, Verdict, merged
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call as begun
 from kubelet_conformance.contract.words import kubelet
 from kubelet_conformance.trace.errors import TraceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.contract.frame import Contract, Findings
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.moment import Moment
 
 
 @contract("SANDBOX-02", on=begun("ImageStatus"))

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from story import Story
 
-from kubelet_conformance.contract.frame import KEPT, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, contract
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.contract.words import call, done, read_as
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.contract.words import Pattern, call, done, read_as
+from kubelet_conformance.trace.moment import Moment
 
 INIT = {"name": "init", "image": "i"}
 BEGUN, ENDED = "call:RunPodSandbox", "done:RunPodSandbox"

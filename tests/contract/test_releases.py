@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.run import Run, fails
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def broken_for(*versions: str) -> Result:

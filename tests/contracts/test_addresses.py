@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from story import PodHandle, SandboxHandle, Story
 from twice import assert_bites
-
-if TYPE_CHECKING:
-    from story import PodHandle, SandboxHandle, Story
 
 HOSTS = "/var/lib/kubelet/pods/uid/etc-hosts"
 MOUNT = {"container_path": "/etc/hosts", "host_path": HOSTS}

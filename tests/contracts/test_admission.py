@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import api_write, event, killed, started, tell_status
 from running import BROKEN, KEPT, running
-from story import Story
+from story import PodHandle, Story
 
-if TYPE_CHECKING:
-    from story import PodHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 PORT = [{"name": "c1", "image": "img:1", "ports": [{"containerPort": 80, "hostPort": 80}]}]
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import file_pod, remove_file, static_config
-from story import Story
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
 
 SERIES = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0)
 NOTICED = 0.5

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from outside_world import NODE, api_write, file_pod, killed, remove_file, start_static, started
 from running import BROKEN, KEPT, running
+from story import ContainerHandle, SandboxHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, SandboxHandle, Story
 
 
 def orphaned() -> tuple[Story, SandboxHandle, ContainerHandle]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pod_status import again, condition, ended, runs, tell_status, waits
@@ -10,8 +10,7 @@ from running import BROKEN, KEPT
 from story import Story
 from twice import assert_bites
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 INITS = [{"name": "i1", "image": "img:1"}, {"name": "i2", "image": "img:1"}]
 SIDECAR = [{"name": "i1", "image": "img:1", "restartPolicy": "Always"}]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from outside_world import killed, node_gone, started, tell_status
 from running import BROKEN, KEPT, running
 from story import Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 @pytest.mark.parametrize("wrong", ["", "no-stop", "no-sandbox"])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import killed, started, tell_status
 from running import BROKEN, KEPT
-from story import Story
+from story import ContainerHandle, PodHandle, Story
 
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 ZERO = "2026-01-01T00:00:00Z"
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 from twice import assert_bites
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
 
 def add(s: Story, web: PodHandle, name: str = "dbg", **more: Any) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from running import BROKEN, KEPT, running
-from story import Story
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 def died_three_times() -> tuple[Story, PodHandle, SandboxHandle, list[ContainerHandle]]:

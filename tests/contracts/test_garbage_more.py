@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pod_status import ended, tell_status
@@ -10,8 +10,7 @@ from running import BROKEN, KEPT, running
 from story import Story
 from twice import assert_bites
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 TWO: dict[str, Any] = {"configuration": {"maximumDeadContainers": 2}}
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, probe, running
 from story import Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 LIVENESS = {"exec": {"command": ["alive"]}, "terminationGracePeriodSeconds": 7}
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from running import BROKEN, KEPT
-from story import Story
+from story import PodHandle, SandboxHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import PodHandle, SandboxHandle
 
 AUTH = {"username": "digest-1", "password": "digest-2"}
 SECRETS = [{"name": "one"}, {"name": "two"}]

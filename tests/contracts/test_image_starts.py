@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from running import BROKEN, KEPT
-from story import Story
+from story import PodHandle, Story
 from twice import assert_bites
 
-if TYPE_CHECKING:
-    from story import PodHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 BAD = "Not/An Image"
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running
-from story import Story
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
 
 
 def goes_down(s: Story) -> None:

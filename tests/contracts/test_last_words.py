@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from story import Story
 from twice import assert_bites
-
-if TYPE_CHECKING:
-    from story import Story
 
 FILE, LOG = "/var/lib/kubelet/pods/uid/containers/c1/1", "/var/log/pods/default_web_uid/c1/0.log"
 POLICY = "io.kubernetes.container.terminationMessagePolicy"

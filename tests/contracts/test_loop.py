@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import event, file_pod, heal, killed, outage, start_static, started, tell_status
 from running import BROKEN, KEPT, probe, running, two_running
 from story import Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 READINESS = {"exec": {"command": ["alive"]}, "failureThreshold": 1}
 

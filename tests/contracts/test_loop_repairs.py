@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import heal, killed, outage, started
 from running import BROKEN, KEPT, running
 from story import PodHandle, Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 def created(s: Story, name: str, at: str) -> PodHandle:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from outside_world import event, file_pod, killed, start_static, started, static_config, tell_status
 from running import BROKEN, KEPT, running
 from story import PodHandle, Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 FOLDER = "/etc/kubernetes/manifests"
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import api_write, file_pod, node_gone, remove_file, start_static, static_config
 from running import BROKEN, KEPT
 from runtime_reads import container_record, list_containers, list_sandboxes, sandbox_record
-from story import Story
+from story import PodHandle, Story
 
-if TYPE_CHECKING:
-    from story import PodHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 NO_EXECUTE = [{"operator": "Exists", "effect": "NoExecute"}]
 NODE = [{"kind": "Node", "name": "node-1", "controller": True}]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from distressed import CRITICAL, distressed, evict, press, run, stop
 from outside_world import file_pod, start_static
 from running import BROKEN, KEPT
+from story import PodHandle, Story
 
-if TYPE_CHECKING:
-    from story import PodHandle, Story
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 def asking(**amounts: str) -> list[dict[str, Any]]:

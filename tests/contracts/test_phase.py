@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from outside_world import api_write, file_pod, start_static
 from pod_status import again, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
-from story import Story
+from story import PodHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contracts.tables import COUNTS, PHASES, Counts, phase_of
-
-if TYPE_CHECKING:
-    from story import PodHandle
 
 SECOND: dict[str, Any] = {"name": "c2"}
 INIT: dict[str, Any] = {"name": "i1"}

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from running import BROKEN, KEPT, running, two_running
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle, Story
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 def removed(s: Story, container: ContainerHandle | None, sandbox: SandboxHandle) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pod_status import tell_status
 from running import BROKEN, KEPT
-from story import NOON, ContainerHandle, Story
+from story import NOON, ContainerHandle, PodHandle, SandboxHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import PodHandle, SandboxHandle
-
 
 STREAM: dict[str, Any] = {"rpc": "GetContainerEvents", "id": "stream"}
 

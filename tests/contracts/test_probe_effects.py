@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import event, killed, started
 from pod_status import ended, runs, tell_status
 from running import BROKEN, KEPT, running, two_running
+from story import ContainerHandle, PodHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, Story
-
 
 ALIVE = {"exec": {"command": ["alive"]}, "periodSeconds": 5, "failureThreshold": 3}
 READY = {"exec": {"command": ["ready"]}, "periodSeconds": 5, "failureThreshold": 2}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import Story
+from story import PodHandle, Story
 
-if TYPE_CHECKING:
-    from story import PodHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 HTTP = {"httpGet": {"path": "/health", "port": "web"}, "periodSeconds": 5}
 TCP = {"tcpSocket": {"port": 7000}, "periodSeconds": 5}

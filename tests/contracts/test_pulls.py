@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from outside_world import file_pod, remove_file, static_config
-from story import Story
+from story import PodHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import PodHandle
 
 TWO = [{"name": name, "image": "img:1"} for name in ("c1", "c2")]
 

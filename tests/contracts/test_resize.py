@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from running import BROKEN, KEPT
-from story import Story
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
 PENDING = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import file_pod, outage, remove_file, start_static
-from story import Story
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
 
 PROBE = {"exec": {"command": ["x", "1", "0"]}}
 

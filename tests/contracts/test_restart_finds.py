@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import api_write, file_pod, start_static
 from running import BROKEN, KEPT
-from story import Story
+from story import PodHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import PodHandle
 
 PORT = {"containerPort": 80, "hostPort": 80, "protocol": "TCP"}
 PROBE = {"exec": {"command": ["x"]}, "failureThreshold": 2}

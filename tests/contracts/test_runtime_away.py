@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import started, tell_status
 from running import BROKEN, KEPT, running
 from runtime_reads import container_record, list_containers, refuse
-from story import Story
+from story import ContainerHandle, Story
 
-if TYPE_CHECKING:
-    from story import ContainerHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 INITS = [{"name": "i1", "image": "img:1"}]
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-from story import Story
+from story import PodHandle, SandboxHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import PodHandle, SandboxHandle
 
 
 def listed(s: Story, *sandboxes: SandboxHandle) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from story import Story
 from twice import assert_bites
-
-if TYPE_CHECKING:
-    from story import Story
 
 
 @pytest.mark.parametrize("step", ["create", "run"])

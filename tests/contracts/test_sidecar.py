@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from running import POST_START, hook
-from story import Story
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 from twice import assert_bites
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
 
 PROBE = {"exec": {"command": ["x", "0", "0"]}}
 HOOK = {"postStart": {"exec": {"command": ["x", "0", "1"]}}}

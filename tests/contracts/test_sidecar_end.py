@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import api_write, file_pod, remove_file, static_config
-from story import Story
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
 
 RUNNING: dict[str, Any] = {"running": {}}
 WAITING: dict[str, Any] = {"waiting": {"reason": "PodInitializing"}}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from story import Story
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
 
 STARTUP = {"exec": {"command": ["up"]}, "failureThreshold": 2}
 LIVENESS = {"exec": {"command": ["well"]}, "failureThreshold": 1}

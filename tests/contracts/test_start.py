@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from story import NOON, Story
+from story import NOON, PodHandle, SandboxHandle, Story
 from twice import assert_bites
-
-if TYPE_CHECKING:
-    from story import PodHandle, SandboxHandle
 
 HASH = "io.kubernetes.container.hash"
 COUNT = "io.kubernetes.container.restartCount"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pod_status import ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
 
-from kubelet_conformance.contracts.state_table import STATES, may_be_shown
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
-    from kubelet_conformance.contracts.state_table import Recorded, Said, Shown
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contracts.state_table import STATES, Recorded, Said, Shown, may_be_shown
 
 CASES: list[tuple[str, Recorded, Said, set[Shown]]] = [
     ("C1", "none", "nothing", {"waiting"}),

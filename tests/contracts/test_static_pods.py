@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import (
@@ -18,12 +18,9 @@ from outside_world import (
     tell_status,
 )
 from running import BROKEN, KEPT
-from story import Story
+from story import PodHandle, Story
 
-if TYPE_CHECKING:
-    from story import PodHandle
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 OTHER = [{"name": "c1", "image": "img:2"}]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from outside_world import api_write, file_pod, start_static
@@ -10,10 +11,6 @@ from pod_status import condition, end_of, ended, runs, tell_status, waits
 from running import BROKEN, running
 from story import Story
 from twice import assert_bites
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 IP: dict[str, Any] = {"podIP": "10.88.0.2", "podIPs": [{"ip": "10.88.0.2"}]}
 OTHER_IP: dict[str, Any] = {"podIP": "10.88.0.9", "podIPs": [{"ip": "10.88.0.9"}]}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pod_status import condition, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
+from story import Story
 from twice import assert_bites
 
-if TYPE_CHECKING:
-    from story import Story
-
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 READINESS: dict[str, Any] = {
     "readinessProbe": {"exec": {"command": ["alive"]}, "failureThreshold": 1, "successThreshold": 1}

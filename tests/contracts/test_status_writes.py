@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pod_status import condition, ended, runs, tell_status
 from running import BROKEN, KEPT, running
-from story import Story
+from story import PodHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import PodHandle
 
 NOON = "2026-01-01T00:00:00Z"
 

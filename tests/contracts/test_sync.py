@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import heal, outage
 from running import running
-from story import Story
+from story import ContainerHandle, PodHandle, Story
 from twice import assert_bites
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle
 
 TWO = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:2"}]
 INIT = [{"name": "i1", "image": "img:1"}]

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-from story import Story
+from story import PodHandle, Story
 from twice import assert_bites
-
-if TYPE_CHECKING:
-    from story import PodHandle
 
 WAITED = "Unable to attach or mount volumes: timed out"
 INIT = [{"name": "i1", "image": "img:1"}]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from distressed import CRITICAL, distressed, run, shut_down, stop
 from outside_world import api_write, event
 from pod_status import condition, tell_status
 from running import BROKEN, KEPT, running
-from story import Story
+from story import PodHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from story import PodHandle
 
 NOT_EXERCISED = Verdict.NOT_EXERCISED
 HASH = "io.kubernetes.container.hash"

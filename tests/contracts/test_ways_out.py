@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from outside_world import killed, started, tell_status
 from running import PRE_STOP, hook, probe, running
-from story import Story
-
-if TYPE_CHECKING:
-    from story import ContainerHandle, PodHandle, SandboxHandle
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
 ALIVE = {"exec": {"command": ["alive"]}, "failureThreshold": 1, "periodSeconds": 5}
 

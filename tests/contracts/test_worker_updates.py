@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from running import BROKEN, KEPT, running, two_running
 from story import Story
 
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 @pytest.mark.parametrize(("image", "verdict"), [("img:4", KEPT), ("img:2", BROKEN), ("img:3", BROKEN)])

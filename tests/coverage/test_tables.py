@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from kubelet_conformance.coverage.decisions import decisions_page, suite_tables
 from kubelet_conformance.coverage.tables import table
 from kubelet_conformance.targets.decisions import reference_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Step(StrEnum):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from api_world import ApiWorld, pod, refused
 
-if TYPE_CHECKING:
-    from kubelet_fakes.api import WatchEvent
+from kubelet_fakes.api import WatchEvent
 
 NAMES = ("deletionTimestamp", "deletionGracePeriodSeconds")
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 from api_world import ApiWorld, pod, refused
 
-from kubelet_fakes.api import ApiStatusError, Connection, Fault
+from kubelet_fakes.api import Answer, ApiStatusError, Change, Connection, Fault, Watch, WatchEvent
 from kubelet_fakes.clock import run
-
-if TYPE_CHECKING:
-    from kubelet_fakes.api import Answer, Change, Watch, WatchEvent
 
 HERE = {"spec.nodeName": "node-1"}
 

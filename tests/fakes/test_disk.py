@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 
 def filled() -> MemoryDisk:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.web import MemoryUrl
-from kubelet_reference.ports import FetchError
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import Disk, ManifestUrl
+from kubelet_reference.ports import Disk, FetchError, ManifestUrl
 
 
 def test_disk_fits() -> None:

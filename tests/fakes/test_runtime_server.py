@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import stat
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -19,9 +20,6 @@ from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.methods import METHODS
 from kubelet_fakes.runtime.server import AddressError, RuntimeServer, socket_path
 from kubelet_fakes.runtime.service import FakeRuntime
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 def serving(path: Path) -> RuntimeServer:

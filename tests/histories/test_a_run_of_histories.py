@@ -19,7 +19,7 @@ from kubelet_conformance.histories.history import History
 from kubelet_conformance.histories.playing import PlayedHistory, play
 from kubelet_conformance.histories.seeking import CHUNK, chunks, seek
 from kubelet_conformance.histories.telling import as_words
-from kubelet_conformance.targets.stage import Choice
+from kubelet_conformance.targets.choice import Choice
 
 BUG = "bug:K8S-9649"
 """A kubelet that kills a container whose readiness probe fails."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -32,16 +32,14 @@ from kubelet_conformance.histories.history import (
     as_json,
     from_json,
 )
-from kubelet_conformance.histories.keeping import keep, kept_in, name_of
+from kubelet_conformance.histories.keeping import Kept, keep, kept_in, name_of
 from kubelet_conformance.histories.playing import PlayedHistory, play
 from kubelet_conformance.histories.seeking import chunks, seek
 from kubelet_conformance.histories.telling import as_scenario, as_words
 from kubelet_conformance.node import Node, container, pod
-from kubelet_conformance.targets.stage import Choice, open_stage
-
-if TYPE_CHECKING:
-    from kubelet_conformance.histories.keeping import Kept
-    from kubelet_conformance.targets.protocols import Target
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.protocols import Target
 
 REFERENCE = Choice(kubernetes="1.32")
 CONTRACTS = list(every_contract().values())

@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
 
 import grpc.aio
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.live.endpoint import connected, path_of
 from kubelet_conformance.targets.live.residents import check_images, check_neighbours, remove_ours
-from kubelet_conformance.targets.stage import TargetError, UnknownTargetError
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.server import RuntimeServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
 
 
 def refused(path: Path, beside: contextlib.AbstractAsyncContextManager[object] | None = None) -> str:

@@ -8,7 +8,7 @@ from kubelet_conformance.node import Node, Scenario, container, pod, scenario_of
 from kubelet_conformance.plugin.plan import Place, plan
 from kubelet_conformance.plugin.rehearsal import Rehearsal, rehearse
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.stage import Choice
+from kubelet_conformance.targets.choice import Choice
 
 OWN = frozenset({"set_file", "add_image", "publish_image"})
 

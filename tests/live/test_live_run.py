@@ -6,17 +6,15 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from stories import GOOD, scenario_file
 
 from kubelet_conformance.targets.live.stage import WallStage
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 pytest_plugins = ["pytester"]
 

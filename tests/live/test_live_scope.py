@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from kubelet_conformance.targets.live.namespaces import Scope, is_ours, scope_of
 from kubelet_conformance.targets.live.scoped import ScopedManifests
 from kubelet_conformance.targets.live.views import Router
+from kubelet_conformance.targets.protocols import Manifests
 from kubelet_conformance.trace.recorder import Recorder
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.protocols import Manifests
 
 FIRST, SECOND = Scope(1, "sync.new_pod"), Scope(12, "sync.new_pod")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -14,20 +15,14 @@ from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import Node, WaitTimeoutError, container, pod
+from kubelet_conformance.targets.choice import Choice, TargetError
 from kubelet_conformance.targets.live.stage import WallStage
-from kubelet_conformance.targets.protocols import NotPossibleError
-from kubelet_conformance.targets.stage import Act, Choice, TargetError
+from kubelet_conformance.targets.protocols import NotPossibleError, Target
+from kubelet_conformance.targets.stage import Act, PlayedLife
 from kubelet_conformance.trace.reader import Reader
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.server import RuntimeServer
 from kubelet_reference.process.wall import WallClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-    from pathlib import Path
-
-    from kubelet_conformance.targets.protocols import Target
-    from kubelet_conformance.targets.stage import PlayedLife
 
 
 def act(story: Callable[[Node], Awaitable[None]], number: int = 1, patience: float = 10) -> Act:

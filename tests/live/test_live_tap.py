@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tapped import serving
 
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.live.tapped import tapped
-from kubelet_conformance.targets.stage import TargetError
 from kubelet_conformance.trace.recorder import Recorder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_connection_that_cannot_be_followed_ends_the_run(tmp_path: Path) -> None:

@@ -6,14 +6,9 @@ object is changed with it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from recording import Json
-
-__all__ = ("listing_also", "merged", "telling", "with_exit_code", "with_status")
+from recording import Json
 
 _LISTED = {"ListContainers": "containers", "ListPodSandbox": "items"}
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scene import Action, Scene
-
-__all__ = ("FREEDOMS", "Freedom", "free")
+from scene import Action, Scene
 
 SECOND_STOP_SECONDS = 2.1
 """How long after a pod-level kill real kubelets were seen to stop the same sandbox again."""

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from recording import encoded
+from mutants import Mutant
+from recording import Recording, encoded
 
 from kubelet_conformance.contract.judge import Judge
-from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.trace.reader import Reader
-
-if TYPE_CHECKING:
-    from mutants import Mutant
-    from recording import Recording
-
-    from kubelet_conformance.contract.verdicts import Outcome
-
-__all__ = ("Finding", "found", "outcomes")
 
 
 @dataclass(frozen=True, slots=True)

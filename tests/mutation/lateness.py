@@ -7,16 +7,12 @@ shows lateness and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from recording import Json
-    from scene import Action, Scene
-
-__all__ = ("late",)
+from recording import Json
+from scene import Action, Scene
 
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _NANOSECONDS_DIGITS = 19

@@ -7,23 +7,17 @@ what the catalogue declares free (see `freedom`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2s
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from echoes import listing_also, merged, telling, with_exit_code, with_status
 from freedom import free
 from lateness import late
-from scene import Scene
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from recording import Json, Recording
-    from scene import Action
-
-__all__ = ("CHANGES", "Mutant", "mutants")
+from recording import Json, Recording
+from scene import Action, Scene
 
 LATE_SECONDS = {"RemovePodSandbox": 150, "RemoveContainer": 150}
 """Garbage is collected each 60 s; every other reaction is bounded by a retry of 16 s and its slack."""

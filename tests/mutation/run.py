@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from multiprocessing import Pool
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from judging import Finding, found
 from mutants import mutants
@@ -23,10 +24,6 @@ from survivors import listed
 
 from kubelet_conformance.contract.catalogue import row
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 ENOUGH = 0.8
 FEW = 10

@@ -7,16 +7,12 @@ acts inside the container. The ExecSync of a probe asks a question and counts as
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from recording import Json, Recording
-
-__all__ = ("MUTATING", "Action", "Scene")
+from recording import Json, Recording
 
 MUTATING = (
     "RunPodSandbox",

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-__all__ = ("listed",)
-
 _FILE = Path(__file__).with_name("survivors.toml")
 
 

@@ -6,17 +6,15 @@ import json
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from stories import ASSERTS, GOOD, PLAIN, RAISES, VAIN, scenario_file
 
 from kubelet_conformance.plugin.scenarios import Scenarios
 from kubelet_conformance.targets.in_process import InProcessStage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 pytest_plugins = ["pytester"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +16,6 @@ from kubelet_reference.process.gates import with_gates
 from kubelet_reference.process.life import Wanted, settings_of
 from kubelet_reference.process.loading import load
 from kubelet_reference.versions import OLDEST, Behaviour
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 NEWEST = Behaviour()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -16,10 +18,6 @@ from kubelet_reference.cri_errors import BadReply
 from kubelet_reference.process.channel import Channel, Service
 from kubelet_reference.process.contact import check_images, check_runtime
 from kubelet_reference.process.errors import BadInputError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-    from pathlib import Path
 
 GOOD = cri.VersionResponse(
     version="0.1.0", runtime_name="other", runtime_version="1", runtime_api_version="v1"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -11,10 +13,6 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_errors import BadReply
 from kubelet_reference.process.channel import Channel, Service
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
 
 
 def heard(path: Path, *told: bytes) -> list[str]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kubelet_command import Machine, manifest, on_machine, ran
 
 from kubelet_reference.process.errors import BadInputError
 from kubelet_reference.process.lock import locked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from pathlib import Path
 
 
 def play(folder: Path, story: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:

@@ -8,22 +8,20 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kubelet_command import Machine, on_machine
 
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.process import KubeletTarget, ProcessNode, reference_process
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.clearing import clear, mounts_below
 from kubelet_conformance.targets.process.log_events import event_fields
 from kubelet_conformance.targets.protocols import MANIFEST_URL, NotPossibleError
-from kubelet_conformance.targets.stage import TargetError
 from kubelet_conformance.trace.recorder import Item, Recorder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
 
 Json = dict[str, Any]
 SPEC: Json = {"containers": [{"name": "app", "image": "img:1", "command": ["run"]}]}

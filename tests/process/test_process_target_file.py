@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
+from kubelet_conformance.targets.choice import UnknownTargetError
 from kubelet_conformance.targets.process import read_target, reference_process
 from kubelet_conformance.targets.process.places import Places, configuration, free_ports
-from kubelet_conformance.targets.stage import UnknownTargetError
 from kubelet_reference.process.loading import load
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GOOD = """
 [kubelet]

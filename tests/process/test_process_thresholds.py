@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from kubelet_reference.process.configuration import Configuration
 from kubelet_reference.process.errors import BadInputError
 from kubelet_reference.process.life import Wanted, settings_of
 from kubelet_reference.process.loading import load
+from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_reference.process.configuration import Configuration
-    from kubelet_reference.settings import Settings
 
 NEWEST = Behaviour()
 

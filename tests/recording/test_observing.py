@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from heard_again import hear_again
@@ -14,9 +14,6 @@ from kubelet_conformance.recording.owners import Owner, Work
 from kubelet_conformance.recording.placing import place_of
 from kubelet_conformance.recording.wanted import Change, PodKey
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WEB, DB = Owner("default", "web", "1"), Owner("default", "db", "2")
 KEY = PodKey("api", "default", "web", "1")

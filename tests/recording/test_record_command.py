@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import grpc.aio
 import pytest
@@ -21,9 +21,6 @@ from tapped import serving
 
 from kubelet_conformance.trace.reader import Reader
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRACE = traces() / "kubernetes-1.32" / "hooks.jsonl"
 

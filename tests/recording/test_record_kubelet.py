@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kubelet_command import Machine, manifest, on_machine
 from recorder_command import recording
 
+from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.reader import Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from pathlib import Path
-
-    from kubelet_conformance.trace.header import Header
 
 pytestmark = pytest.mark.slow
 

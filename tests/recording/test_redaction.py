@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import re
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message_factory import GetMessageClass
 from judging import outcomes
@@ -20,12 +23,6 @@ from kubelet_conformance.trace.secret_fields import redacted_message, redacted_r
 from kubelet_conformance.trace.secret_manifests import redacted_fields, redacted_pod, redacted_status
 from kubelet_conformance.trace.slicing import Cut, slice_trace
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from google.protobuf.descriptor import Descriptor
 
 KEY = b"a key that tests may know"
 PASSWORD = "correct-horse"  # noqa: S105 - planted, to be found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from judging import outcomes
-from recording import load, shipped
+from recording import Json, Recording, load, shipped
 from story import Story
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -17,11 +18,6 @@ from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.redaction import Redactor
 from kubelet_conformance.trace.slicing import Cut, UnknownPodsError, slice_trace
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recording import Json, Recording
 
 BAD = {Verdict.BROKEN, Verdict.ERROR}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -10,16 +11,11 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.recording.bodies import Bodies, name_of
 from kubelet_conformance.recording.pieces import Pieces
 from kubelet_conformance.recording.transcript import Transcript
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, PeerChange, StreamItem
+from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard, PeerChange, StreamItem
 from kubelet_conformance.trace.header import Channels, Header
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Call, Fault, Message, PodChange, Record, Reply
 from kubelet_conformance.trace.redaction import Redactor
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.tap.heard import Heard
 
 RUNTIME = "runtime.v1.RuntimeService"
 VERSION = cri.VersionResponse(version="0.1.0").SerializeToString()

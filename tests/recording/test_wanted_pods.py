@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubelet_conformance.recording.kubelet_pods import KubeletPods
 from kubelet_conformance.recording.manifest_files import ManifestFiles
 from kubelet_conformance.recording.wanted import Look, LookError, PodKey, WantedPod, Watch
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
 
 POD = """
 apiVersion: v1

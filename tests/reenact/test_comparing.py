@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 from kubelet_conformance.reenact.comparing import sequence
 from kubelet_conformance.reports.steps import Step
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FREE: dict[str, tuple[Sequence[Step], Sequence[Step]]] = {
     "parallel stops": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from story import Story
@@ -25,9 +25,6 @@ from kubelet_conformance.reenact.deeds import (
 )
 from kubelet_conformance.reenact.stimulus import read_stimulus
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ALIVE = "/run/scenario/alive"
 DEEDS: dict[str, list[type[Deed] | Deed]] = {

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from config_doubles import a_node, a_pod
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.admission import Admission, Distress, Lack, Rejection, demand_of
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
 
 SETTINGS = Settings(node_name="node-1", max_pods=3, cpu_millicores=1000, memory_bytes=1 << 30)
 NODE = a_node(labels={"zone": "a", "size": "3"})

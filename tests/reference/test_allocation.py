@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,9 +15,6 @@ from kubelet_reference.allocation import Allocations, AllocationTools
 from kubelet_reference.resources import requests
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ON = {"InPlacePodVerticalScaling": True}
 

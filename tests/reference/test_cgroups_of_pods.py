@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from lightkube.models.core_v1 import Pod, PodSpec
@@ -13,9 +14,6 @@ from kubelet_fakes.clock import run
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.sync_pod import PodSyncer, SyncTools
 from kubelet_reference.sync_result import SyncResult
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RUNNING = ContainerRecord("c1", "app", ContainerState.RUNNING, 0, 0, "hash", 1)
 NOTHING, SOMETHING = PodRecords("u1"), PodRecords("u1", containers=(RUNNING,))

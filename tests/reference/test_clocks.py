@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kubelet_fakes.clock import run
 from kubelet_reference.clocks import FirstChance, LoopClock, SeededChance
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import Chance
+from kubelet_reference.ports import Chance
 
 
 def test_wall_time_runs_with_the_loop() -> None:

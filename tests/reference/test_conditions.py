@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from decisions_bench import BEHAVIOUR, a_pod
-from lightkube.models.core_v1 import PodCondition
+from lightkube.models.core_v1 import Pod, PodCondition
 
 from kubelet_reference.conditions import condition, pod_conditions, with_transition_times
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
 
 NOW, THEN = datetime(2023, 11, 14, 12, tzinfo=UTC), datetime(2023, 11, 14, 11, tzinfo=UTC)
 NOT_READY = "ContainersNotReady"

@@ -6,14 +6,16 @@ status before: its state and its restart count. What comes out: state, lastState
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from decisions_bench import a_pod, a_record, records
+from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod
 from msgspec import to_builtins
 
-from kubelet_reference.container_statuses import Told, container_statuses
+from kubelet_reference.container_statuses import ContainerStatuses, Told, container_statuses
 from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.records import ContainerRecord
 from kubelet_reference.records import ContainerState as Recorded
 from kubelet_reference.status_rows import (
     REFUSALS,
@@ -26,12 +28,6 @@ from kubelet_reference.status_rows import (
     refused_row,
 )
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod
-
-    from kubelet_reference.container_statuses import ContainerStatuses
-    from kubelet_reference.records import ContainerRecord
 
 END = {"exitCode": 3, "reason": "Error"}
 BEFORE: dict[str, dict[str, Any]] = {

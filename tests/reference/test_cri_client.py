@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import grpc
 import pytest
@@ -13,9 +14,6 @@ from kubelet_fakes.clock import run
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.cri_errors import BadReply, NoStatus, error_text, is_not_found, wrapped_text
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 class Answering:

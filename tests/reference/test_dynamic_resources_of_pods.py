@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import grpc
 import pytest
@@ -23,9 +23,6 @@ from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_reference.dynamic_resources import Claim, DynamicResources, ResourcesError, claims_of
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FAST = Claim("default", "fast")
 """The claim that the pods of these tests have."""

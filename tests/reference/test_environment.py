@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from lightkube.models.core_v1 import ConfigMap, Secret
@@ -12,11 +12,8 @@ from runtime_world import a_container, a_pod
 from kubelet_fakes.clock import run
 from kubelet_reference import pods
 from kubelet_reference.environment import ConfigError, Environment, expand
-from kubelet_reference.ports import ApiError
+from kubelet_reference.ports import ApiError, ApiServer
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import ApiServer
 
 
 class Objects:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable
 
+import grpc
 import pytest
 from observation import START_NS, ScriptedRuntime, clock, failure, listed
 
@@ -15,11 +16,6 @@ from kubelet_reference.pleg import SLOW, USUAL, Happening, Pleg, PodLifecycleEve
 from kubelet_reference.pod_cache import PodCache
 from kubelet_reference.pod_news import NewsKind, PodNews, with_news
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords, SandboxRecord
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    import grpc
 
 CREATED, STARTED, STOPPED, DELETED = NewsKind
 STATES = {CREATED: ContainerState.CREATED, STARTED: ContainerState.RUNNING}

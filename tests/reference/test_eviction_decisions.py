@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from config_doubles import a_pod
-from lightkube.models.core_v1 import PodStatus
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference import pods
 from kubelet_reference.disruption import ended_by_kubelet
@@ -26,9 +26,6 @@ from kubelet_reference.preemption import victims
 from kubelet_reference.priorities import SYSTEM_CRITICAL, is_critical, may_preempt
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
 
 STATIC = a_pod("static", annotations={"kubernetes.io/config.source": "file"})
 HARD, SOFT = Threshold("memory.available", "100Mi"), Threshold("memory.available", "200Mi", 30)

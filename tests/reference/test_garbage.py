@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from lightkube.models.core_v1 import Pod
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
 from kubelet_reference.clocks import LoopClock
 from kubelet_reference.container_deletor import superfluous
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from lightkube.models.core_v1 import Pod
 
 LOGS = "/var/log/pods/default_web_u1"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from runtime_world import RuntimeWorld, a_pod
@@ -11,9 +11,6 @@ from runtime_world import RuntimeWorld, a_pod
 from kubelet_fakes.clock import run
 from kubelet_reference.image_garbage import KnownImage, bytes_to_free, removable
 from kubelet_reference.node_signals import Amount, PodUsage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 OLD = KnownImage("old", 10, pinned=False, first_seen=0, last_used=100)
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
 
 import pytest
-from lightkube.models.core_v1 import Secret
+from lightkube.models.core_v1 import Pod, Secret
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
 from kubelet_reference.keyring import credentials_for
 from kubelet_reference.settings import Settings
 from kubelet_reference.sync_result import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from lightkube.models.core_v1 import Pod
 
 
 def _play(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -11,13 +11,11 @@ from lightkube.models.core_v1 import Container, ImageVolumeSource, Pod, PodSpec,
 from kubelet_fakes.clock import run
 from kubelet_reference.image_volumes import ImageVolumes, image_mounts
 from kubelet_reference.images import EnsuredImage, ImageManager
+from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import PodRecords
 from kubelet_reference.start_container import PodToStart
 from kubelet_reference.sync_result import Failure, StartError
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from kubelet_reference.pods import AnyContainer
 
 NEW, OLD = Behaviour.of("1.36"), Behaviour.of("1.30")
 

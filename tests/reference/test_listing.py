@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -10,10 +11,6 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_reference import names
 from kubelet_reference.listing import Listing
 from kubelet_reference.records import ContainerState, ListedPod, ListedRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 RUNS = cri.CONTAINER_RUNNING
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lightkube.models.core_v1 import Container, Pod, PodSpec
@@ -15,13 +15,9 @@ from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.disk_os import OsDisk
 from kubelet_reference.log_rotation import LogRotation
 from kubelet_reference.pod_cache import PodCache
+from kubelet_reference.ports import Disk
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_reference.ports import Disk
 
 POD = Pod(
     metadata=ObjectMeta(name="web", namespace="default", uid="u1"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kubelet_world import World, in_world, manifest
@@ -12,9 +13,6 @@ from kubelet_reference.cri_client import CriClient
 from kubelet_reference.machine_os import OsMachine
 from kubelet_reference.node_stats import MeasuredNode
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIB = 1 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from lightkube.models.core_v1 import Secret
@@ -12,11 +12,8 @@ from kubelet_fakes.clock import run
 from kubelet_reference.events import Recorder
 from kubelet_reference.go_text import duration_text, pod_text, quoted
 from kubelet_reference.keyring import pull_secrets
-from kubelet_reference.ports import ApiError
+from kubelet_reference.ports import ApiError, ApiServer
 from kubelet_reference.sync_result import Action, ActionResult, Failure, SyncResult
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import ApiServer
 
 
 @pytest.mark.parametrize(

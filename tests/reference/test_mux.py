@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from config_doubles import Events, a_pod, drain, drained
 from hypothesis import given
 from hypothesis import strategies as st
+from lightkube.models.core_v1 import Pod
 
 from kubelet_fakes.clock import LoopClock
 from kubelet_reference import names, pods
 from kubelet_reference.config import Mux, Op, Source, classify_change
 from kubelet_reference.config.changes import CHANGES, Change, ChangeRow
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lightkube.models.core_v1 import Pod
 
 DELETED = "2030-01-01T00:00:00Z"
 OTHER_SPEC = {"terminationGracePeriodSeconds": 1}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import grpc
 import pytest
@@ -23,9 +24,6 @@ from kubelet_reference.pod_network import RealPodNetwork
 from kubelet_reference.port_numbers import PortError
 from kubelet_reference.ports import FetchError, HttpAnswer
 from kubelet_reference.results import Answer
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
 
 IP = "10.1.2.3"
 WEB = Container(name="web", ports=[ContainerPort(containerPort=8080, name="http")])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, cast
 
 import pytest
 from config_doubles import Events, a_pod
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_fakes.clock import run
 from kubelet_reference import pods
@@ -16,11 +18,6 @@ from kubelet_reference.node_shutdown import NodeShutdown, ShutdownTools
 from kubelet_reference.node_signals import Amount, PodUsage
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-
-    from lightkube.models.core_v1 import Pod, PodStatus
 
 GRACE = {"terminationGracePeriodSeconds": 30}
 SHORT, ENOUGH = 50 << 20, 500 << 20

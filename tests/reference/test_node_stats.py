@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -17,10 +19,6 @@ from kubelet_reference.machine_os import OsMachine
 from kubelet_reference.node_signals import Amount, PodUsage
 from kubelet_reference.node_stats import MeasuredNode, usage_by_pod
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 GIB = 1 << 30
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import grpc
 import pytest
@@ -13,12 +13,7 @@ from kubelet_fakes.clock import run
 from kubelet_reference.metrics import Metrics
 from kubelet_reference.pleg import Happening, Pleg, PodLifecycleEvent, events_between
 from kubelet_reference.pod_cache import PodCache
-from kubelet_reference.records import ContainerState, PodRecords
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from kubelet_reference.records import ListedPod
+from kubelet_reference.records import ContainerState, ListedPod, PodRecords
 
 STARTED, DIED, REMOVED, CHANGED, MET = Happening
 

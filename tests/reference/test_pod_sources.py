@@ -6,9 +6,10 @@ import asyncio
 import errno
 import json
 import logging
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from config_doubles import Events, SmallApi, a_node, a_pod, drained
@@ -21,10 +22,6 @@ from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, Ref
 from kubelet_reference.ports import ApiError, FetchError, WatchEvent
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine
-    from typing import Any
 
 FOLDER = "/etc/kubernetes/manifests"
 URL = "http://manifests/pods"

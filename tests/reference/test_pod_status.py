@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from decisions_bench import BEHAVIOUR, a_pod, a_record, a_sandbox, records
-from lightkube.models.core_v1 import PodStatus
+from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference.conditions import condition
 from kubelet_reference.pod_status import Ending, StatusContext, StatusDecisions, generate_pod_status
 from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.records import PodRecords
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.records import PodRecords
 
 RUNS = records(a_record())
 EVICTED = {"phase": "Failed", "reason": "Evicted", "message": "no memory"}

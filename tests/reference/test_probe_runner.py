@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import grpc
 import pytest
@@ -16,13 +17,9 @@ from kubelet_reference import pods
 from kubelet_reference.events import Recorder
 from kubelet_reference.metrics import Metrics
 from kubelet_reference.network_probes import NetworkProbes
+from kubelet_reference.ports import PodEvent
 from kubelet_reference.probe_runner import ProbeRunner, ProbeTarget
 from kubelet_reference.results import ProbeKind, ProbeOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_reference.ports import PodEvent
 
 Reply = cri.ExecSyncResponse | grpc.RpcError
 

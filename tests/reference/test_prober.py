@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from lightkube.models.core_v1 import PodStatus
@@ -11,15 +12,11 @@ from observation import clock, probed_pod, shown
 
 from kubelet_fakes.clock import run
 from kubelet_reference.clocks import FirstChance
+from kubelet_reference.probe_runner import ProbeTarget
 from kubelet_reference.probe_worker import ProbeTools
 from kubelet_reference.prober import Prober
 from kubelet_reference.results import ProbeKind, ProbeOutcome
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from kubelet_reference.probe_runner import ProbeTarget
 
 LIVENESS, READINESS, STARTUP = ProbeKind
 SUCCESS, FAILURE, UNKNOWN = ProbeOutcome

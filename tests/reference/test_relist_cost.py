@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from observation import ScriptedRuntime, clock, listed
 
@@ -11,9 +9,7 @@ from kubelet_fakes.clock import run
 from kubelet_reference.metrics import Metrics
 from kubelet_reference.pleg import Pleg
 from kubelet_reference.pod_cache import PodCache
-
-if TYPE_CHECKING:
-    from kubelet_reference.records import ListedPod, PodRecords
+from kubelet_reference.records import ListedPod, PodRecords
 
 PODS = 1_000
 

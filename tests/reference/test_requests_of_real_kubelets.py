@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -16,10 +18,6 @@ from kubelet_reference.container_config import Instance, container_config
 from kubelet_reference.sandbox_config import sandbox_config
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SETTINGS = Settings(pod_logs_dir="/run/scenario/logs")
 RECORDED = sorted(traces().glob("kubernetes-*/*.jsonl"))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
+from lightkube.models.core_v1 import Pod
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
 from kubelet_reference.settings import Settings
 from kubelet_reference.sync_result import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from lightkube.models.core_v1 import Pod
 
 
 def _play(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from config_doubles import SmallApi
@@ -14,9 +15,6 @@ from kubelet_fakes.clock import run
 from kubelet_reference.ports import ApiError
 from kubelet_reference.runtime_classes import RuntimeClasses, UnknownClassError
 from kubelet_reference.sync_result import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 AWAY = ApiError(0, "", "connection refused")
 

@@ -3,8 +3,8 @@
 import pytest
 from decisions_bench import a_pod, a_sandbox, records
 
-from kubelet_reference.pod_actions import SandboxChange, sandbox_changed
 from kubelet_reference.records import SandboxRecord
+from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 
 KEPT = SandboxChange(changed=False, attempt=2, old_id="s2")
 REPLACED = SandboxChange(changed=True, attempt=3, old_id="s2")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import grpc
 from runtime_world import RuntimeWorld, a_container, a_pod
@@ -10,9 +10,6 @@ from runtime_world import RuntimeWorld, a_container, a_pod
 from kubelet_fakes.clock import run
 from kubelet_reference.results import ProbeOutcome
 from kubelet_reference.sync_result import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 def _play(story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:

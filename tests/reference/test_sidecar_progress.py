@@ -6,21 +6,18 @@ A container is written as its name (one that begins with "sc" is a sidecar) and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from decisions_bench import a_pod, a_record, a_sandbox, names, records
 
-from kubelet_reference.pod_actions import Situation, compute_actions, sandbox_changed
-from kubelet_reference.records import ContainerState
+from kubelet_reference.pod_actions import Situation, compute_actions
+from kubelet_reference.records import ContainerRecord, ContainerState
 from kubelet_reference.results import ProbeOutcome
+from kubelet_reference.sandbox_changed import sandbox_changed
 from kubelet_reference.sidecar_progress import SIDECAR_ROWS, InitSight, SidecarRules
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_reference.records import ContainerRecord
 
 RUNNING, EXITED, UNKNOWN = ContainerState.RUNNING, ContainerState.EXITED, ContainerState.UNKNOWN
 CREATED = ContainerState.CREATED

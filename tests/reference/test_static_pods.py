@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from config_doubles import a_pod
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import names, pods
 from kubelet_reference.config import Source, static_pod
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
 
 PATH = "/manifests/web.yaml"
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from decisions_bench import a_pod
-from lightkube.models.core_v1 import PodStatus
+from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec import convert
 from msgspec.structs import replace
-from status_bench import on_bench
+from status_bench import Bench, on_bench
 
 from kubelet_reference import names, pods
 from kubelet_reference.conditions import condition
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-    from status_bench import Bench
 
 OLD = Behaviour.of("1.26")
 C1: dict[str, Any] = {"name": "c1", "image": "", "imageID": "", "ready": False, "restartCount": 0}

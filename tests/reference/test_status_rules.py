@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from decisions_bench import a_pod
-from lightkube.models.core_v1 import PodStatus
+from lightkube.models.core_v1 import ContainerStatus, PodStatus
 from msgspec import convert
 
 from kubelet_reference import status_rules
 from kubelet_reference.conditions import condition
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import ContainerStatus
 
 NOW = datetime(2023, 11, 14, 12, tzinfo=UTC)
 STATES: dict[str, dict[str, Any]] = {

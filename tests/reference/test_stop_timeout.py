@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from lightkube.models.core_v1 import Pod
 from runtime_world import a_container, a_pod
 
 from kubelet_reference import pods
@@ -12,9 +13,6 @@ from kubelet_reference import stop_timeout as table
 from kubelet_reference.results import KillReason
 from kubelet_reference.stop_timeout import BaseRow, Graces, TimeoutRow, base_grace, hook_grace, stop_timeout
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
 
 NEW, OLD = Behaviour.of("1.32"), Behaviour.of("1.26")
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from lightkube.models.core_v1 import Pod
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from lightkube.models.core_v1 import Pod
 
 
 def _play(story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:

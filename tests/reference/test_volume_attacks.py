@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 from real_disk import mounting, plain_disk
 from volume_bench import VolumeBench, config_map, pod_with
 
@@ -23,12 +26,6 @@ from kubelet_reference.folders_os import remove_tree
 from kubelet_reference.safe_names import UnsafeNameError, is_below
 from kubelet_reference.termination_message import TerminationMessages
 from kubelet_reference.volumes import VolumesNotReady, pod_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from lightkube.models.core_v1 import Pod
 
 LEADING_OUT = ["../../../outside", "..", ".", "", "a/b", "/outside", "a\0b"]
 EMPTY_DIR = "pods/u1/volumes/kubernetes.io~empty-dir/v"

@@ -7,7 +7,9 @@ import errno
 import os
 import socket
 import stat
-from typing import TYPE_CHECKING, TypeAlias, cast
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias, cast
 
 import pytest
 from real_disk import mounting, plain_disk
@@ -15,12 +17,7 @@ from real_disk import mounting, plain_disk
 from kubelet_fakes.clock import LoopClock, run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.disk_os import OsDisk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kubelet_reference.ports import Disk
+from kubelet_reference.ports import Disk
 
 At: TypeAlias = "Callable[[str], str]"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,11 +14,9 @@ from volume_bench import VolumeBench, config_map, pod_with, secret
 
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
+from kubelet_reference.disk_os import OsDisk
 from kubelet_reference.volumes.atomic_writer import write_files
 from kubelet_reference.volumes.payload import ProjectedFile
-
-if TYPE_CHECKING:
-    from kubelet_reference.disk_os import OsDisk
 
 Json = dict[str, Any]
 NOW = 1_767_225_600 * 10**9

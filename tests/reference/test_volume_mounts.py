@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -10,12 +11,8 @@ from real_disk import mounting, plain_disk
 from volume_bench import ROOT, VolumeBench, config_map, pod_with
 
 from kubelet_fakes.clock import run
+from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.environment import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_fakes.disk import MemoryDisk
 
 Json = dict[str, Any]
 POD = f"{ROOT}/pods/u1"

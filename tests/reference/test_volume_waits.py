@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from volume_bench import VolumeBench, config_map, pod_with, secret
 
 from kubelet_fakes.clock import run
+from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.ports import ApiError
 from kubelet_reference.volumes import VolumesNotReady
-
-if TYPE_CHECKING:
-    from kubelet_fakes.disk import MemoryDisk
 
 Json = dict[str, Any]
 FAILED = 'MountVolume.SetUp failed for volume "v" : '

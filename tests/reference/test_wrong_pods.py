@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kubelet_world import MANIFESTS, in_world
+from kubelet_world import MANIFESTS, World, in_world
 from sayings import (
     CONTAINER,
     HOST_PROCESS,
@@ -27,9 +27,6 @@ from wrong_volumes import OF_VOLUMES, claim
 
 from kubelet_reference.config import ManifestError, read_pod
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from kubelet_world import World
 
 Json = dict[str, Any]
 

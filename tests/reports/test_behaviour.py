@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from story import PodHandle, Story
+from story import ContainerHandle, PodHandle, Story
 
 from kubelet_conformance.reports.behaviour import behaviour
 from kubelet_conformance.reports.steps import steps
 from kubelet_conformance.trace.errors import TraceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from story import ContainerHandle
 
 PROBE = {"cmd": ["xf", "ok"], "timeout": 1}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -18,9 +19,6 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.jsonreport import as_json, check_report
 from kubelet_conformance.reports.run import Run
 from kubelet_conformance.trace.errors import TraceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA: dict[str, Any] = json.loads(
     resources.files("kubelet_conformance.reports").joinpath("check.schema.json").read_text("utf-8")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,10 +16,6 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS, in_form
 from kubelet_conformance.reports.played import Played, PlayedRun
 from kubelet_conformance.reports.run import Exit, gravest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 HOSTILE = "\x1b[31m``` \x00 ]]> \u202e & <b>\ud800"
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from story import Story
 
 from kubelet_conformance.reports.safe import short
 from kubelet_conformance.reports.slices import cut
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import TYPE_CHECKING
+
+import pytest
 
 from kubelet_conformance.reports.progress import Steps
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class Terminal(io.StringIO):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import pytest
 from command import in_process
@@ -17,19 +18,14 @@ from story import Story
 from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.catalogue import row
 from kubelet_conformance.contract.checking import Check, judge_file
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Contract, Findings, answered, broken, contract
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, event
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.breaks import BREAKS_SHOWN
 from kubelet_conformance.reports.run import Run
 from kubelet_conformance.reports.terminal import TerminalReport
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.contract.frame import Contract, Findings
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.moment import Moment
 
 
 @contract("START-01", on=call("StartContainer"))

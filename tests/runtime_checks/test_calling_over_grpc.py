@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -12,20 +14,20 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.runtime_checks.judging import judged, the_runtimes
 from kubelet_conformance.runtime_checks.running import tell_and_sweep
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.runtime_checks.story import Story
 from kubelet_conformance.runtime_checks.telling import tell, tell_all
-from kubelet_conformance.targets.direct import Wanted, on_virtual_time, opened, opened_in_process
-from kubelet_conformance.targets.stage import TargetError, UnknownTargetError
+from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
+from kubelet_conformance.targets.direct import (
+    DirectRuntime,
+    Wanted,
+    on_virtual_time,
+    opened,
+    opened_in_process,
+)
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-    from kubelet_conformance.targets.direct import DirectRuntime
 
 QUICK = (
     "it_says_who_it_is",

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.message import Message
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
 from kubelet_conformance.runtime_checks.stories import every_story
-from kubelet_conformance.runtime_checks.telling import tell
+from kubelet_conformance.runtime_checks.telling import Told, tell
 from kubelet_conformance.targets.direct import on_virtual_time, opened_in_process
 from kubelet_fakes.runtime import CallError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from google.protobuf.message import Message
-
-    from kubelet_conformance.runtime_checks.telling import Told
 
 SILENT = {
     "Version": "CRI-01",

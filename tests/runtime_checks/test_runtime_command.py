@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -16,9 +17,6 @@ from jsonschema import Draft202012Validator
 from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.runtime_checks.judging import shipped_baseline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VALIDATOR: Any = Draft202012Validator(
     json.loads(

@@ -6,13 +6,14 @@ import io
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kubelet_bugs import every_bug
 from kubelet_conformance.contract.catalogue import rows
+from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.reports.played import Played
 from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
 from kubelet_conformance.runtime_checks.running import Run, run_stories
 from kubelet_conformance.runtime_checks.stories import every_story
@@ -20,10 +21,6 @@ from kubelet_conformance.targets.direct import Wanted
 from kubelet_conformance.trace.header import Channels
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Call, Kubelet, PodChange
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.checking import Check
-    from kubelet_conformance.reports.played import Played
 
 OF_THE_CALLER = {"CRI-41", "CRI-42"}
 RUNTIME_BUGS = sorted(bug.id for bug in every_bug().values() if bug.is_of_runtimes)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import judge, perform
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets import in_process
-from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubelet_conformance.contract.verdicts import Outcome
 
 pytestmark = pytest.mark.slow
 

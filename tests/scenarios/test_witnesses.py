@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,14 +10,11 @@ from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
+from kubelet_conformance.reports.played import Played
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.stage import Choice, open_stage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.reports.played import Played
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
 
 pytestmark = pytest.mark.slow
 

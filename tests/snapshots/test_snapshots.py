@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from syrupy.location import PyTestLocation
+from syrupy.types import SnapshotIndex
 
 from kubelet_conformance.snapshots.taking import scenarios_for, take
-from kubelet_conformance.targets.stage import Choice
+from kubelet_conformance.targets.choice import Choice
 from kubelet_fixtures import snapshots
-
-if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
-    from syrupy.location import PyTestLocation
-    from syrupy.types import SnapshotIndex
 
 CHOICE = Choice()
 GUIDE = Path(__file__).resolve().parent.parent.parent / "docs/behaviour.md"

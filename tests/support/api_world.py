@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from kubelet_fakes.api import ApiCore, ApiStatusError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("NOON", "ApiWorld", "pod", "refused")
 
 #: 2026-01-01T12:00:00Z, in nanoseconds since the epoch.
 NOON = 1_767_268_800 * 1_000_000_000

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.live.endpoint import channel_to, services_at
 from kubelet_reference.clocks import LoopClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-__all__ = ("PATIENCE_SECONDS", "POLL_SECONDS", "BarePod", "BareRuntime", "at_socket")
 
 POLL_SECONDS = 0.02
 PATIENCE_SECONDS = 60

@@ -6,16 +6,11 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from kubelet_conformance.cli import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-__all__ = ("Ended", "in_process", "in_subprocess")
 
 
 @dataclass(frozen=True)

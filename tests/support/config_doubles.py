@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NoReturn
 
 import msgspec
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
+from lightkube.models.node_v1 import RuntimeClass
 
 from kubelet_reference import pods
+from kubelet_reference.config import Mux, PodUpdate
 from kubelet_reference.events import Recorder
 from kubelet_reference.ports import ApiError, PodEvent, WatchEvent
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from lightkube.models.node_v1 import RuntimeClass
-
-    from kubelet_reference.config import Mux, PodUpdate
 
 
 def a_pod(

@@ -13,8 +13,6 @@ from bare_cri import at_socket
 
 from kubelet_conformance.targets.containerd import PrivateContainerd
 
-__all__ = ()
-
 
 async def own(base: Path) -> None:
     """Live until a signal comes."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import grpc
 import pytest
@@ -11,11 +11,6 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.clock import LoopClock, run
 from kubelet_fakes.runtime import CallError, FakeRuntime, RuntimeCore, RuntimeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-__all__ = ("Happening", "Node", "on_node", "refused")
 
 UID_LABEL = "io.kubernetes.pod.uid"
 

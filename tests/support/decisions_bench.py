@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from lightkube.models.core_v1 import Container, Pod
 
 from kubelet_reference.container_hash import container_hash
-from kubelet_reference.pod_actions import Actions, Situation, compute_actions, sandbox_changed
+from kubelet_reference.pod_actions import Actions, Situation, compute_actions
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords, SandboxRecord
 from kubelet_reference.results import ProbeOutcome
+from kubelet_reference.sandbox_changed import sandbox_changed
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-__all__ = ("BEHAVIOUR", "START_NS", "a_pod", "a_record", "a_sandbox", "actions", "names", "records")
 
 BEHAVIOUR = Behaviour()
 START_NS = 1_700_000_000_000_000_000

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from outside_world import event
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ("CRITICAL", "MARK", "Runs", "distressed", "evict", "press", "run", "shut_down", "stop", "use")
 
 CRITICAL = 2_000_000_000
 MARK = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from kubelet_conformance.recording.bodies import Bodies
 from kubelet_conformance.recording.observing import TICK_SECONDS, Observer
 from kubelet_conformance.recording.pieces import Pieces
 from kubelet_conformance.recording.transcript import Transcript
 from kubelet_conformance.recording.wanted import Look, PodKey, WantedPod, kept_status
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Note
+from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard, Note
 from kubelet_conformance.trace.header import Channels, Header
 from kubelet_conformance.trace.messages import request_message, response_message
 from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Body, Call, Deleted, End, PodChange, Reply, Status
+from kubelet_conformance.trace.records import Body, Call, Deleted, End, PodChange, Record, Reply, Status
 from kubelet_conformance.trace.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kubelet_conformance.tap.heard import Heard
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("KEY", "RecordedPods", "hear_again", "heard_in")
 
 KEY = b"a key that tests may know"
 _IMAGES = frozenset({"ImageStatus", "ListImages", "PullImage", "RemoveImage", "ImageFsInfo"})

@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from inspect import isasyncgenfunction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.server import RuntimeServer
 from kubelet_reference.process.wall import WallClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-    from pathlib import Path
-
-__all__ = ("HeardRuntime", "Json", "KubeletCommand", "Machine", "manifest", "on_machine", "ran")
 
 Json = dict[str, Any]
 #: Nothing here takes long; this only keeps a test that waits in vain from hanging.

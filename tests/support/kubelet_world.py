@@ -12,9 +12,9 @@ from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_reference.clocks import FirstChance, LoopClock
-from kubelet_reference.kubelet import Kubelet, Ports
+from kubelet_reference.kubelet import Kubelet
 from kubelet_reference.parts import Parts
-from kubelet_reference.ports import PodEvent
+from kubelet_reference.ports import PodEvent, Ports
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ("HEADER", "Json", "call", "end", "record", "reply", "trace")
-
 Json = dict[str, Any]
 HEADER: Json = {
     "trace": 1,

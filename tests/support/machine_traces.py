@@ -11,8 +11,6 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-__all__ = ("traces",)
-
 _FOLDERS = (
     "/opt",
     "/run",

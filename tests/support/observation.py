@@ -18,8 +18,6 @@ from kubelet_reference.records import (
     SandboxRecord,
 )
 
-__all__ = ("ScriptedRuntime", "clock", "failure", "listed", "probed_pod", "records", "shown")
-
 START_NS = 1_767_225_600_000_000_000
 """2026-01-01T00:00:00Z."""
 

@@ -2,30 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from story import PodHandle, SandboxHandle, Story
-
-if TYPE_CHECKING:
-    from story import ContainerHandle
-
-__all__ = (
-    "HASH",
-    "SEEN",
-    "SOURCE",
-    "api_write",
-    "event",
-    "file_pod",
-    "heal",
-    "killed",
-    "node_gone",
-    "outage",
-    "remove_file",
-    "start_static",
-    "started",
-    "static_config",
-    "tell_status",
-)
+from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
 NODE = "node-1"
 HASH = "kubernetes.io/config.hash"

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
+import pytest
 from command import Ended
 
 from kubelet_conformance.cli import main, playing
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
 
 KEPT = ("SANDBOX-02", "--scenario", "sandbox.killed_sandbox_is_replaced")
 """A run of one scenario that keeps what it is judged by."""

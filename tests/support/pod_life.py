@@ -7,8 +7,6 @@ from typing import Any
 
 from cri_api.v1 import api_pb2 as cri
 
-__all__ = ("POD", "container", "sandbox", "stubs")
-
 #: The generated stubs, which come without types.
 _STUBS: Any = import_module("cri_api.v1.api_pb2_grpc")
 

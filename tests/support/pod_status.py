@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from story import ContainerHandle, PodHandle, Story
-
-__all__ = ("again", "condition", "ended", "runs", "tell_status", "waits")
+from story import ContainerHandle, PodHandle, Story
 
 STARTED = "2026-01-01T00:00:00Z"
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kubelet_reference import mounts_os
 from kubelet_reference.clocks import LoopClock
 from kubelet_reference.disk_os import OsDisk
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-__all__ = ("mounting", "plain_disk")
 
 _MNT_DETACH = 2
 

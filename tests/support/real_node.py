@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cri_api.v1 import api_pb2 as cri
 
@@ -15,17 +16,11 @@ from kubelet_conformance.contract.checking import Judged, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import Node
-from kubelet_conformance.targets.containerd import leftovers
-from kubelet_conformance.targets.stage import Act, Choice, Ended, open_live_stage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from kubelet_conformance.targets.containerd import PrivateContainerd
-    from kubelet_conformance.targets.protocols import Target
-
-__all__ = ("Story", "Told", "broken", "process_of", "remaining", "tell")
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.containerd import PrivateContainerd, leftovers
+from kubelet_conformance.targets.opening import open_live_stage
+from kubelet_conformance.targets.protocols import Target
+from kubelet_conformance.targets.stage import Act, Ended
 
 Story = Callable[[Node], Awaitable[None]]
 PATIENCE_SECONDS = 120.0

@@ -5,14 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
-
-__all__ = ("RecorderCommand", "recording")
+from pathlib import Path
 
 #: Nothing here takes long; this only keeps a test that waits in vain from hanging.
 IN_VAIN_SECONDS = 40

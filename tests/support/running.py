@@ -8,8 +8,6 @@ from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
 
-__all__ = ("BROKEN", "KEPT", "POST_START", "PRE_STOP", "hook", "probe", "running", "two_running")
-
 KEPT, BROKEN = Verdict.KEPT, Verdict.BROKEN
 PRE_STOP = {"preStop": {"exec": {"command": ["drain"]}}}
 POST_START = {"postStart": {"exec": {"command": ["warm"]}}}

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from story import ContainerHandle, SandboxHandle, Story
-
-__all__ = ("ALL", "container_record", "list_containers", "list_sandboxes", "refuse", "sandbox_record")
+from story import ContainerHandle, SandboxHandle, Story
 
 ALL: dict[str, Any] = {}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from lightkube.models.core_v1 import Pod
 
@@ -16,22 +17,16 @@ from kubelet_reference.clocks import FirstChance
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.events import Recorder
 from kubelet_reference.metrics import Metrics
+from kubelet_reference.node_signals import NodeStats
 from kubelet_reference.pod_files import PodFiles
+from kubelet_reference.ports import ApiServer, HttpGet, PodEvent
+from kubelet_reference.records import ContainerRecord, PodRecords
+from kubelet_reference.results import ProbeOutcome
 from kubelet_reference.runtime_side import Neighbours, RuntimeParts, build_runtime_side
 from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.settings import Settings
 from kubelet_reference.sync_result import SyncResult
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_reference.node_signals import NodeStats
-    from kubelet_reference.ports import ApiServer, HttpGet, PodEvent
-    from kubelet_reference.records import ContainerRecord, PodRecords
-    from kubelet_reference.results import ProbeOutcome
-
-__all__ = ("Call", "RuntimeWorld", "a_container", "a_pod")
 
 READS = frozenset(
     {

@@ -6,21 +6,6 @@ import copy
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-__all__ = (
-    "CONTAINER",
-    "HOST_PROCESS",
-    "NOTHING",
-    "POD",
-    "Json",
-    "Row",
-    "Saying",
-    "in_apps",
-    "in_inits",
-    "in_pods",
-    "in_specs",
-    "in_volumes",
-)
-
 Json: TypeAlias = dict[str, Any]
 Row: TypeAlias = tuple[str, object, str]
 """What stands where, and which field is wrong: one below it, or after ">" another one of the pod."""

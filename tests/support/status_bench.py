@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from decisions_bench import START_NS
 from lightkube.models.core_v1 import Pod, PodStatus
@@ -17,11 +18,6 @@ from kubelet_reference import pods
 from kubelet_reference.ports import ApiError
 from kubelet_reference.status_manager import PodSafety, StatusManager
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-__all__ = ("Api", "Bench", "on_bench")
 
 
 class Api:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ("ASSERTS", "GOOD", "PLAIN", "RAISES", "VAIN", "scenario_file")
-
 GOOD = '''
 @witness("SANDBOX-02")
 async def test_good(node: Node) -> None:

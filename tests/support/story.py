@@ -16,20 +16,16 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from zlib import crc32
 
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.judge import Judge
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.trace.reader import Reader
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.contract.verdicts import Outcome, Verdict
-    from kubelet_conformance.trace.world import World
-
-__all__ = ("ContainerHandle", "PodHandle", "SandboxHandle", "Story")
+from kubelet_conformance.trace.world import World
 
 FULL_CHANNELS = {"cri": "full", "pods": "sent", "api": "full", "events": "full"}
 NOON = 1_750_000_000

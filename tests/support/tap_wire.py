@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hpack import Encoder
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.decoder import Decoder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kubelet_conformance.tap.heard import Heard
-
-__all__ = ("Peer", "Talk", "fed", "frame", "hears", "message", "told")
+from kubelet_conformance.tap.heard import Heard
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9

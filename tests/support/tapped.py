@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
 from pod_life import stubs
 
+from kubelet_conformance.tap.chunks import Chunk
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, PeerChange, StreamItem
+from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard, PeerChange, StreamItem
 from kubelet_conformance.tap.relay import Relay
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.server import RuntimeServer
 from kubelet_fakes.runtime.service import FakeRuntime
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-    from pathlib import Path
-
-    from kubelet_conformance.tap.chunks import Chunk
-    from kubelet_conformance.tap.heard import Heard
-
-__all__ = ("Tapped", "serving", "told")
 
 #: Tries to connect again follow at once: a test has no second to wait.
 HASTY = (("grpc.initial_reconnect_backoff_ms", 20), ("grpc.max_reconnect_backoff_ms", 20))

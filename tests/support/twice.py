@@ -8,8 +8,6 @@ from story import Story
 
 from kubelet_conformance.contract.verdicts import Verdict
 
-__all__ = ("Teller", "assert_bites")
-
 
 class Teller(Protocol):
     """Tells a story, right or with the one thing wrong that breaks the contract."""

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from config_doubles import Events, SmallApi, a_pod
-from lightkube.models.core_v1 import ConfigMap, Secret
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import ConfigMap, Pod, Secret
 
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference import pods
 from kubelet_reference.clocks import FirstChance, LoopClock
 from kubelet_reference.pod_files import PodFiles
+from kubelet_reference.ports import Disk
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 from kubelet_reference.volumes import Volumes, VolumeTools
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cri_api.v1 import api_pb2 as cri
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.ports import Disk
 
 Json = dict[str, Any]
 ROOT = "/var/lib/kubelet"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sayings import HOST_PROCESS, Json, Row
 
-__all__ = ("OF_APPS", "OF_CONTAINERS", "OF_INITS")
-
 EXEC: Json = {"exec": {"command": ["x"]}}
 NAME_FIELD: Json = {"fieldRef": {"fieldPath": "metadata.name"}}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from sayings import CONTAINER, HOST_PROCESS, NOTHING, Json, Row, Saying, in_specs
 from wrong_volumes import claim
 
-__all__ = ("OF_METADATA", "OF_PODS", "OF_SCHEDULING", "OF_WHOLES")
-
 BUSY: Json = {**CONTAINER, "resources": {"limits": {"cpu": "1"}}}
 LONG = "a" * 300
 OWNER: Json = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}

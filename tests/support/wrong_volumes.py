@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sayings import Json
 
-__all__ = ("OF_VOLUMES", "claim")
-
 Row = tuple[Json, str]
 
 CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}

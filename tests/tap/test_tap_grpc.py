@@ -6,12 +6,14 @@ import asyncio
 import signal
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.message import Message
 from pod_life import container, sandbox, stubs
 from tapped import Tapped, serving
 
@@ -24,11 +26,6 @@ from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.trace.header import Channels, Header
 from kubelet_conformance.trace.writer import Writer
 from kubelet_fakes.runtime.methods import METHODS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from google.protobuf.message import Message
 
 OK = "OK"
 V1 = "runtime.v1.RuntimeService"

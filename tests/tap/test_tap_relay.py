@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.relay import Relay
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-    from pathlib import Path
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 MEGABYTE = 1 << 20

@@ -6,7 +6,9 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
 
 import grpc.aio
 import pytest
@@ -19,10 +21,6 @@ from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.pipeline import Pipeline, hear
 from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.tap.spool import Spool, read_chunks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from pathlib import Path
 
 EVERY = [Chunk(number, number % 3, what, bytes(number * 7)) for number, what in enumerate(What, 1)]
 

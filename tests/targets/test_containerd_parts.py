@@ -11,15 +11,12 @@ import tarfile
 import tomllib
 from dataclasses import replace
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kubelet_conformance.targets.containerd import archive, configuration, machine, needs, network
 from kubelet_conformance.targets.containerd.home import Home, Owner, locked
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LAYER = b"a layer"
 

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import grpc
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.node import Node, container
-from kubelet_conformance.targets.protocols import StoryError
-from kubelet_conformance.targets.stage import Choice, UnknownTargetError, open_stage
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.protocols import StoryError, Target
 from kubelet_conformance.targets.tap import Tap
 from kubelet_conformance.trace.recorder import Failed, RecordedReply, Recorder
 from kubelet_fakes.clock import run
 from kubelet_fakes.runtime import CallError
 from kubelet_reference.housekeeping import Housekeeping
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from kubelet_conformance.targets.protocols import Target
 
 
 def play(story: Callable[[Node], Awaitable[None]], **settings: object) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import grpc
 import pytest
@@ -15,9 +16,6 @@ from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.faults import Faults
 from kubelet_reference.dynamic_resources import Claim
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT, LOGS = "/var/lib/kubelet", "/var/log/pods"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import tracemalloc
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lines import HEADER, call, end, record, reply, trace
@@ -13,12 +14,7 @@ from kubelet_conformance.trace import reader as bounds
 from kubelet_conformance.trace import replies
 from kubelet_conformance.trace.errors import BodyError, TraceError
 from kubelet_conformance.trace.reader import LINE_BYTES_MAX, Reader
-from kubelet_conformance.trace.records import NAME_CHARS_MAX, Body, Call, Event, Reply, Unknown
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.trace.records import Record
+from kubelet_conformance.trace.records import NAME_CHARS_MAX, Body, Call, Event, Record, Reply, Unknown
 
 
 def records(text: bytes) -> list[Record]:

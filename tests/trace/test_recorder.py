@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -13,13 +14,8 @@ from google.protobuf.json_format import MessageToDict
 
 from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.recorder import Failed, RecordedReply, Recorder, RunawayError
+from kubelet_conformance.trace.recorder import Failed, RecordedReply, Recorder, RunawayError, Seen
 from kubelet_conformance.trace.records import Reply
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.trace.recorder import Seen
 
 HEADER = Header(trace=FORMAT_VERSION, clock="virtual", channels=Channels(cri="full"), kubernetes="1.32")
 LIST = cri.ListContainersRequest()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,14 +14,9 @@ from hypothesis import strategies as st
 from kubelet_conformance.trace import replies
 from kubelet_conformance.trace.header import Channels, Header
 from kubelet_conformance.trace.reader import LINE_BYTES_MAX, Reader
-from kubelet_conformance.trace.records import NAME_CHARS_MAX, Call, Event, Reply
+from kubelet_conformance.trace.records import NAME_CHARS_MAX, Call, Event, Record, Reply
 from kubelet_conformance.trace.writer import Writer
 from kubelet_fixtures import traces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.records import Record
 
 HEADER = Header(trace=1, clock="virtual", channels=Channels(cri="full"))
 

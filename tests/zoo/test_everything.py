@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from kubelet_conformance.plugin.play import perform
+from kubelet_conformance.plugin.play import Performed, perform
 from kubelet_conformance.targets.zoo import bug_card, bug_ids
 from kubelet_conformance.zoo import everything
 from kubelet_conformance.zoo.everything import play_on_each, tell_every_story
 from kubelet_conformance.zoo.hunt import Caught
-
-if TYPE_CHECKING:
-    from kubelet_conformance.plugin.play import Performed
 
 SOME = [*bug_ids()[::4], "CRIO-7004", "K8S-53530", "MUT-PLEG-07"]
 """Of kubelets and of runtimes, a hundred and more."""

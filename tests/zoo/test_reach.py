@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.replaced import Replaced, what_is_replaced
-from kubelet_conformance.targets.stage import Choice
 from kubelet_conformance.zoo.reach import reached
 from kubelet_reference.pod_cache import PodCache
 from kubelet_reference.stop_timeout import stop_timeout

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kubelet_bugs import every_bug
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.protocols import StoryError
-from kubelet_conformance.targets.stage import Choice, open_stage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.targets.protocols import Target
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.protocols import StoryError, Target
 
 WITHOUT_EXPECTATION = {
     *("CTRD-CRI-75", "CTRD-5438", "K8S-92057"),

@@ -17,7 +17,9 @@ from kubelet_conformance.runtime_checks.in_process import told_directly
 from kubelet_conformance.runtime_checks.judging import stories_for, the_runtimes
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.stage import Choice, Stage, open_stage
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.stage import Stage
 
 MOST_BROKEN = 15
 """How many contracts one bug may break on the witnesses of those that it declares."""

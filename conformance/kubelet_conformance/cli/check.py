@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kubelet_conformance.cli.choosing import chosen
@@ -11,6 +9,7 @@ from kubelet_conformance.cli.inputs import traces_of
 from kubelet_conformance.cli.options import VERSION, Settings, reported
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.checking import Check, judge_file
+from kubelet_conformance.contract.versions import Version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.jsonreport import as_json, check_report
 from kubelet_conformance.reports.output import check_writable, complain, deliver, drawn
@@ -18,11 +17,6 @@ from kubelet_conformance.reports.progress import Progress
 from kubelet_conformance.reports.run import Run, concluded
 from kubelet_conformance.reports.terminal import TerminalReport
 from kubelet_conformance.trace.errors import TraceError
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.versions import Version
-
-__all__ = ("check",)
 
 
 @click.command()

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 import click
 
 from kubelet_conformance.contract.catalogue import UnknownContract, select
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kubelet_conformance.contract.frame import Contract
-
-__all__ = ("chosen",)
+from kubelet_conformance.contract.frame import Contract
 
 
 def chosen(patterns: Iterable[str], every: Mapping[str, Contract], otherwise: str) -> list[Contract]:

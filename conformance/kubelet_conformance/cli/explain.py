@@ -11,8 +11,6 @@ from kubelet_conformance.reports.catalogue import entry, entry_report, print_ent
 from kubelet_conformance.reports.jsonreport import as_json
 from kubelet_conformance.reports.output import check_writable, deliver, drawn
 
-__all__ = ("explain",)
-
 
 @click.command()
 @click.argument("contract_id", metavar="ID")

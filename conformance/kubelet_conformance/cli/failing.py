@@ -7,8 +7,6 @@ import traceback
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.run import Exit
 
-__all__ = ("tell_internal_error",)
-
 
 def tell_internal_error(error: BaseException, *, debug: bool) -> Exit:
     """Tell of it on standard error; the exit code."""

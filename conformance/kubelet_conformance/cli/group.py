@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
-from kubelet_conformance.cli.check import check
-from kubelet_conformance.cli.explain import explain
 from kubelet_conformance.cli.failing import tell_internal_error
-from kubelet_conformance.cli.image import image
-from kubelet_conformance.cli.list import list_contracts
 from kubelet_conformance.cli.options import Settings
-from kubelet_conformance.cli.record import record
-from kubelet_conformance.cli.record_writer import record_writer
-from kubelet_conformance.cli.run import run as run_command
-from kubelet_conformance.cli.runtime import runtime
-from kubelet_conformance.cli.serve_fake import serve_fake
-from kubelet_conformance.cli.slice import slice_command
-from kubelet_conformance.cli.snapshot import snapshot
-from kubelet_conformance.cli.zoo import zoo
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.run import Exit
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+_COMMANDS = {
+    "check": ("check", "check", "Judge recorded traces."),
+    "explain": ("explain", "explain", "Show a contract: its rule, its source, its versions."),
+    "image": ("image", "image", "Write the images that scenarios use, to be imported by a runtime."),
+    "list": ("list", "list_contracts", "List the contracts of the catalogue."),
+    "record": ("record", "record", "Record the calls between a kubelet and its runtime, or judge them."),
+    "record-writer": ("record_writer", "record_writer", ""),
+    "run": ("run", "run", "Play scenarios on a kubelet and a runtime, and judge them."),
+    "runtime": ("runtime", "runtime", "Call a container runtime directly and judge it."),
+    "serve-fake": ("serve_fake", "serve_fake", "Serve the fake container runtime on a unix socket."),
+    "slice": ("slice", "slice_command", "Cut pods or a span of time out of a trace, without secrets."),
+    "snapshot": ("snapshot", "snapshot", "Write what a kubelet does in each scenario, as texts to review."),
+    "zoo": ("zoo", "zoo", "Show that kubelets and runtimes with seeded bugs are caught."),
+}
+"""Each command's module, its name there, and its line in the help; none for one that only this program starts."""
 
-__all__ = ("group", "run")
+
+class LazyGroup(click.Group):
+    """Imports a command when it is called: none waits for what another one needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        del ctx
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"kubelet_conformance.cli.{module}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One line for each command, and none of them imported."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in sorted(_COMMANDS.items()) if line])
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(package_name="kubelet-conformance")
 def group() -> None:
     """Judge what a kubelet and a container runtime said to each other, by a catalogue of contracts."""
-
-
-group.add_command(run_command, "run")
-group.add_command(check)
-group.add_command(record)
-group.add_command(record_writer)
-group.add_command(slice_command)
-group.add_command(snapshot)
-group.add_command(zoo)
-group.add_command(list_contracts)
-group.add_command(explain)
-group.add_command(runtime)
-group.add_command(serve_fake)
-group.add_command(image)
 
 
 def run(arguments: Sequence[str] | None) -> int:

@@ -5,33 +5,29 @@ from __future__ import annotations
 import shlex
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kubelet_conformance.cli.history_options import FOLDER
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.checking import Check
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.releases import is_required
 from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.histories.campaign import Wish
 from kubelet_conformance.plugin.options import BUDGET_SECONDS, CONCURRENCY, Options, OptionsError
 from kubelet_conformance.reports.histories import HistoriesRun, histories_in_form
 from kubelet_conformance.reports.output import deliver
+from kubelet_conformance.reports.played import Played
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.targets.stage import Choice, UnknownTargetError, open_stage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.histories.campaign import Wish
-    from kubelet_conformance.reports.played import Played
-
-__all__ = ("play_histories",)
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
+from kubelet_conformance.targets.opening import open_stage
 
 
 @dataclass(frozen=True, slots=True)

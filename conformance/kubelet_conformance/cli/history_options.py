@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-__all__ = ("FOLDER", "Part")
-
 FOLDER = ".kubelet-conformance/histories"
 """Where histories that broke something are kept, unless told otherwise."""
 

@@ -8,8 +8,6 @@ import click
 
 from kubelet_conformance.cli.options import remember_debug
 
-__all__ = ("image",)
-
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
@@ -22,7 +20,8 @@ def image(*, names: tuple[str, ...], output: str) -> None:
     brings them to a runtime.
     """
     # Late: only this command and private runtimes need it.
-    from kubelet_conformance.targets.images import IMAGES, ImagesError, write_images  # noqa: PLC0415
+    from kubelet_conformance.targets.containerd.private import IMAGES  # noqa: PLC0415
+    from kubelet_conformance.targets.images import ImagesError, write_images  # noqa: PLC0415
 
     try:
         written = write_images(Path(output), names or IMAGES)

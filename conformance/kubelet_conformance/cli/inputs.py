@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.trace.errors import TraceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-__all__ = ("traces_of",)
 
 
 def traces_of(paths: Iterable[str]) -> tuple[list[str], list[TraceError]]:

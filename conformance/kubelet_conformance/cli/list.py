@@ -12,8 +12,6 @@ from kubelet_conformance.reports.jsonreport import as_json
 from kubelet_conformance.reports.output import check_writable, deliver, drawn
 from kubelet_conformance.reports.progress import Steps
 
-__all__ = ("list_contracts",)
-
 
 @click.command("list")
 @click.option("--area", type=AREA, metavar="A", help="Only this area, such as SANDBOX.")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from kubelet_conformance.contract.catalogue import areas
 from kubelet_conformance.contract.versions import Version, parse_version
 from kubelet_conformance.reports.safe import safe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("AREA", "DEBUG", "VERSION", "Settings", "remember_debug", "reported")
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

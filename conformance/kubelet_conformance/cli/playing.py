@@ -8,16 +8,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+
+import pytest
 
 from kubelet_conformance.cli.failing import tell_internal_error
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.run import Exit
-
-if TYPE_CHECKING:
-    import pytest
-
-__all__ = ("SCENARIOS", "main")
 
 SCENARIOS = "kubelet_conformance.scenarios"
 _ARGUMENTS = (

@@ -7,7 +7,6 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -16,15 +15,11 @@ import msgspec
 from kubelet_conformance.cli.options import VERSION, Settings, reported
 from kubelet_conformance.cli.record_options import recording_options
 from kubelet_conformance.cli.wall import monotonic_ns, rfc3339, wall_now_ns
+from kubelet_conformance.contract.versions import Version
+from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.versions import Version
-    from kubelet_conformance.recording.plan import Plan
-
-__all__ = ("record",)
 
 _MIB = 1024 * 1024
 

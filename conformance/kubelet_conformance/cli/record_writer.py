@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.cli.wall import fresh_key, monotonic_ns
+from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.verdicts import Evidence
+from kubelet_conformance.recording.plan import Plan
+from kubelet_conformance.recording.transcript import Counts
+from kubelet_conformance.recording.writing import Recorded
 from kubelet_conformance.reports.jsonreport import as_json, check_report
 from kubelet_conformance.reports.output import complain, deliver, drawn
 from kubelet_conformance.reports.progress import Recording
 from kubelet_conformance.reports.run import Exit, Run, concluded
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.terminal import TerminalReport
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.contract.verdicts import Evidence
-    from kubelet_conformance.recording.plan import Plan
-    from kubelet_conformance.recording.transcript import Counts
-    from kubelet_conformance.recording.writing import Recorded
-
-__all__ = ("record_writer",)
 
 SCHEMA = 1
 

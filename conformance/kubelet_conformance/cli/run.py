@@ -13,8 +13,6 @@ from kubelet_conformance.cli.options import VERSION
 from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
-__all__ = ("run",)
-
 _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 
 

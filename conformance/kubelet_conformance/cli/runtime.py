@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import tempfile
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,18 +17,12 @@ from kubelet_conformance.cli.choosing import chosen
 from kubelet_conformance.cli.options import DEBUG, VERSION, Settings
 from kubelet_conformance.cli.wall import wall_now_ns
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS, in_form
 from kubelet_conformance.reports.output import check_writable, complain, deliver
+from kubelet_conformance.reports.played import Played
 from kubelet_conformance.reports.run import Exit, gravest
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
-
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.reports.played import Played
-
-__all__ = ("runtime",)
 
 _CONCURRENCY_MAX = 64
 
@@ -125,8 +120,8 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
     from kubelet_conformance.runtime_checks.judging import judged, shipped_baseline, stories_for  # noqa: PLC0415
     from kubelet_conformance.runtime_checks.running import left_behind, run_stories  # noqa: PLC0415
     from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415
+    from kubelet_conformance.targets.choice import TargetError, UnknownTargetError  # noqa: PLC0415
     from kubelet_conformance.targets.direct import Wanted  # noqa: PLC0415
-    from kubelet_conformance.targets.stage import TargetError, UnknownTargetError  # noqa: PLC0415
 
     known = _baseline(asked.baseline)
     with _folder(asked.record) as folder:

@@ -8,8 +8,6 @@ from kubelet_conformance.cli.options import DEBUG
 from kubelet_conformance.cli.wall import wall_now_ns
 from kubelet_conformance.reports.output import deliver
 
-__all__ = ("serve_fake",)
-
 
 @click.command("serve-fake")
 @click.option(

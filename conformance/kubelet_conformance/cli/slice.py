@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 import click
 
@@ -15,12 +16,6 @@ from kubelet_conformance.cli.wall import fresh_key
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.trace.errors import TraceError
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from typing import BinaryIO
-
-__all__ = ("slice_command",)
 
 
 @click.command("slice")

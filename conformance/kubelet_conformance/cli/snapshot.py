@@ -13,8 +13,6 @@ from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
 
-__all__ = ("snapshot",)
-
 
 @click.command()
 @click.argument("names", metavar="[SCENARIO|GLOB]...", nargs=-1)
@@ -44,7 +42,7 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
     """
     # Late: only this command and `run` need kubelets, fakes and scenarios.
     from kubelet_conformance.snapshots.taking import scenarios_for, take  # noqa: PLC0415
-    from kubelet_conformance.targets.stage import Choice, UnknownTargetError  # noqa: PLC0415
+    from kubelet_conformance.targets.choice import Choice, UnknownTargetError  # noqa: PLC0415
 
     # What a kubelet logs about the faults of a scenario is of no interest here.
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -15,13 +16,7 @@ from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kubelet_conformance.zoo.hunt import Caught, Outcome
-
-__all__ = ("zoo",)
+from kubelet_conformance.zoo.hunt import Caught, Outcome
 
 SCHEMA = 1
 

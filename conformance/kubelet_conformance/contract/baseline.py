@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from kubelet_conformance.contract.catalogue import UnknownContract, row
-from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.contract.verdicts import Evidence, Outcome
-
-__all__ = ("BASELINE_BYTES_MAX", "MAIN_CLAUSE", "Baseline", "BaselineError", "Deviation", "clause_names")
+from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 
 BASELINE_BYTES_MAX = 4 * 1024 * 1024
 """A longer baseline is bad input."""

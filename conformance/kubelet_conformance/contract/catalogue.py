@@ -7,20 +7,16 @@ within an area. An id (`SANDBOX-03`) is given by hand, never reused, and the add
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-__all__ = ("Fate", "Level", "Row", "UnknownContract", "areas", "row", "rows", "select")
 
 #: How many contracts an error suggests in place of an unknown one.
 _SUGGESTIONS = 3

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from io import BufferedIOBase
 
+from kubelet_conformance.contract.baseline import Baseline, Deviation
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.patience import Patience
 from kubelet_conformance.contract.releases import is_required
 from kubelet_conformance.contract.verdicts import Outcome, Verdict, graver, merged
-from kubelet_conformance.contract.versions import parse_version
+from kubelet_conformance.contract.versions import Version, parse_version
 from kubelet_conformance.trace.errors import BodyError, TraceError
 from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Call, Expect, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from io import BufferedIOBase
-
-    from kubelet_conformance.contract.baseline import Baseline, Deviation
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.contract.versions import Version
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("PROGRESS_RECORDS", "REPORTED", "Check", "Judged", "Result", "Trace", "Wait", "judge_file")
+from kubelet_conformance.trace.records import Call, Expect, Record, Reply
 
 PROGRESS_RECORDS = 50_000
 """How many records pass between two reports of progress."""

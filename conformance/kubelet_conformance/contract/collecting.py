@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-__all__ = ("seldom_collected",)
 
 _COLLECT_AFTER_OBJECTS = 50_000
 

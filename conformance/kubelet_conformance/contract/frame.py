@@ -8,38 +8,19 @@ trace and nothing else.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import msgspec
 
 from kubelet_conformance.contract.catalogue import Row, row
 from kubelet_conformance.contract.needs import CRI, Need
 from kubelet_conformance.contract.versions import ALL, ByVersion
-from kubelet_conformance.contract.words import united
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kubelet_conformance.contract.words import Implication, Pattern
-    from kubelet_conformance.trace.manifests import Trait
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = (
-    "KEPT",
-    "Answered",
-    "Broken",
-    "Clause",
-    "Contract",
-    "Finding",
-    "Findings",
-    "Kept",
-    "answered",
-    "broken",
-    "contract",
-    "formula",
-)
+from kubelet_conformance.contract.words import Implication, Pattern, united
+from kubelet_conformance.trace.manifests import Trait
+from kubelet_conformance.trace.moment import Moment
 
 Each = Literal["pod", "sandbox", "container"]
 _TRAITS_OF_AREA: dict[str, frozenset[Trait]] = {

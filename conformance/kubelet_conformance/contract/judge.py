@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Kept
+from kubelet_conformance.contract.frame import KEPT, Answered, Broken, Clause, Contract, Finding, Kept
 from kubelet_conformance.contract.owed import Ledger, Obligation
+from kubelet_conformance.contract.patience import Patience
 from kubelet_conformance.contract.roster import Seat, roster_for
 from kubelet_conformance.contract.verdicts import UNTESTED, Evidence, Outcome, Verdict
+from kubelet_conformance.contract.versions import Version
+from kubelet_conformance.trace.entity import Entity
 from kubelet_conformance.trace.errors import BodyError
+from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.learning import TEACHING, learn
 from kubelet_conformance.trace.looking import key_of, look
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.records import Call, Reply
+from kubelet_conformance.trace.records import Call, Record, Reply
 from kubelet_conformance.trace.untold import EVENTS_GATE, HEARING_SECONDS, is_untold
 from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kubelet_conformance.contract.frame import Clause, Contract, Finding
-    from kubelet_conformance.contract.patience import Patience
-    from kubelet_conformance.contract.versions import Version
-    from kubelet_conformance.trace.entity import Entity
-    from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("EVIDENCE_MAX", "TEXT_CHARS_MAX", "Judge")
 
 EVIDENCE_MAX = 10
 """How many breaks of one contract are kept as evidence from one trace, beside one of each clause that was

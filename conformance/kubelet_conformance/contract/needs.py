@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_conformance.trace.header import Channels
-
-__all__ = (
-    "CRI",
-    "EVENTS",
-    "EVERY_EVENT",
-    "EVERY_STATUS",
-    "PODS",
-    "STATUS",
-    "STORED_STATUS",
-    "Need",
-    "missing",
-)
+from kubelet_conformance.trace.header import Channels
 
 
 class Need(NamedTuple):

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
+from kubelet_conformance.contract.frame import Answered
 from kubelet_conformance.trace.entity import Entity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kubelet_conformance.contract.frame import Answered
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = ("Ledger", "Obligation")
+from kubelet_conformance.trace.moment import Moment
 
 
 class Obligation:

@@ -9,15 +9,9 @@ that long. What must never happen is judged as ever.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.trace.records import ApiWrite, Call, Fault, Reply
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.owed import Obligation
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("Patience",)
+from kubelet_conformance.contract.owed import Obligation
+from kubelet_conformance.trace.records import ApiWrite, Call, Fault, Record, Reply
 
 _RETRY_SECONDS = 35.0
 """A worker comes back to a pod at most 15 s after an error, a watch that ended within a few seconds."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from importlib.resources.abc import Traversable
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from importlib.resources.abc import Traversable
-
-    from kubelet_conformance.contract.versions import Version
-
-__all__ = ("ON_SINCE", "is_on", "is_required", "releases", "requirements")
+from kubelet_conformance.contract.versions import Version
 
 ON_SINCE: Mapping[str, Version] = {
     "ContainerRestartRules": (1, 35),

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from kubelet_conformance.contract.frame import KEPT, broken
+from kubelet_conformance.contract.frame import KEPT, Clause, Contract, Findings, JudgeFunction, broken
 from kubelet_conformance.contract.needs import missing
 from kubelet_conformance.contract.releases import is_on
 from kubelet_conformance.contract.verdicts import UNTESTED, Outcome, Verdict
+from kubelet_conformance.contract.versions import Version
+from kubelet_conformance.contract.words import Implication, Predicate
+from kubelet_conformance.trace.entity import Entity
 from kubelet_conformance.trace.errors import BodyError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kubelet_conformance.contract.frame import Clause, Contract, Findings, JudgeFunction
-    from kubelet_conformance.contract.versions import Version
-    from kubelet_conformance.contract.words import Implication, Predicate
-    from kubelet_conformance.trace.entity import Entity
-    from kubelet_conformance.trace.header import Channels, Header
-    from kubelet_conformance.trace.manifests import Trait
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = ("Plan", "Roster", "Seat", "roster_for")
+from kubelet_conformance.trace.header import Channels, Header
+from kubelet_conformance.trace.manifests import Trait
+from kubelet_conformance.trace.moment import Moment
 
 _ROSTERS_KEPT = 32
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ("MERGED_EVIDENCE_MAX", "UNTESTED", "Evidence", "Outcome", "Verdict", "graver", "merged")
-
 MERGED_EVIDENCE_MAX = 100
 """How many breaks of one contract are kept as evidence over all traces; all are counted."""
 

@@ -5,17 +5,6 @@ from __future__ import annotations
 import re
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = (
-    "ALL",
-    "NEWEST_READ",
-    "OLDEST_READ",
-    "USUAL_VERSION",
-    "ByVersion",
-    "Version",
-    "parse_version",
-    "since",
-)
-
 E = TypeVar("E")
 Version: TypeAlias = tuple[int, int]
 

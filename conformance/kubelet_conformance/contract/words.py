@@ -9,39 +9,13 @@ its own atoms speak of: `before(f)` looks at the last of these.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from kubelet_conformance.trace.moment import Moment
 
-    from kubelet_conformance.trace.moment import Moment
-
-    Predicate = Callable[[Moment], bool]
-
-__all__ = (
-    "Formula",
-    "Pattern",
-    "before",
-    "call",
-    "deleted",
-    "done",
-    "event",
-    "exited",
-    "failed",
-    "happened",
-    "kubelet",
-    "late",
-    "listed_all",
-    "once",
-    "pod_set",
-    "pod_unset",
-    "read_as",
-    "sandbox_died",
-    "status",
-    "told",
-    "united",
-)
+Predicate = Callable[[Moment], bool]
 
 
 class Formula(ABC):
@@ -162,6 +136,7 @@ class AnyOf(Pattern):
         self._options = options
 
     def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
+        """As `Pattern.conditions`: none if an option that these keys reach has none."""
         self._options = self._leaves()  # One look at each, now that it will be asked for all the time.
         each = [one.conditions(keys) for one in self._options if not one.keys.isdisjoint(keys)]
         of_options = () if () in each else each[0] if len(each) == 1 else (self._is_one,)
@@ -177,9 +152,11 @@ class AnyOf(Pattern):
         return False
 
     def where(self, predicate: Predicate, words: str = "") -> AnyOf:
+        """As `Pattern.where`, for every option."""
         return AnyOf(self._options, self.keys, (*self._where, (predicate, words)))
 
     def alternatives(self) -> tuple[Pattern, ...]:
+        """The options, where nothing narrows them together."""
         return (self,) if self._where else self._leaves()
 
     def _leaves(self) -> tuple[Pattern, ...]:

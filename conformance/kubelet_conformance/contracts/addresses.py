@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, status
+from kubelet_conformance.contract.words import Pattern, call, done, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.pod_files import DISK, files, take_file
+from kubelet_conformance.contracts.outside import DISK
+from kubelet_conformance.contracts.pod_files import files, take_file
 from kubelet_conformance.contracts.sandboxes import told_ips
-from kubelet_conformance.trace.bodies import PodSandboxStatusReply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.bodies import Mount
-    from kubelet_conformance.trace.manifests import ContainerSpec, PodSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Sandbox
+from kubelet_conformance.trace.bodies import Mount, PodSandboxStatusReply
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import PodSpec
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Sandbox
 
 HOSTS = "/etc/hosts"
 _POD_IP = "status.podIP"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, event, pod_set, status
@@ -25,15 +26,10 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
 from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.manifests import PodStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, PodChange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Answered, Finding, Findings
-    from kubelet_conformance.trace.manifests import PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 Json = dict[str, Any]
 _LATER = frozenset({"DeadlineExceeded", "Preempting", "Terminated", "NodeLost", "NodeAffinity"})

@@ -5,16 +5,12 @@ Rows are tried from the top, the first that fits decides, and each says why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.contracts.state_table import Recorded
-
-__all__ = ("APPS", "AppAct", "AppRow", "AppSeen", "app_row")
+from kubelet_conformance.contracts.state_table import Recorded
 
 AppAct: TypeAlias = Literal["start", "nothing", "stop", "stop and start"]
 

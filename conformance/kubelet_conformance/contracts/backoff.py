@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import failed, kubelet
+from kubelet_conformance.contract.words import Pattern, failed, kubelet
 from kubelet_conformance.contracts.backoffs import (
     ATTEMPTS,
     BASE,
     CAP,
     EXPIRY,
+    Restart,
     delay_before,
     has_series,
     is_usual,
@@ -41,15 +42,9 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import LAST_END, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.contracts.backoffs import Restart
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Kind, Pod
+from kubelet_conformance.trace.manifests import Kind
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
 _CALLED_OFF = HELD_UP.either(SIDECAR_ENDS)
 _SIDECAR_CALLED_OFF = HELD_UP.either(LAST_END)

@@ -8,47 +8,22 @@ the delay is known between a least and a most.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from kubelet_conformance.contract.words import failed
+from kubelet_conformance.contract.words import Pattern, failed
 from kubelet_conformance.contracts.distress import every_pod
 from kubelet_conformance.contracts.instances import REMAKING, asked, finished_t
 from kubelet_conformance.contracts.lasting import lasting
 from kubelet_conformance.contracts.situations import post_start_may_have_failed
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.trace.bodies import Annotation, ImageStatusRequest, PullImageRequest
+from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.made_of import image_asked_for, made_of
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
-
-__all__ = (
-    "ATTEMPTS",
-    "BASE",
-    "CAP",
-    "EXPIRY",
-    "OTHER_CURVES",
-    "Restart",
-    "delay_before",
-    "has_series",
-    "is_usual",
-    "may_stay_stopped",
-    "most_delay",
-    "no_pull",
-    "pulls_are_held_up",
-    "restart_at",
-    "restart_bound",
-    "retry_bound",
-    "take_attempt",
-    "was_killed",
-)
+from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.written_keys import Annotation
 
 BASE = 10.0
 """The first delay of the series (kubelet.go)."""

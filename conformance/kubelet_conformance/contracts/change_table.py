@@ -5,13 +5,9 @@ Rows are tried from the top, the first that fits decides, and each says why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("CHANGES", "Change", "ChangeRow", "Word", "change_row", "word")
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 Change: TypeAlias = Literal["added", "removed", "deleted", "updated", "reconciled", "nothing"]

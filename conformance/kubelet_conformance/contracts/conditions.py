@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Container, Iterable
+from typing import NamedTuple
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import deleted, done, happened, status
@@ -15,20 +16,14 @@ from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, o
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
 from kubelet_conformance.contracts.unseen import may_be_old
-from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, written
+from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, Written, written
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
+from kubelet_conformance.trace.manifests import ContainerState, ContainerStatus, PodStatus
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.untold import EVENTS_GATE
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contracts.written import Written
-    from kubelet_conformance.trace.manifests import ContainerState, ContainerStatus, PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Pod, Sandbox
+from kubelet_conformance.trace.views import Pod, Sandbox
 
 NEEDS = (STATUS, PODS)
 

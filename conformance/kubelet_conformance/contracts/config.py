@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     Pattern,
+    Predicate,
     call,
     deleted,
     done,
@@ -18,7 +19,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     pod_unset,
 )
-from kubelet_conformance.contracts.change_table import change_row, word
+from kubelet_conformance.contracts.change_table import Change, Word, change_row, word
 from kubelet_conformance.contracts.former_lives import REMOVALS, ended_since_its_file_went, take_removals
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
@@ -31,32 +32,13 @@ from kubelet_conformance.contracts.fresh import (
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.situations import (
-    API_DELETE,
-    FAULT,
-    TERMINATION_ASKED,
-    about,
-    of,
-)
+from kubelet_conformance.contracts.situations import API_DELETE, FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sandbox_asked, sent_static
-from kubelet_conformance.contracts.timing import (
-    FILE_POLL,
-    REACTION,
-    RETRY,
-    RETRY_SLACK,
-    SAME_MOMENT,
-)
+from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, PodChange, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.contracts.change_table import Change, Word
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 _HTTP_OR_FILE = {"http": FILE_POLL + REACTION, "file": REACTION}
 """Within what a change at a source of static pods is noticed."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.frame import Finding, Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, exited, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contract.words import Pattern, call, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import Fresh, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
@@ -16,16 +16,10 @@ from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, a
 from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.manifests import Manifest, PodStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault, PodChange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.manifests import Manifest, PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Pod
 
 _CHANGE: Pattern = pod_set().either(pod_unset())
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.frame import Answered, Finding, answered, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, event, kubelet, pod_set
 from kubelet_conformance.contracts.outside import DISK, MANIFEST
@@ -12,13 +12,8 @@ from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.timing import KUBELET_START
 from kubelet_conformance.trace.bodies import CreateContainerRequest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Answered, Finding
-    from kubelet_conformance.trace.moment import Moment
 
 Images = dict[str, str]
 """The image of each container, by name."""

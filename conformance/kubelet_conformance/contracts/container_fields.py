@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, status
@@ -16,17 +16,19 @@ from kubelet_conformance.contracts.former_lives import (
     take_lives,
 )
 from kubelet_conformance.contracts.sandbox_config import never_updated
-from kubelet_conformance.contracts.written import END_TOLD, is_late, kubelets_entries, record_with, take_names
-from kubelet_conformance.trace.bodies import Annotation, CreateContainerReply
+from kubelet_conformance.contracts.written import (
+    END_TOLD,
+    Entry,
+    is_late,
+    kubelets_entries,
+    record_with,
+    take_names,
+)
+from kubelet_conformance.trace.bodies import CreateContainerReply
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contracts.written import Entry
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.written_keys import Annotation
 
 STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
 """Whether init containers carry `started`."""

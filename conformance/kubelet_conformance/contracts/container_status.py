@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import read_as, status
 from kubelet_conformance.contracts.former_lives import (
@@ -25,6 +25,7 @@ from kubelet_conformance.contracts.written import (
     END_TOLD,
     START_ERRORS,
     UNKNOWN_END,
+    Entry,
     is_lost,
     kubelets_entries,
     record_with,
@@ -34,15 +35,9 @@ from kubelet_conformance.contracts.written import (
     tells_of_probes_only,
 )
 from kubelet_conformance.trace.bodies import ContainerStatusReply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding
-    from kubelet_conformance.contracts.written import Entry
-    from kubelet_conformance.trace.manifests import Terminated
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.manifests import Terminated
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container
 
 NEEDS = (STATUS, PODS, CRI)
 NANOSECONDS = 10**9

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, kubelet, status
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, ROUNDING
+from kubelet_conformance.trace.manifests import PodStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import is_the_workers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Answered, Finding, Findings
-    from kubelet_conformance.trace.manifests import PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("time_may_be_over",)
+from kubelet_conformance.trace.views import Pod
 
 _EXCEEDED = "DeadlineExceeded"
 

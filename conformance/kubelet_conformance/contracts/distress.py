@@ -8,42 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.manifests import PodSpec
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kubelet_conformance.trace.manifests import PodSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = (
-    "DISK",
-    "DISTRESS",
-    "PATIENCE",
-    "SYSTEM_CRITICAL",
-    "Distress",
-    "Low",
-    "amount",
-    "demand",
-    "distress",
-    "every_pod",
-    "exceeds_its_limits",
-    "is_best_effort",
-    "is_critical",
-    "is_hard",
-    "is_soft",
-    "runs",
-    "seconds",
-    "setting",
-    "take_distress",
-)
+from kubelet_conformance.trace.views import Pod
 
 DISTRESS = FAULT
 """What a contract that asks `distress` has to see: `remember(on=DISTRESS)(take_distress)`."""

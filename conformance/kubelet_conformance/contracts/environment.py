@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call
 from kubelet_conformance.contracts.instances import asked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.moment import Moment
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^()]*)\))")
 

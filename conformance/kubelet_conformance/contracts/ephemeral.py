@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, exited, failed, happened, sandbox_died, status
@@ -26,14 +26,9 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, hook_command
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import is_lost
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.manifests import PodStatus
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
 _ON = since("1.23")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, call, done, event, status
@@ -22,21 +22,15 @@ from kubelet_conformance.contracts.distress import (
     take_distress,
 )
 from kubelet_conformance.contracts.grace import STOP
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE, OVERRIDES, wait_before_stop
+from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
-
-__all__ = ("EVICTED", "EVICTION_PASS", "eviction_grace")
+from kubelet_conformance.trace.views import Container, Pod
 
 EVICTION_PASS = 10.0
 """How often the kubelet looks whether a pod has to go (kubelet.go)."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import deleted, happened, status
@@ -12,14 +10,11 @@ from kubelet_conformance.contracts.former_lives import LIVES, is_told_nowhere, i
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.written import AGAIN, is_lost
+from kubelet_conformance.trace.manifests import ContainerStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
 from kubelet_conformance.trace.untold import is_watch_late
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.manifests import ContainerStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod, Sandbox
+from kubelet_conformance.trace.views import Pod, Sandbox
 
 
 def _ends_here(m: Moment) -> bool:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.words import done, failed, pod_set
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = ("former_policies", "may_follow_a_former_version", "remember_versions")
+from kubelet_conformance.trace.moment import Moment
 
 _SYNCING = (
     *("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"),

@@ -8,39 +8,18 @@ mirror last told, if there still is one.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import deleted, pod_set, pod_unset
+from kubelet_conformance.contract.words import Pattern, deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import is_lost
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.manifests import ContainerStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Deleted, Fault
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.manifests import ContainerStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod, Sandbox
-
-__all__ = (
-    "LIVES",
-    "REMOVALS",
-    "end_is_made_up",
-    "ended_since_its_file_went",
-    "has_come_back",
-    "has_no_mirror",
-    "is_cut_off",
-    "is_left_to_itself",
-    "is_told_nowhere",
-    "is_without_a_past",
-    "last_told_in_a_former_life",
-    "take_lives",
-    "take_removals",
-    "went_unheard",
-)
+from kubelet_conformance.trace.views import Pod, Sandbox
 
 LIVES: Pattern = pod_set().either(deleted(), FAULT)
 """What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""

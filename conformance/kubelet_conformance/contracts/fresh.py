@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from kubelet_conformance.contract.frame import answered
+from kubelet_conformance.contract.frame import Answered, answered
 from kubelet_conformance.contract.words import Pattern, call, event, pod_set, status
 from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
@@ -14,25 +12,9 @@ from kubelet_conformance.contracts.timing import FILE_POLL
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
 from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.looking import full_name
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, PodChange
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Answered
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = (
-    "FRESH_STATIC",
-    "MIRROR",
-    "REJECTIONS",
-    "Fresh",
-    "can_start",
-    "can_start_once_heard_of",
-    "fresh_pod",
-    "host_ports",
-    "is_mirror",
-    "starts",
-)
+from kubelet_conformance.trace.views import Pod
 
 MIRROR = "kubernetes.io/config.mirror"
 """The annotation by which a mirror pod names the hash of its static pod."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, deleted, pod_set
 from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE
@@ -12,12 +10,9 @@ from kubelet_conformance.contracts.kills import deletion_grace, forced
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import GC_PERIOD
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Pod
 
 DISK = Pattern(frozenset({"disk"}), words="on disk")
 _PODS, _LOGS = "pods", "/pods/"

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI
 from kubelet_conformance.contract.words import call, done, kubelet
 from kubelet_conformance.contracts.distress import DISTRESS, distress, take_distress
 from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.trace.bodies import Image
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.bodies import Image
-    from kubelet_conformance.trace.moment import Moment
 
 ROUND = 300.0
 """Period of the image garbage collection (kubelet.go)."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, done, event, exited, failed
 from kubelet_conformance.contracts.distress import setting
@@ -12,11 +10,8 @@ from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE, lives_on
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import GC_PERIOD
 from kubelet_conformance.trace.bodies import CreateContainerReply, CreateContainerRequest
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container
 
 
 def _most(m: Moment) -> int:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Kept, answered, broken, contract
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Broken,
+    Finding,
+    Findings,
+    Kept,
+    answered,
+    broken,
+    contract,
+)
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, deleted, done, exited, failed, pod_set
 from kubelet_conformance.contracts.kills import (
-    MINIMUM_GRACE,
-    OVERRIDES,
     Reason,
     Wait,
     deletion_grace,
@@ -20,23 +27,14 @@ from kubelet_conformance.contracts.kills import (
     reasons,
     wait_before_stop,
 )
-from kubelet_conformance.contracts.situations import (
-    hook_command,
-    may_be_unknown,
-    runs_pre_stop,
-)
-from kubelet_conformance.contracts.stop_table import STOPS, stop_timeouts
+from kubelet_conformance.contracts.situations import hook_command, may_be_unknown, runs_pre_stop
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.untold import is_missed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Broken, Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Execution
+from kubelet_conformance.trace.views import Container, Execution
 
 _READ = ByVersion({"1.22..1.26": True, ">=1.28": True})
 _APART_KEPT = 16

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, event, exited, status
+from kubelet_conformance.contract.words import Pattern, Predicate, call, done, event, exited, status
 from kubelet_conformance.contracts.hooks import EVENT_SLACK
 from kubelet_conformance.contracts.knocks import (
     KNOCK,
+    Asked,
     answered_with,
     asked_by,
     askers_anywhere,
@@ -24,15 +24,9 @@ from kubelet_conformance.contracts.knocks import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command
 from kubelet_conformance.contracts.timing import REACTION, RELIST, ROUNDING, TOGETHER
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.records import Event
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Answered, Findings
-    from kubelet_conformance.contract.words import Pattern, Predicate
-    from kubelet_conformance.contracts.knocks import Asked
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Probe
-    from kubelet_conformance.trace.views import Execution
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Event, Probe
+from kubelet_conformance.trace.views import Execution
 
 _BAD = 400
 _FAILED = {"post_start": "FailedPostStartHook", "pre_stop": "FailedPreStopHook"}

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import call, done, event, exited, failed, read_as, status
+from kubelet_conformance.contract.words import Predicate, call, done, event, exited, failed, read_as, status
 from kubelet_conformance.contracts.backoffs import retry_bound
-from kubelet_conformance.contracts.instances import (
-    HELD_UP,
-    SIDECAR_ENDS,
-    creation_of,
-    waits_for_sidecars,
-)
+from kubelet_conformance.contracts.instances import HELD_UP, SIDECAR_ENDS, creation_of, waits_for_sidecars
 from kubelet_conformance.contracts.kills import failing_probe, forced, reasons
 from kubelet_conformance.contracts.situations import (
     about,
@@ -28,15 +23,9 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Execution, Pod
+from kubelet_conformance.trace.views import Container, Execution, Pod
 
 POST_START = call("ExecSync").where(runs_post_start)
 PRE_STOP = call("ExecSync").where(runs_pre_stop)

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
-from kubelet_conformance.contract.words import call, done, event, failed, status
+from kubelet_conformance.contract.words import Predicate, call, done, event, failed, status
 from kubelet_conformance.contracts.images import pulled_image, reference
 from kubelet_conformance.contracts.instances import HELD_UP, asked, creation_of
 from kubelet_conformance.contracts.situations import to_run
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ImageStatusReply, ImageStatusRequest, PullImageRequest
+from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.images import ImageKnown
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("is_no_name",)
+from kubelet_conformance.trace.views import Pod
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")

@@ -5,13 +5,9 @@ Rows are tried from the top, and the first that fits decides.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("IMAGE_ROWS", "ImageFacts", "ImageRow", "Presence", "image_row")
+from typing import Literal, NamedTuple, TypeAlias
 
 Presence: TypeAlias = Literal["present", "absent", "error", "not asked"]
 """What ImageStatus said of the image."""

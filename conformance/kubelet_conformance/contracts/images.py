@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call
@@ -13,25 +14,16 @@ from kubelet_conformance.contracts.former_images import (
     may_follow_a_former_version,
     remember_versions,
 )
-from kubelet_conformance.contracts.image_table import ImageFacts, image_row
+from kubelet_conformance.contracts.image_table import ImageFacts, ImageRow, Presence, image_row
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import PullImageRequest
-from kubelet_conformance.trace.images import ImageKnown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contracts.image_table import ImageRow, Presence
-    from kubelet_conformance.trace.images import ImageAnswer
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("containers_of", "every_spec", "is_another_try", "pulled_image", "reference")
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.images import ImageAnswer, ImageKnown
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 USER_IMAGE = ByVersion({"<=1.26": False, ">=1.32": True})
 """CreateContainer carries the manifest's image beside the one that was found."""

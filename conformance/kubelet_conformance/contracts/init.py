@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, take_attempt
@@ -27,14 +27,9 @@ from kubelet_conformance.contracts.instances import (
 )
 from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 
 def _earlier_inits(pod: Pod, name: str) -> tuple[ContainerSpec, ...]:

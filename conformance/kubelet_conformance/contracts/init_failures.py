@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, failed, read_as
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
+from kubelet_conformance.contracts.init_table import InitAct, InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
     OWN_END,
@@ -31,12 +29,8 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_
 from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contracts.init_table import InitAct
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
 
 def _seq(container: Container) -> int | None:

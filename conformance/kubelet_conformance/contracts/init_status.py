@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import exited, failed, status
 from kubelet_conformance.contracts.former_lives import REMOVALS, has_come_back, take_removals
 from kubelet_conformance.contracts.instances import failing_start, regular_inits, sidecars
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 _STAYS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
 """Whether Initialized stays True once an app container has run, whatever its init containers do."""

@@ -5,16 +5,12 @@ Rows are tried from the top, the first that fits decides, and each says why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.contracts.state_table import Recorded
-
-__all__ = ("INITS", "InitAct", "InitRow", "InitSeen", "init_row")
+from kubelet_conformance.contracts.state_table import Recorded
 
 InitAct: TypeAlias = Literal["start", "wait", "go on", "stop and start", "end the pod"]
 """`go on` is to leave it, for it has done its part: the one after it is next, or else the app containers."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from kubelet_conformance.contract.words import (
     Pattern,
+    Predicate,
     call,
     done,
     exited,
@@ -18,60 +19,18 @@ from kubelet_conformance.contracts.app_table import AppSeen, app_row
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
+    ContainerConfig,
     ContainerStatusReply,
     CreateContainerRequest,
     ExecSyncRequest,
     PullImageRequest,
 )
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import Kind
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Reply
 from kubelet_conformance.trace.streaming import event_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.bodies import ContainerConfig
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Kind, Pod, Sandbox
-
-__all__ = (
-    "CALLED_OFF",
-    "FREE_CHANGE",
-    "HELD_UP",
-    "INIT_FIRST",
-    "OWN_END",
-    "REMAKING",
-    "SIDECAR_ENDS",
-    "asked",
-    "awake",
-    "completed",
-    "creation_of",
-    "creation_of_kind",
-    "exit_of",
-    "failed_run",
-    "failing_start",
-    "finished_t",
-    "first_missing",
-    "following",
-    "given_up_with_its_pod",
-    "in_place",
-    "made_in",
-    "newly_imaged",
-    "of_container",
-    "put_off",
-    "recorded",
-    "regular_inits",
-    "removal_of",
-    "sidecars",
-    "start_of",
-    "stop_of",
-    "to_watch",
-    "told_otherwise",
-    "unread_end",
-    "waits_for_sidecars",
-    "wants_restart",
-)
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 
 def _gave_up(m: Moment) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, done, failed
@@ -17,17 +17,10 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.under_way import is_the_workers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
-
-__all__ = ()
+from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
 
 _KILLS = ("StopContainer", "StopPodSandbox")
 _STEPS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,39 +18,18 @@ from kubelet_conformance.contracts.situations import (
     may_be_unknown,
     post_starts,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, Graces, Situation
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, STOPS, Graces, Situation
 from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import API_POLL, REACTION
+from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.former_spec import former_container
 from kubelet_conformance.trace.made_of import made_of
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
 from kubelet_conformance.trace.under_way import since_when_at_work
 from kubelet_conformance.trace.untold import is_missed
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod, Stop
-
-__all__ = (
-    "MINIMUM_GRACE",
-    "ORPHAN_GRACE",
-    "OVERRIDES",
-    "Reason",
-    "Wait",
-    "deletion_grace",
-    "failing_probe",
-    "fails_as_a_whole",
-    "forced",
-    "is_killed_already",
-    "may_be_killed_alone",
-    "reasons",
-    "stopped_for_itself",
-    "stops_of_its_pod",
-    "wait_before_stop",
-    "was_killed_alone",
-)
+from kubelet_conformance.trace.views import Container, Pod, Stop
 
 ORPHAN_GRACE = ByVersion({"1.22..1.26": 1, ">=1.28": 2})
 """StopContainer timeout for a pod that no source knows."""

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from kubelet_conformance.contract.words import Pattern
+from kubelet_conformance.contract.words import Pattern, Predicate
 from kubelet_conformance.contracts.probe_runs import probes_of
+from kubelet_conformance.trace.container_specs import ContainerSpec, Handler
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Probe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.manifests import ContainerSpec, Handler
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
-
-__all__ = (
-    "KNOCK",
-    "Asked",
-    "Sender",
-    "answered_with",
-    "asked_by",
-    "askers_anywhere",
-    "is_nobodys",
-    "is_of",
-    "knock",
-    "named_host",
-    "running",
-    "senders",
-)
+from kubelet_conformance.trace.views import Container, Pod
 
 KNOCK = Pattern(frozenset({"probe"}), words="a probe or hook reaches the network of pods")
 Sender: TypeAlias = Literal["liveness", "readiness", "startup", "post_start", "pre_stop"]

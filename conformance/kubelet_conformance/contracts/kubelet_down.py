@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, kubelet, pod_set
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE, ORPHAN_GRACE
+from kubelet_conformance.contracts.kills import ORPHAN_GRACE
 from kubelet_conformance.contracts.situations import about, hook_command, known_to_kubelet, runs_pre_stop
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import KUBELET_START
 from kubelet_conformance.trace.bodies import StopContainerRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Node, Pod
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Node, Pod
 
 
 def _asked_while_down(pod: Pod, node: Node) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import Pattern, call, kubelet
+from kubelet_conformance.contract.words import Pattern, Predicate, call, kubelet
 from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
 from kubelet_conformance.contracts.instances import INIT_FIRST, REMAKING, SIDECAR_ENDS, waits_for_sidecars
 from kubelet_conformance.contracts.kills import reasons
@@ -26,21 +26,12 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START
 from kubelet_conformance.contracts.unprovoked import is_ended_for_a_reason
 from kubelet_conformance.contracts.written import AGAIN
-from kubelet_conformance.trace.bodies import (
-    Annotation,
-    CreateContainerRequest,
-    RunPodSandboxRequest,
-)
+from kubelet_conformance.trace.bodies import CreateContainerRequest, RunPodSandboxRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import is_the_workers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Node, Pod
+from kubelet_conformance.trace.views import Container, Node, Pod
+from kubelet_conformance.trace.written_keys import Annotation
 
 LIFE_ENDS: Pattern = END.either(kubelet("killed", "stopped"))
 _SETTLED = 5.0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, event
@@ -21,14 +19,11 @@ from kubelet_conformance.contracts.instances import (
 )
 from kubelet_conformance.contracts.situations import will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.trace.bodies import Annotation, Label
+from kubelet_conformance.trace.bodies import ContainerConfig
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.bodies import ContainerConfig
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Exit, Pod
+from kubelet_conformance.trace.views import Container, Exit, Pod
+from kubelet_conformance.trace.written_keys import Annotation, Label
 
 _MESSAGE = (Annotation.TERMINATION_MESSAGE_PATH, Annotation.TERMINATION_MESSAGE_POLICY)
 _NEEDED = (Annotation.HASH, *_MESSAGE)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract
 from kubelet_conformance.contract.needs import CRI, STATUS
-from kubelet_conformance.contracts.pod_files import DISK, files, take_file
+from kubelet_conformance.contracts.outside import DISK
+from kubelet_conformance.contracts.pod_files import files, take_file
 from kubelet_conformance.contracts.written import END_TOLD, record_with
-from kubelet_conformance.trace.bodies import Annotation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding
-    from kubelet_conformance.trace.manifests import Terminated
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.manifests import Terminated
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.written_keys import Annotation
 
 _FALLS_BACK = "FallbackToLogsOnError"
 _CANNOT_RUN = "ContainerCannotRun"

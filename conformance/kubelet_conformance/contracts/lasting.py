@@ -6,15 +6,11 @@ meanwhile: its back-offs go on (kuberuntime/helpers.go GetStableKey, images/imag
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kubelet_conformance.trace.latest import Latest
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("lasting",)
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 N = TypeVar("N")
 

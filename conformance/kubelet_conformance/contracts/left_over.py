@@ -7,16 +7,9 @@ record it takes the new sandbox for as far initialized as the one before.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.words import call, failed
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox
-
-__all__ = ("PURGES", "is_misled", "take_purges", "was_tried")
+from kubelet_conformance.contract.words import Pattern, call, failed
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 PURGES: Pattern = failed("RemoveContainer", "ContainerStatus").either(call("RunPodSandbox"))
 """What who asks `was_tried` or `is_misled` has to see: `remember(on=PURGES)(take_purges)`."""

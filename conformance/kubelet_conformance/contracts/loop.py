@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, event, exited, failed, kubelet, pod_set
+from kubelet_conformance.contract.words import Pattern, call, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, starts
 from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.situations import (
-    END,
-    FAULT,
-    TERMINATION_ASKED,
-    about,
-    of,
-    worker_is_busy,
-)
+from kubelet_conformance.contracts.situations import END, FAULT, TERMINATION_ASKED, about, of, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.bodies import StatusReply
-from kubelet_conformance.trace.records import Fault
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Call, Fault
 from kubelet_conformance.trace.under_way import RUNTIME_AWAY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 _PASS = 1.5
 """A pass of the loop that began before the runtime failed may still take one input; the sync tick of 1 s

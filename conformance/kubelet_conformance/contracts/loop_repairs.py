@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import (
+    Predicate,
     call,
     deleted,
     done,
@@ -18,10 +19,10 @@ from kubelet_conformance.contract.words import (
     told,
 )
 from kubelet_conformance.contracts.fresh import REJECTIONS
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.static_names import kubelet_works
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import (
     KUBELET_START,
     REACTION,
@@ -35,14 +36,8 @@ from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
     StopContainerRequest,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 _NEWS = told("sandbox", "list")
 """The runtime says something new, perhaps of a sandbox that was run though the call failed."""

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, kubelet
 from kubelet_conformance.contracts.written import START_ERRORS
 from kubelet_conformance.trace.bodies import CreateContainerRequest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Metrics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
 
 SCRAPED = Pattern(frozenset({"metrics"}), words="metrics are read")
 PODS_STARTED = "kubelet_started_pods_total"

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from kubelet_conformance.contract.words import Pattern, call, pod_set
 from kubelet_conformance.contracts.fresh import MIRROR
-from kubelet_conformance.contracts.static_names import HASH, is_static, sandbox_asked
+from kubelet_conformance.contracts.static_names import HASH, FullName, is_static, sandbox_asked
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contracts.static_names import FullName
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = (
-    "API_WRITE",
-    "CREATED",
-    "CREATES_A_MIRROR",
-    "MIRRORS",
-    "MIRROR_IS_TO_GO",
-    "Json",
-    "Mirrors",
-    "body_of",
-    "is_create_of",
-    "latest_mirror",
-    "learn_mirrors",
-    "metadata_of",
-    "name_of",
-    "static_pod_of",
-    "take_mirrors",
-)
+from kubelet_conformance.trace.views import Pod
 
 Json = dict[str, Any]
 CREATED = 201

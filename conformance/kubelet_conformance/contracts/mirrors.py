@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, deleted, done, pod_set, pod_unset, status
+from kubelet_conformance.contract.words import Predicate, call, deleted, done, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import MIRROR, is_mirror
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.mirror_writes import (
@@ -30,13 +28,9 @@ from kubelet_conformance.contracts.situations import API_DELETE, FAULT, of
 from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite, Deleted, PodChange
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 _STATUS_BATCH = 10.0
 """How often the status manager looks for what is still to be written (status_manager.go)."""

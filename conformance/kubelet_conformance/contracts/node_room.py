@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, event, pod_set, status
 from kubelet_conformance.contracts.distress import (
@@ -26,21 +26,17 @@ from kubelet_conformance.contracts.distress import (
 from kubelet_conformance.contracts.eviction import EVICTED, EVICTION_PASS
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod
 from kubelet_conformance.contracts.grace import STOP
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE, OVERRIDES, wait_before_stop
+from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Answered, Finding, Findings
-    from kubelet_conformance.trace.manifests import PodSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.manifests import PodSpec
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 _STATUS_BATCH = 10.0
 """How often the kubelet sends again what the API server has missed (status_manager.go)."""

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubelet_conformance.contract.words import Pattern, done, failed, kubelet
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import STATUS_STALE
 from kubelet_conformance.trace.bodies import StatusReply
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk, Fault
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = ("API_BACK", "DISK", "MANIFEST", "OUTSIDE", "STATUS_STALE", "Outside", "outside", "take_in")
 
 _OF_PODS = "/pods/"
 """Stands in the path of every file that a kubelet keeps for a pod."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, status
@@ -34,18 +34,13 @@ from kubelet_conformance.contracts.told_started import may_have_started, starts_
 from kubelet_conformance.contracts.written import (
     AGAIN,
     END_TOLD,
+    Written,
     tells_of_its_sandbox_only,
     tells_of_probes_only,
     written,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contracts.written import Written
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 NEEDS = (STATUS, PODS)
 HANDLED = frozenset({"Evicted", "DeadlineExceeded", "Preempting", "NodeShutdown", "Terminated"})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     Pattern,
+    Predicate,
     call,
     done,
     exited,
@@ -30,16 +31,10 @@ from kubelet_conformance.trace.bodies import (
     ListPodSandboxReply,
     ListPodSandboxRequest,
 )
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import RuntimeEvent
 from kubelet_conformance.trace.under_way import WORK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Sandbox
+from kubelet_conformance.trace.views import Container, Sandbox
 
 _RELIST_SLACK = 2.0
 """What a loaded machine may add to a relist."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import Pattern, call, failed, kubelet, listed_all, status
+from kubelet_conformance.contract.words import Pattern, Predicate, call, failed, kubelet, listed_all, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
@@ -25,17 +25,11 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     ListPodSandboxRequest,
 )
+from kubelet_conformance.trace.manifests import ContainerStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.streaming import event_of
 from kubelet_conformance.trace.untold import is_untold
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.manifests import ContainerStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 GATE = "EventedPLEG"
 _STREAM = "GetContainerEvents"

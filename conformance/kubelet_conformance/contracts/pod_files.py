@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contracts.outside import DISK
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("DISK", "Files", "files", "is_log", "log_names", "take_file")
+from kubelet_conformance.trace.views import Pod
 
 
 class Files:

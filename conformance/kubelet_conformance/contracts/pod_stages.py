@@ -5,19 +5,14 @@ Rows are tried from the top, the first that fits decides, and each says why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from kubelet_conformance.contracts.situations import at_its_end
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("ALLOWED", "STAGES", "Act", "Stage", "StageRow", "StageSeen", "seen_of", "stage_of")
+from kubelet_conformance.trace.views import Pod
 
 Stage = Literal["wanted", "terminating", "terminated", "forgotten"]
 """`terminated` is every state in which nothing of the pod runs, `forgotten` one that nobody wants besides."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, event, exited, status
+from kubelet_conformance.contract.words import Predicate, call, event, exited, status
 from kubelet_conformance.contracts.kills import is_killed_already
 from kubelet_conformance.contracts.probe_runs import (
     PROBED,
     PROBES,
+    Name,
     ever_succeeded,
     exec_probes,
     kill_begins,
@@ -26,18 +27,10 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, i
 from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.contracts.written import AGAIN, is_late, tells_of_others, tells_of_probes_only
+from kubelet_conformance.trace.manifests import ContainerStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.contracts.probe_runs import Name
-    from kubelet_conformance.trace.manifests import ContainerStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
-
+from kubelet_conformance.trace.views import Container
 
 _KILLING: tuple[Name, ...] = ("liveness", "startup")
 

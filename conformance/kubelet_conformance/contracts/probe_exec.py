@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, done, exited, status
+from kubelet_conformance.contract.words import Predicate, call, done, exited, status
 from kubelet_conformance.contracts.kills import is_killed_already
 from kubelet_conformance.contracts.probe_runs import (
     PROBE_TRIES,
     PROBED,
     PROBES,
+    Name,
     ever_succeeded,
     exec_probes,
     kill_begins,
@@ -29,16 +30,9 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, r
 from kubelet_conformance.contracts.tick_table import Sight, tick_row
 from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Answered, Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.contracts.probe_runs import Name
-    from kubelet_conformance.trace.manifests import Probe
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.container_specs import Probe
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
 _BEGINS = call("ExecSync")
 _GRID_SLACK = 0.5

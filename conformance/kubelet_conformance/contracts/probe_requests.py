@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, event
+from kubelet_conformance.contract.words import Predicate, call, event
 from kubelet_conformance.contracts.knocks import (
     KNOCK,
+    Asked,
     answered_with,
     asked_by,
     askers_anywhere,
@@ -25,15 +25,9 @@ from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import ExecSyncRequest
-from kubelet_conformance.trace.records import Event
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Answered, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.contracts.knocks import Asked
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Probe
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Event, Probe
 
 _OK, _REDIRECT, _BAD = 200, 300, 400
 _LOOPBACK = ("127.", "localhost", "::1")

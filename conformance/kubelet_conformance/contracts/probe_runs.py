@@ -6,50 +6,19 @@ another probe or a hook of the container has too is not followed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Iterator
+from typing import Literal, cast
 
 import msgspec
 
-from kubelet_conformance.contract.words import Pattern, call, done, exited, failed, happened
-from kubelet_conformance.contracts.situations import (
-    TERMINATION_ASKED,
-    about,
-    hook_command,
-    runs_pre_stop,
-)
+from kubelet_conformance.contract.words import Pattern, Predicate, call, done, exited, failed, happened
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command, runs_pre_stop
 from kubelet_conformance.contracts.timing import TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
-from kubelet_conformance.trace.manifests import Probe  # noqa: TC001 - msgspec reads the annotations
+from kubelet_conformance.trace.container_specs import ContainerSpec, Probe
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container  # noqa: TC001 - msgspec reads the annotations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = (
-    "PROBED",
-    "PROBES",
-    "PROBE_TRIES",
-    "Name",
-    "Probed",
-    "Runs",
-    "ever_succeeded",
-    "exec_probes",
-    "has_other_probes",
-    "kill_begins",
-    "no_more_probed",
-    "probe_at",
-    "probes_have_ended",
-    "probes_of",
-    "runs_of",
-    "runs_probe",
-    "take_probe",
-    "unseen_hook_seconds",
-)
+from kubelet_conformance.trace.views import Container
 
 Name = Literal["liveness", "readiness", "startup"]
 PROBE_TRIES = 3

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from typing import Any, cast
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, done, event, failed, pod_set, sandbox_died
@@ -15,17 +16,12 @@ from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import to_run
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
-from kubelet_conformance.trace.records import Event
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.images import Pulls
-    from kubelet_conformance.trace.manifests import ContainerSpec, Waiting
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import RpcError
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.images import Pulls
+from kubelet_conformance.trace.manifests import Waiting
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Event, RpcError
+from kubelet_conformance.trace.views import Pod
 
 BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""

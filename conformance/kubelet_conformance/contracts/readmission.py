@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.frame import Finding, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import deleted, event, kubelet, status
+from kubelet_conformance.contract.words import Predicate, deleted, event, kubelet, status
 from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.moment import Moment
 
 _REFUSED = event(*sorted(REJECTIONS - {"Evicted"}))
 

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import failed, kubelet, late
+from kubelet_conformance.contract.words import Pattern, failed, kubelet, late
 from kubelet_conformance.trace.looking import LATE_SECONDS
-from kubelet_conformance.trace.records import Reply
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Call, Reply
 from kubelet_conformance.trace.under_way import LISTS
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Call
-
-__all__ = ("READS", "Reads", "WholeList", "being_read", "take_in_reads", "take_whole_list")
 
 _INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _IMAGES = "ImageStatus"

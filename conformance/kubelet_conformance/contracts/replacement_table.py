@@ -5,13 +5,9 @@ Rows are tried from the top, the first that fits decides, and each says why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("SUCCESSORS", "Stopped", "Successor", "SuccessorRow", "successor_row")
+from typing import Literal, NamedTuple, TypeAlias
 
 Successor: TypeAlias = Literal["none", "with the first init container", "with the app containers"]
 """Whether another sandbox is run, and what is made in it first."""

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, deleted, done, failed, pod_set, status
+from kubelet_conformance.contract.words import (
+    Pattern,
+    Predicate,
+    call,
+    deleted,
+    done,
+    failed,
+    pod_set,
+    status,
+)
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.resize_caps import (
     GATE,
@@ -27,16 +36,11 @@ from kubelet_conformance.contracts.resize_caps import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, of, to_run, worker_is_busy
 from kubelet_conformance.contracts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.bodies import CreateContainerRequest
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import PodSpec
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import ContainerStatsReply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern, Predicate
-    from kubelet_conformance.trace.manifests import ContainerSpec, PodSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Pod
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kubelet_conformance.contracts.distress import amount
+from kubelet_conformance.trace.bodies import LinuxResources
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import PodSpec
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.bodies import LinuxResources
-    from kubelet_conformance.trace.manifests import ContainerSpec, PodSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
-
-__all__ = (
-    "CPU",
-    "GATE",
-    "IMPOSSIBLE_CORES",
-    "MEMORY",
-    "Caps",
-    "asks_the_impossible",
-    "awaits_resize",
-    "caps_of",
-    "caps_told",
-    "changed",
-    "has_now",
-    "pending",
-    "restarts",
-    "take_update",
-    "updated",
-    "wants",
-)
+from kubelet_conformance.trace.views import Container, Pod
 
 GATE = "InPlacePodVerticalScaling"
 CPU, MEMORY = "cpu", "memory"

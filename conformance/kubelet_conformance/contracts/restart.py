@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import call, done, event, exited, failed, happened, pod_set, read_as
-from kubelet_conformance.contracts.app_table import AppSeen, app_row
+from kubelet_conformance.contract.words import (
+    Pattern,
+    call,
+    done,
+    event,
+    exited,
+    failed,
+    happened,
+    pod_set,
+    read_as,
+)
+from kubelet_conformance.contracts.app_table import AppAct, AppSeen, app_row
 from kubelet_conformance.contracts.backoffs import (
     ATTEMPTS,
     may_stay_stopped,
@@ -43,18 +53,10 @@ from kubelet_conformance.contracts.situations import NOBODY, another_image, at_i
 from kubelet_conformance.contracts.stop_reasons import changed, take_in_stop, was_changed, was_going
 from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
-from kubelet_conformance.trace.bodies import ContainerStatusReply
+from kubelet_conformance.trace.bodies import ContainerConfig, ContainerStatusReply
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import since_when_at_work
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.contracts.app_table import AppAct
-    from kubelet_conformance.trace.bodies import ContainerConfig
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.views import Container
 
 
 def _app_exit(m: Moment) -> Container | None:

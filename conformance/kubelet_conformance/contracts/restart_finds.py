@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS
-from kubelet_conformance.contract.words import Pattern, call, event, kubelet, pod_set, pod_unset
+from kubelet_conformance.contract.words import Pattern, Predicate, call, event, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.mirror_writes import (
@@ -23,15 +23,9 @@ from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, o
 from kubelet_conformance.contracts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 _ALREADY_EXISTS = 409
 _API_WRITE = Pattern(frozenset({"api"}))

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import answered, contract
+from kubelet_conformance.contract.frame import Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import done, exited, pod_set
 from kubelet_conformance.contracts.instances import creation_of
 from kubelet_conformance.contracts.kills import stopped_for_itself
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import RELIST
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
-
+from kubelet_conformance.trace.moment import Moment
 
 _WANTED_AGAIN = pod_set().where(lambda m: m.pod is not None and not m.pod.wanted, "it is wanted again")
 

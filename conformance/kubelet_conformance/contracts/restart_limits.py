@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.releases import is_on
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.pod_files import DISK, is_log, log_names, take_file
+from kubelet_conformance.contracts.outside import DISK, OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.pod_files import is_log, log_names, take_file
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Metrics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
 
 _PERIOD_GATE, _REDUCED_GATE = "KubeletCrashLoopBackOffMax", "ReduceDefaultCrashLoopBackOffDecay"
 _BASE, _REDUCED = 10.0, (1.0, 60.0)

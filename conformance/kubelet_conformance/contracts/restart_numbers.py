@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded
-from kubelet_conformance.contracts.pod_files import DISK, is_log, log_names, take_file
-from kubelet_conformance.trace.bodies import Annotation
+from kubelet_conformance.contracts.outside import DISK
+from kubelet_conformance.contracts.pod_files import is_log, log_names, take_file
 from kubelet_conformance.trace.latest import Latest
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.written_keys import Annotation
 
 
 def _attempt_is(m: Moment, expected: int, because: str, earlier: Container | None = None) -> Findings:

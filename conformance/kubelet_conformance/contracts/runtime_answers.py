@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import broken
+from kubelet_conformance.contract.frame import Findings, broken
 from kubelet_conformance.contract.words import done, failed
 from kubelet_conformance.contracts.runtime_calls import (
     refusal,
@@ -14,10 +12,7 @@ from kubelet_conformance.contracts.runtime_calls import (
 from kubelet_conformance.contracts.runtime_records import records_are_whole_and_of_what_was_asked
 from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import ContainerStatusReply, PodSandboxStatusReply
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.moment import Moment
 
 
 def _answered(m: Moment) -> Findings:

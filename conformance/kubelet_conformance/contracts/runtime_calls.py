@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
@@ -23,15 +23,8 @@ from kubelet_conformance.trace.bodies import (
     StopContainerRequest,
     VersionReply,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Sandbox
-
-__all__ = ("refusal",)
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Sandbox
 
 _NO_ANSWER = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
 

@@ -5,17 +5,10 @@ Only a record without wanted pods can say so: where a kubelet calls, an `expect`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.words import Pattern
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Expect
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = ("as_expected", "expected")
 
 
 def expected(contract_id: str) -> Pattern:

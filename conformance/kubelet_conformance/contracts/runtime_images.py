@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
@@ -16,14 +16,9 @@ from kubelet_conformance.trace.bodies import (
     PullImageReply,
     PullImageRequest,
 )
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
 from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
 
 STRICT_IMAGE_ID_SINCE = (1, 36)
 """From here on a pull has to return the image's id."""

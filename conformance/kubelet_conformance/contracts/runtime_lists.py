@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.words import Pattern, done, failed, listed_all, told
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
@@ -14,22 +14,18 @@ from kubelet_conformance.trace.bodies import (
     ContainerFilter,
     ContainerRecord,
     ContainerRequest,
-    Label,
     ListContainersReply,
     ListContainersRequest,
     ListPodSandboxReply,
     ListPodSandboxRequest,
+    SandboxFilter,
+    SandboxRecord,
     SandboxRequest,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.bodies import SandboxFilter, SandboxRecord
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.trace.written_keys import Label
 
 OUTSIDE = Pattern(
     frozenset({"fault", "kubelet:killed", "kubelet:stopped"}), words="something from outside the runtime"

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, exited, failed, happened, told
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.trace.bodies import RunPodSandboxRequest, StatusReply
+from kubelet_conformance.trace.bodies import ContainerRecord, RunPodSandboxRequest, StatusReply
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
 from kubelet_conformance.trace.records import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.bodies import ContainerRecord
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
-    from kubelet_conformance.trace.views import Container, Sandbox
+from kubelet_conformance.trace.views import Container, Sandbox
 
 ID_SCHEME = "sha256:"
 LEAST_NANOSECONDS = 10**17

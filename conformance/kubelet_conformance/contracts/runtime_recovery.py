@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, broken
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken
 from kubelet_conformance.contract.words import done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_calls import (
     container_is_created_in_a_ready_sandbox,
@@ -14,20 +14,13 @@ from kubelet_conformance.contracts.runtime_calls import (
     start_is_for_created_containers_only,
     stop_returns_within_its_timeout,
 )
-from kubelet_conformance.contracts.runtime_expected import (
-    work_goes_on_without_its_caller,
-)
+from kubelet_conformance.contracts.runtime_expected import work_goes_on_without_its_caller
 from kubelet_conformance.contracts.runtime_lists import filters_are_obeyed
 from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and_true
 from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
 from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import StopContainerRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.moment import Moment
 
 _KILLED = 137
 

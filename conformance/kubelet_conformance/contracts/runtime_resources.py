@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
-from kubelet_conformance.trace.bodies import (
-    ContainerStatusReply,
-    LinuxResources,
-)
+from kubelet_conformance.trace.bodies import ContainerStatusReply, LinuxResources
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.moment import Moment
 
 
 class _Limits:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.words import (
     call,
@@ -32,16 +32,10 @@ from kubelet_conformance.contracts.sandboxes import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
+from kubelet_conformance.trace.manifests import Manifest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import Manifest
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
+from kubelet_conformance.trace.views import Pod
 
 _VANISHED_REMEMBERED = 1_000
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call
 from kubelet_conformance.contracts.sandboxes import asked_sandbox, standing
-from kubelet_conformance.trace.bodies import CreateContainerRequest, Label
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.trace.bodies import PodSandboxConfig, PodSandboxMetadata
-    from kubelet_conformance.trace.manifests import ContainerSpec, PodSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("differing", "never_updated", "of_the_pod", "told_otherwise")
+from kubelet_conformance.trace.bodies import CreateContainerRequest, PodSandboxConfig, PodSandboxMetadata
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import PodSpec
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.written_keys import Label
 
 OWN_ANNOTATIONS = "kubernetes.io/config."
 """The kubelet's own annotations: seen, source, hash, mirror."""

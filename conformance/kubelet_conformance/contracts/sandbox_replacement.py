@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
-from kubelet_conformance.contract.words import call, done, exited, failed, pod_unset, sandbox_died
+from kubelet_conformance.contract.words import Pattern, call, done, exited, failed, pod_unset, sandbox_died
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import asked, put_off, recorded
 from kubelet_conformance.contracts.left_over import PURGES, take_purges, was_tried
-from kubelet_conformance.contracts.replacement_table import Stopped, successor_row
+from kubelet_conformance.contracts.replacement_table import Stopped, Successor, successor_row
 from kubelet_conformance.contracts.sandboxes import (
     BLIND,
     FINISHED,
@@ -24,13 +22,8 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_e
 from kubelet_conformance.contracts.stop_reasons import stop_to_remake
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR, revives_a_sidecar
 from kubelet_conformance.contracts.timing import REACTION
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.contracts.replacement_table import Successor
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
 
 @contract("SANDBOX-05", on=call("RunPodSandbox"), needs=(CRI, PODS))

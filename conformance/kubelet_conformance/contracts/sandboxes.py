@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.words import (
     Pattern,
@@ -15,37 +15,11 @@ from kubelet_conformance.contract.words import (
     pod_unset,
     status,
 )
-from kubelet_conformance.trace.bodies import RunPodSandboxRequest, StatusReply
+from kubelet_conformance.trace.bodies import RunPodSandboxRequest, SandboxRecord, StatusReply
+from kubelet_conformance.trace.manifests import Metadata
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.streaming import sandbox_told
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.bodies import SandboxRecord
-    from kubelet_conformance.trace.manifests import Metadata
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod, Sandbox
-
-__all__ = (
-    "BLIND",
-    "EVENT_TOLD",
-    "FINISHED",
-    "GONE",
-    "NOT_READY",
-    "REPLACEMENTS",
-    "ReplacementRow",
-    "asked_sandbox",
-    "full_names",
-    "is_ready",
-    "network_mode",
-    "run_of",
-    "runs_containers",
-    "standing",
-    "told_ips",
-    "told_of",
-    "wants_to_run",
-    "why_replaced",
-)
+from kubelet_conformance.trace.views import Pod, Sandbox
 
 BLIND: Pattern = failed("ListPodSandbox", "ListContainers")
 """The kubelet cannot see what is at the runtime."""

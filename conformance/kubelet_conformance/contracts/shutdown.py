@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import Pattern, call, done, exited, pod_set, status
+from kubelet_conformance.contract.words import Pattern, Predicate, call, done, exited, pod_set, status
 from kubelet_conformance.contracts.distress import SYSTEM_CRITICAL, every_pod, runs, seconds, setting
-from kubelet_conformance.contracts.fresh import fresh_pod
+from kubelet_conformance.contracts.fresh import Fresh, fresh_pod
 from kubelet_conformance.contracts.grace import STOP
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE, OVERRIDES, wait_before_stop
+from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import SHUTDOWN, disruption_of, shutdown_of
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.contracts.fresh import Fresh
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 LET_GO = "nothing holds the shutdown up"
 """How a fault says that the kubelet lets the machine go down."""

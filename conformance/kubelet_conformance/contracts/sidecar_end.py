@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, event, exited, pod_set
+from kubelet_conformance.contract.words import Predicate, call, done, event, exited, pod_set
 from kubelet_conformance.contracts.fresh import is_mirror
 from kubelet_conformance.contracts.instances import (
     exit_of,
@@ -18,7 +18,6 @@ from kubelet_conformance.contracts.instances import (
     to_watch,
 )
 from kubelet_conformance.contracts.kills import (
-    MINIMUM_GRACE,
     failing_probe,
     may_be_killed_alone,
     stops_of_its_pod,
@@ -33,22 +32,15 @@ from kubelet_conformance.contracts.situations import (
     of,
     runs_pre_stop,
 )
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
 from kubelet_conformance.trace.untold import is_missed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
-
-__all__ = ("ahead_of", "grace_is_used_up", "holding_up", "running_one")
+from kubelet_conformance.trace.views import Container, Pod
 
 _ON = since("1.29")
 

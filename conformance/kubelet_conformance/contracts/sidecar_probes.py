@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, exited, pod_set
+from kubelet_conformance.contract.words import Pattern, call, done, exited, pod_set
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
@@ -20,19 +18,16 @@ from kubelet_conformance.contracts.instances import (
     stop_of,
     to_watch,
 )
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE, failing_probe, is_killed_already
+from kubelet_conformance.contracts.kills import failing_probe, is_killed_already
 from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, probe_at, runs_of, runs_probe
 from kubelet_conformance.contracts.sidecar_end import ahead_of, grace_is_used_up, holding_up
 from kubelet_conformance.contracts.situations import at_its_end, stop_asked, to_run
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.contracts.unprovoked import is_ended_for_a_reason
 from kubelet_conformance.trace.bodies import StopContainerRequest
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container
 
 _ON = since("1.29")
 

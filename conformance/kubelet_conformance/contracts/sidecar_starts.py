@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, done, exited, failed, pod_set, status
@@ -30,14 +30,9 @@ from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purg
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, stop_asked
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _ON = since("1.29")
 _GATE = "SidecarContainers"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubelet_conformance.contract.words import (
     Pattern,
+    Predicate,
     call,
     deleted,
     done,
@@ -17,54 +16,11 @@ from kubelet_conformance.contract.words import (
 from kubelet_conformance.contracts.app_table import AppSeen, app_row
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
+from kubelet_conformance.trace.manifests import PodStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
 from kubelet_conformance.trace.untold import is_missed
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.manifests import PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Execution, Node, Pod, Sandbox
-
-__all__ = (
-    "API_DELETE",
-    "END",
-    "FAULT",
-    "LAST_END",
-    "NOBODY",
-    "POD_IS_TO_GO",
-    "STATUS_WRITE",
-    "TERMINATION_ASKED",
-    "about",
-    "another_image",
-    "at_its_end",
-    "believed_running",
-    "end_is_forgotten",
-    "goes_on_in",
-    "has_ended",
-    "has_ended_for_good",
-    "hook_command",
-    "is_dead_orphan",
-    "is_first_of_this_life",
-    "is_let_be",
-    "known_to_kubelet",
-    "left_created",
-    "may_be_unknown",
-    "of",
-    "pod_of_write",
-    "post_start_may_have_failed",
-    "post_starts",
-    "runs_post_start",
-    "runs_pre_stop",
-    "starts_or_creates",
-    "stop_asked",
-    "to_run",
-    "told_anew",
-    "told_exited",
-    "will_not_run_again",
-    "worker_busy_since",
-    "worker_is_busy",
-)
+from kubelet_conformance.trace.views import Container, Execution, Node, Pod, Sandbox
 
 
 def _deletes_a_pod(m: Moment) -> bool:

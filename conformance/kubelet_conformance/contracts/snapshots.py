@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import Pattern, call, done, exited, kubelet, pod_set, pod_unset
+from kubelet_conformance.contract.words import (
+    Pattern,
+    Predicate,
+    call,
+    done,
+    exited,
+    kubelet,
+    pod_set,
+    pod_unset,
+)
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
     can_start,
@@ -20,24 +29,12 @@ from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import sandbox_asked, sent_static
-from kubelet_conformance.contracts.timing import (
-    FILE_POLL,
-    KUBELET_START,
-    REACTION,
-    RETRY,
-    RETRY_SLACK,
-)
+from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 _READING = 1.0
 """What reading it takes."""

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, failed, status
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import (
-    Annotation,
+    ContainerConfig,
+    ContainerRecord,
     ContainerRequest,
     ContainerStatusReply,
     CreateContainerReply,
     CreateContainerRequest,
-    Label,
+    PodSandboxMetadata,
 )
+from kubelet_conformance.trace.container_specs import ContainerSpec, Handler
 from kubelet_conformance.trace.errors import BodyError
-from kubelet_conformance.trace.manifests import Handler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord, PodSandboxMetadata
-    from kubelet_conformance.trace.manifests import ContainerSpec, ContainerStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.manifests import ContainerStatus
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.written_keys import Annotation, Label
 
 NANOSECONDS = 1_000_000_000
 _START, _HOOK_FAILED = call("StartContainer"), event("FailedPreStartHook")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
-from kubelet_conformance.contract.words import done, failed, sandbox_died, status
+from kubelet_conformance.contract.words import Pattern, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.instances import asked, told_otherwise
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import GONE
@@ -14,14 +14,8 @@ from kubelet_conformance.contracts.situations import FAULT, NOBODY, is_let_be, t
 from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import REFUSED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
 _REASONS = {"CreateContainer": "CreateContainerError", "StartContainer": "RunContainerError"}
 """What a status says while such a call was the last that failed for a container."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_conformance.trace.manifests import ContainerStatus
-
-__all__ = ("STATES", "Recorded", "Said", "Shown", "StateRow", "may_be_shown", "said", "shown")
+from kubelet_conformance.trace.manifests import ContainerStatus
 
 Recorded: TypeAlias = Literal["none", "created", "running", "exited", "unknown"]
 """The state of the newest record, as the runtime tells it."""

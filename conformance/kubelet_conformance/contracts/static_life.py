@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, done, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contract.words import Predicate, call, done, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
@@ -32,14 +32,8 @@ from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delay
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
 from kubelet_conformance.trace.latest import Latest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 
 @contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")

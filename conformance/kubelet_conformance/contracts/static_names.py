@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from kubelet_conformance.trace.bodies import RunPodSandboxRequest
+from kubelet_conformance.trace.bodies import PodSandboxConfig, RunPodSandboxRequest
 from kubelet_conformance.trace.looking import full_name
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.bodies import PodSandboxConfig
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = ("HASH", "SEEN", "SOURCE", "FullName", "is_static", "kubelet_works", "sandbox_asked", "sent_static")
 
 SOURCE, HASH, SEEN = "kubernetes.io/config.source", "kubernetes.io/config.hash", "kubernetes.io/config.seen"
 """Annotations that the kubelet puts on pods (config/common.go)."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, status
@@ -21,14 +21,9 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import API_POLL, RELIST, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import AGAIN, UNKNOWN_END
 from kubelet_conformance.trace.bodies import ExecSyncRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.manifests import ContainerStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.manifests import ContainerStatus
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 AT_ONCE = 2.0
 """How late the result of a probe may be in a status, whatever the pod's worker is busy with."""

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.words import call
-from kubelet_conformance.trace.bodies import Annotation
+from kubelet_conformance.contract.words import Pattern, call
+from kubelet_conformance.trace.bodies import ContainerConfig
 from kubelet_conformance.trace.made_of import made_of
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.bodies import ContainerConfig
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
-
-__all__ = ("changed", "stop_to_remake", "take_in_stop", "was_changed", "was_going")
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.written_keys import Annotation
 
 
 def changed(container: Container, config: ContainerConfig | None = None) -> bool:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from kubelet_conformance.contract.versions import ByVersion
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.versions import Version
-
-__all__ = ("MINIMUM_GRACE", "OVERRIDES", "STOPS", "Base", "Graces", "Situation", "StopRow", "stop_timeouts")
+from kubelet_conformance.contract.versions import ByVersion, Version
 
 MINIMUM_GRACE = 2
 """Least timeout of a StopContainer (kuberuntime_container.go)."""

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.words import done, failed, kubelet, late, listed_all
+from kubelet_conformance.contract.words import Pattern, done, failed, kubelet, late, listed_all
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import STATUS_STALE
 from kubelet_conformance.trace.bodies import StatusReply
 from kubelet_conformance.trace.looking import LATE_SECONDS
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault, Reply
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
-
-__all__ = (
-    "DELAYS",
-    "STRIKES",
-    "heard_by",
-    "is_struck",
-    "take_in_delays",
-    "take_in_strikes",
-    "was_seen_started",
-)
+from kubelet_conformance.trace.views import Container
 
 STRIKES: Pattern = FAULT
 """What a contract that asks `is_struck` has to see: `remember(on=STRIKES)(take_in_strikes)`."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
-from kubelet_conformance.contract.words import call, exited
+from kubelet_conformance.contract.words import Pattern, call, exited
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
@@ -16,12 +14,8 @@ from kubelet_conformance.contracts.situations import (
     starts_or_creates,
     to_run,
 )
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Call
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Call
 
 
 def revives_a_sidecar(m: Moment) -> bool:

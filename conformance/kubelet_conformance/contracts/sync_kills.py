@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
-from kubelet_conformance.contract.words import call, event, exited, failed
+from kubelet_conformance.contract.words import Pattern, call, event, exited, failed
 from kubelet_conformance.contracts.former_lives import REMOVALS, take_removals, went_unheard
 from kubelet_conformance.contracts.instances import REMAKING, asked, creation_of, failed_run, regular_inits
 from kubelet_conformance.contracts.kills import fails_as_a_whole, reasons
@@ -15,14 +13,10 @@ from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
 from kubelet_conformance.contracts.struck import DELAYS, take_in_delays
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Answered, Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.manifests import ContainerSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Pod
 
 TOLD_LATE = 1.0
 """How long after a kill its reason may be told: a force delete or an eviction, as polls show them."""

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, deleted, done, event, failed, sandbox_died
+from kubelet_conformance.contract.words import Pattern, call, deleted, done, event, failed, sandbox_died
 from kubelet_conformance.contracts.backoffs import retry_bound
 from kubelet_conformance.contracts.instances import asked, creation_of, told_otherwise
-from kubelet_conformance.contracts.pod_files import DISK, files, take_file
+from kubelet_conformance.contracts.outside import DISK
+from kubelet_conformance.contracts.pod_files import files, take_file
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
 from kubelet_conformance.contracts.situations import NOBODY, is_let_be, to_run
 from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.sync import CUT_OFF
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Findings
-    from kubelet_conformance.contract.words import Pattern
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 MOUNT_WAIT = 123.0
 """How long one sync waits for volumes (volumemanager)."""

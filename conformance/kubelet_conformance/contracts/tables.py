@@ -6,18 +6,15 @@ spec counts as something, by its kind and by what its status says, and the count
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.manifests import ContainerSpec, ContainerStatus, PodSpec, PodStatus
-
-__all__ = ("COUNTS", "PHASES", "Counts", "PhaseRow", "count", "phase_of", "seen")
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import ContainerStatus, PodSpec, PodStatus
 
 Seen: TypeAlias = Literal[
     "missing",

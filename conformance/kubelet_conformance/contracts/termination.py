@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
-from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed, pod_unset
+from kubelet_conformance.contract.words import (
+    Predicate,
+    call,
+    deleted,
+    done,
+    event,
+    exited,
+    failed,
+    pod_unset,
+)
 from kubelet_conformance.contracts.kills import failing_probe, reasons, stopped_for_itself, was_killed_alone
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
@@ -29,15 +38,9 @@ from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delay
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
+from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
 
 _STOPPED = done("StopContainer").either(failed("StopContainer"))
 

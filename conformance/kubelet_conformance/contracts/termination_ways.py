@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, deleted, done, event, exited, failed, kubelet, pod_set
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE
+from kubelet_conformance.contract.words import (
+    Predicate,
+    call,
+    deleted,
+    done,
+    event,
+    exited,
+    failed,
+    kubelet,
+    pod_set,
+)
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
@@ -25,19 +34,13 @@ from kubelet_conformance.contracts.situations import (
     runs_pre_stop,
     told_exited,
 )
-from kubelet_conformance.contracts.stop_table import STOPS, stop_timeouts
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, STOPS, stop_timeouts
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
-from kubelet_conformance.trace.bodies import Annotation, ExecSyncRequest, StopContainerRequest
-from kubelet_conformance.trace.manifests import Handler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.manifests import Probe
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.bodies import ExecSyncRequest, StopContainerRequest
+from kubelet_conformance.trace.container_specs import Handler, Probe
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.written_keys import Annotation
 
 
 def _is_unknown(m: Moment) -> bool:

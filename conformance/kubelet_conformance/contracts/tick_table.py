@@ -5,17 +5,12 @@ Rows are tried from the top, and the first that fits decides.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from kubelet_conformance.contracts.probe_runs import Name
 from kubelet_conformance.contracts.timing import ROUNDING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.contracts.probe_runs import Name
-
-__all__ = ("TICKS", "Sight", "TickRow", "may_be_probed", "tick_row")
 
 
 class Sight(NamedTuple):

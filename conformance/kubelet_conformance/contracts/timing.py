@@ -6,27 +6,6 @@ and grace periods are lower bounds.
 
 from __future__ import annotations
 
-__all__ = (
-    "API_POLL",
-    "CALL_TIMEOUT",
-    "EXEC_SLACK",
-    "FILE_POLL",
-    "GC_PERIOD",
-    "HOUSEKEEPING",
-    "KUBELET_START",
-    "LEFT_WORK",
-    "REACTION",
-    "RELIST",
-    "RESYNC",
-    "RETRY",
-    "RETRY_SLACK",
-    "ROUNDING",
-    "SAME_MOMENT",
-    "STATUS_STALE",
-    "STOP_SLACK",
-    "TOGETHER",
-)
-
 RETRY = 16.0
 """A failed sync comes again after 10 s times [1.0, 1.5), at the next 1 s tick (pod_workers.go)."""
 RETRY_SLACK = 4.0

@@ -7,21 +7,14 @@ the conditions of the sync stay (status_manager.go SetContainerStartup). The nex
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import answered
+from kubelet_conformance.contract.frame import Finding, answered
 from kubelet_conformance.contract.words import exited, status
 from kubelet_conformance.contracts.instances import sidecars
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import REACTION
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Finding
-    from kubelet_conformance.trace.manifests import PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("may_have_started", "starts_are_told")
+from kubelet_conformance.trace.manifests import PodStatus
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 
 def may_have_started(pod: Pod, now: PodStatus) -> dict[str, str]:

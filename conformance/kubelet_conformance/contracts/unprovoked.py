@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.contract.frame import answered
+from kubelet_conformance.contract.frame import Answered, answered
 from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.kills import fails_as_a_whole, reasons
 from kubelet_conformance.contracts.outside import outside
@@ -12,13 +10,8 @@ from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import API_POLL
 from kubelet_conformance.trace.disruption import disruption_of, is_ended_by_the_kubelet
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.frame import Answered
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
-
-__all__ = ("explained", "is_ended_for_a_reason", "to_be_explained")
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
 
 def explained(m: Moment, *, probes: bool = True) -> bool:

@@ -6,20 +6,13 @@ something here has to see what is read: `remember(on=READS)(take_in_reads)`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubelet_conformance.contracts.reads import Reads, being_read
 from kubelet_conformance.contracts.timing import REACTION
-from kubelet_conformance.contracts.written import tells_of_its_sandbox_only
+from kubelet_conformance.contracts.written import Entry, tells_of_its_sandbox_only
 from kubelet_conformance.trace.looking import LATE_SECONDS
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import since_when_at_work
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contracts.written import Entry
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("is_unseen", "may_be_old")
+from kubelet_conformance.trace.views import Pod
 
 
 def is_unseen(m: Moment, entry: Entry, t: float) -> bool:

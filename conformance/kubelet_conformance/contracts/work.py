@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import (
-    call,
-    deleted,
-    done,
-    exited,
-    failed,
-    pod_set,
-    read_as,
-    status,
-)
+from kubelet_conformance.contract.words import call, deleted, done, exited, failed, pod_set, read_as, status
 from kubelet_conformance.contracts.former_lives import is_left_to_itself
 from kubelet_conformance.contracts.instances import REMAKING
 from kubelet_conformance.contracts.kills import reasons
@@ -38,26 +29,11 @@ from kubelet_conformance.contracts.situations import (
     told_exited,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.timing import (
-    CALL_TIMEOUT,
-    FILE_POLL,
-    REACTION,
-    RETRY,
-    RETRY_SLACK,
-)
-from kubelet_conformance.trace.bodies import (
-    ContainerStatusReply,
-    CreateContainerRequest,
-)
-from kubelet_conformance.trace.records import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.contracts.timing import CALL_TIMEOUT, FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.bodies import ContainerStatusReply, CreateContainerRequest
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Call, Reply
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _ENDLESS = frozenset({"PullImage", "ExecSync"})
 _LONGEST_SYNC = 4 * CALL_TIMEOUT

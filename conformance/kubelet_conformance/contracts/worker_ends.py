@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, deleted, exited, kubelet, pod_set, pod_unset, status
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE
+from kubelet_conformance.contract.words import (
+    Predicate,
+    call,
+    deleted,
+    exited,
+    kubelet,
+    pod_set,
+    pod_unset,
+    status,
+)
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import API_BACK, DISK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.pod_stages import ALLOWED, Act, seen_of, stage_of
@@ -23,6 +31,7 @@ from kubelet_conformance.contracts.situations import (
     will_not_run_again,
     worker_is_busy,
 )
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import (
     CALL_TIMEOUT,
     FILE_POLL,
@@ -33,15 +42,9 @@ from kubelet_conformance.contracts.timing import (
 )
 from kubelet_conformance.trace.bodies import SandboxRequest, StopContainerRequest
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Pod
 
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
 _GOES_WITHIN = ByVersion({"<=1.26": CALL_TIMEOUT + RETRY + RETRY_SLACK, ">=1.27": REACTION})

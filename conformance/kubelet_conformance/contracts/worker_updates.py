@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.contract.frame import KEPT, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import Pattern, call, done, event, failed, pod_set, pod_unset
+from kubelet_conformance.contract.words import (
+    Pattern,
+    Predicate,
+    call,
+    done,
+    event,
+    failed,
+    pod_set,
+    pod_unset,
+)
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.kills import MINIMUM_GRACE
 from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     FAULT,
@@ -22,18 +30,13 @@ from kubelet_conformance.contracts.situations import (
     to_run,
     worker_is_busy,
 )
+from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StopContainerRequest
+from kubelet_conformance.trace.manifests import Manifest
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.frame import Finding, Findings
-    from kubelet_conformance.contract.words import Predicate
-    from kubelet_conformance.trace.manifests import Manifest
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod
 
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _VERSIONS_KEPT = 16

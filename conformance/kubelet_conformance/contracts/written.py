@@ -4,43 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, status
-from kubelet_conformance.contracts.tables import PhaseRow, count, phase_of
+from kubelet_conformance.contracts.tables import Counts, PhaseRow, count, phase_of
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import ContainerStatus, Kind, PodStatus
 from kubelet_conformance.trace.mirrored import Mirror
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contracts.tables import Counts
-    from kubelet_conformance.trace.manifests import ContainerSpec, ContainerStatus, PodStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Kind, Pod
-
-__all__ = (
-    "AGAIN",
-    "END_TOLD",
-    "READY_TO_START",
-    "REFUSED",
-    "START_ERRORS",
-    "TOLD_AT_ONCE",
-    "UNKNOWN_END",
-    "Entry",
-    "Written",
-    "is_late",
-    "is_lost",
-    "kubelets_entries",
-    "record_with",
-    "seconds",
-    "take_names",
-    "tells_of_its_sandbox_only",
-    "tells_of_others",
-    "tells_of_probes_only",
-    "written",
-)
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
 START_ERRORS = frozenset(
     {

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from kubelet_conformance.coverage.tables import table
 from kubelet_conformance.targets.decisions import reference_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-__all__ = ("TITLES", "decisions_page", "suite_tables")
 
 TITLES: Mapping[str, str] = {
     "27.1": "Is another sandbox needed?",

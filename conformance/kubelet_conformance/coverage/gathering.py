@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import USUAL_VERSION
@@ -17,16 +17,11 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.catalogue import Entry, Fate, entries
+from kubelet_conformance.reports.played import Played
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.targets.zoo import bug_card, bug_ids
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.reports.played import Played
-
-__all__ = ("Gathered", "Witness", "declared_bugs", "declared_witnesses", "gather")
 
 Counts: TypeAlias = Mapping[str, int]
 """How often contracts were put to the test and kept, by their ids."""

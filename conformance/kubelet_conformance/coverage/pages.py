@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from kubelet_conformance.coverage.gathering import Gathered
 from kubelet_conformance.reports.catalogue import Fate
 from kubelet_conformance.runtime_checks.story import STORY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from kubelet_conformance.coverage.gathering import Gathered
-    from kubelet_conformance.targets.zoo import BugCard
-
-__all__ = ("AREAS", "area_page", "pages")
+from kubelet_conformance.targets.zoo import BugCard
 
 AREAS: Mapping[str, str] = {
     "LOOP": "The sync loop",

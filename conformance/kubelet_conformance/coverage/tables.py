@@ -6,16 +6,11 @@ import ast
 import dataclasses
 import inspect
 import linecache
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum, Flag
 from functools import cache
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import CodeType
-
-__all__ = ("table",)
+from types import CodeType
+from typing import cast
 
 
 def table(rows: Sequence[object]) -> str:

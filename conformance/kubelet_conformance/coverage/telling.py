@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from rich.console import Console
+
+from kubelet_conformance.coverage.gathering import Gathered
 from kubelet_conformance.reports.catalogue import Fate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console
-
-    from kubelet_conformance.coverage.gathering import Gathered
-
-__all__ = ("coverage_report", "print_coverage", "totals")
 
 
 def coverage_report(every: Sequence[Gathered]) -> dict[str, Any]:

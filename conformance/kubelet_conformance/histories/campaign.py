@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from kubelet_conformance.contract.checking import Trace
-from kubelet_conformance.histories.keeping import keep, name_of
-from kubelet_conformance.histories.playing import UNSETTLED, play
+from kubelet_conformance.contract.checking import Check, Trace
+from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.keeping import Kept, keep, name_of
+from kubelet_conformance.histories.playing import UNSETTLED, PlayedHistory, play
 from kubelet_conformance.histories.seeking import chunks, seek
 from kubelet_conformance.histories.telling import as_scenario, as_words
 from kubelet_conformance.reports.histories import HistoryFound
 from kubelet_conformance.reports.played import Played
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from kubelet_conformance.contract.checking import Check
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.histories.history import History
-    from kubelet_conformance.histories.keeping import Kept
-    from kubelet_conformance.histories.playing import PlayedHistory
-    from kubelet_conformance.targets.stage import Choice
-
-__all__ = ("FINDS_MAX", "Campaign", "Wish")
+from kubelet_conformance.targets.choice import Choice
 
 FINDS_MAX = 3
 """After so many different finds that fail the run no more histories are drawn: that is enough to do."""

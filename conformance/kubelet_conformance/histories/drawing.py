@@ -8,7 +8,8 @@ history down; its end plays it, on virtual time and in one go, as what is kept, 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -38,13 +39,7 @@ from kubelet_conformance.histories.history import (
     Want,
 )
 from kubelet_conformance.histories.pods import IMAGES, PATHS, pods
-
-__all__ = ("STEPS", "Machine")
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.targets.protocols import Effect
+from kubelet_conformance.targets.protocols import Effect
 
 T = TypeVar("T")
 

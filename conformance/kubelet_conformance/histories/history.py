@@ -10,35 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from kubelet_conformance.targets.protocols import Effect  # noqa: TC001 - msgspec reads the types of fields
-
-__all__ = (
-    "SCHEMA",
-    "AddAgain",
-    "BreakRecords",
-    "Delete",
-    "DeleteMirror",
-    "DisturbEvents",
-    "End",
-    "Flip",
-    "ForgetHistory",
-    "Heal",
-    "History",
-    "HistoryError",
-    "LateWatch",
-    "Outage",
-    "Publish",
-    "Reboot",
-    "RestartKubelet",
-    "RestartRuntime",
-    "Step",
-    "Strike",
-    "Update",
-    "Wait",
-    "Want",
-    "as_json",
-    "from_json",
-)
+from kubelet_conformance.targets.protocols import Effect
 
 SCHEMA = 1
 """The version of the form in which histories are kept."""

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2s
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from kubelet_conformance.histories.history import HistoryError, as_json, from_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from kubelet_conformance.histories.history import History
-
-__all__ = ("Kept", "keep", "kept_in", "name_of", "read")
+from kubelet_conformance.histories.history import History, HistoryError, as_json, from_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ from typing import Any
 
 from kubelet_conformance.node.pods import IMAGE
 
-__all__ = ("in_words", "pod_code", "with_image", "without_sidecars")
-
 Json = dict[str, Any]
 _OF_POD = ("containers", "initContainers", "restartPolicy", "terminationGracePeriodSeconds")
 _OF_CONTAINER = ("name", "command", "image")

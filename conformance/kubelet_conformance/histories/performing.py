@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.histories.history import (
     AddAgain,
@@ -30,12 +30,8 @@ from kubelet_conformance.histories.history import (
 )
 from kubelet_conformance.histories.manifests import in_words, pod_code, with_image
 from kubelet_conformance.histories.words import disturbed, ended, struck
-
-if TYPE_CHECKING:
-    from kubelet_conformance.node import Node, PodHandle
-    from kubelet_conformance.targets.protocols import RuntimeContainer
-
-__all__ = ("Deed", "Performance", "Wanted")
+from kubelet_conformance.node import Node, PodHandle
+from kubelet_conformance.targets.protocols import RuntimeContainer
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
 from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import parse_version
-from kubelet_conformance.histories.history import Want
+from kubelet_conformance.histories.history import History, Step, Want
 from kubelet_conformance.histories.manifests import without_sidecars
 from kubelet_conformance.histories.performing import Deed, Performance
 from kubelet_conformance.histories.settled import unsettled
 from kubelet_conformance.node import Node
-from kubelet_conformance.targets.protocols import StoryError
-from kubelet_conformance.targets.stage import open_stage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.histories.history import History, Step
-    from kubelet_conformance.targets.protocols import Target
-    from kubelet_conformance.targets.stage import Choice
-
-__all__ = ("ERROR", "EVENTED", "RELIST_SECONDS", "SETTLE_SECONDS", "UNSETTLED", "PlayedHistory", "play")
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.protocols import StoryError, Target
 
 SETTLE_SECONDS = 120.0
 """How long a healed node may take to settle, and how long it is watched."""

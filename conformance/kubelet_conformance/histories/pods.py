@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from kubelet_conformance.node.pods import IMAGE, container, exec_hook, exec_probe, pod
 
-__all__ = ("IMAGES", "PATHS", "pods")
-
 Json = dict[str, Any]
 
 IMAGES = (IMAGE, "img:2", "img:3")

@@ -6,10 +6,11 @@ together play what the whole would have.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
@@ -18,15 +19,9 @@ from hypothesis.internal.constants_ast import Constants
 from hypothesis.stateful import run_state_machine_as_test
 
 from kubelet_conformance.histories.drawing import STEPS, Machine
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.playing import PlayedHistory
 from kubelet_conformance.histories.shrinking import WAYS, places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-
-    from kubelet_conformance.histories.history import History
-    from kubelet_conformance.histories.playing import PlayedHistory
-
-__all__ = ("CHUNK", "SHRINKS_MAX", "Chunk", "Found", "chunks", "seek")
 
 CHUNK = 50
 """So many histories are drawn from one seed."""

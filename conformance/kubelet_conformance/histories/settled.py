@@ -6,17 +6,13 @@ as the pod does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kubelet_conformance.histories.performing import Wanted
-    from kubelet_conformance.node import Node
-    from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
-
-__all__ = ("unsettled",)
+from kubelet_conformance.histories.performing import Wanted
+from kubelet_conformance.node import Node
+from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
 
 Json = dict[str, Any]
 _FINAL = frozenset({"Succeeded", "Failed"})

@@ -6,18 +6,12 @@ what costs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
-from kubelet_conformance.histories.history import Wait, Want
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kubelet_conformance.histories.history import History
-
-__all__ = ("WAYS", "places")
+from kubelet_conformance.histories.history import History, Wait, Want
 
 Json = dict[str, Any]
 _SEVERAL = 4

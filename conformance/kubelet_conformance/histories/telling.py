@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.histories.playing import EVENTED
-
-if TYPE_CHECKING:
-    from kubelet_conformance.histories.playing import PlayedHistory
-
-__all__ = ("as_scenario", "as_words")
+from kubelet_conformance.histories.playing import EVENTED, PlayedHistory
 
 _INDENT = "    "
 _ID = re.compile(r"[A-Z]+-\d+")

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from kubelet_conformance.histories.history import DisturbEvents, Strike
-
-__all__ = ("disturbed", "ended", "struck")
+from kubelet_conformance.histories.history import DisturbEvents, Strike
 
 _EFFECTS = {
     "before": "fails with {code} before it takes place",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kubelet_conformance.node.seen import SeenCall, SeenEvent
+from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from kubelet_conformance.node.node import Node
-    from kubelet_conformance.node.seen import SeenCall, SeenEvent
-    from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
-
-__all__ = ("NotThereError", "PodHandle")
 
 
 class NotThereError(AssertionError):

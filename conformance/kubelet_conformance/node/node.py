@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.node.handle import LONG, PodHandle
 from kubelet_conformance.node.pods import Json, pod
-from kubelet_conformance.node.seen import Sights
+from kubelet_conformance.node.seen import SeenEvent, Sights
 from kubelet_conformance.node.waiting import Waiting, WaitTimeoutError, tail
-from kubelet_conformance.targets.protocols import FaultPlan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from kubelet_conformance.node.seen import SeenEvent
-    from kubelet_conformance.targets.protocols import (
-        ApiControl,
-        Effect,
-        Fault,
-        KubeletControl,
-        Manifests,
-        RuntimeControl,
-        Target,
-    )
-
-__all__ = ("Node",)
+from kubelet_conformance.targets.protocols import (
+    ApiControl,
+    Effect,
+    Fault,
+    FaultPlan,
+    KubeletControl,
+    Manifests,
+    RuntimeControl,
+    Target,
+)
 
 _STRIKES = {"none": "", "before": "fails: {code}", "after": "is done and fails: {code}"}
 """What is told of a fault; other effects are told by their names."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ("Json", "container", "exec_hook", "exec_probe", "pod", "runtime_class")
-
 Json = dict[str, Any]
 
 IMAGE = "img:1"

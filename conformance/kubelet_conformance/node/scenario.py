@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kubelet_conformance.contract.versions import USUAL_VERSION, parse_version
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("Scenario", "scenario_of", "witness")
 
 F = TypeVar("F", bound="Callable[..., object]")
 _ATTRIBUTE = "kubelet_conformance_scenario"

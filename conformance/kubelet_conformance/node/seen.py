@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
 
 import msgspec
+from google.protobuf.message import Message
 
-from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from google.protobuf.message import Message
-
-    from kubelet_conformance.trace.recorder import Recorder, Seen
-
-__all__ = ("SeenCall", "SeenEvent", "Sights")
+from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder, Seen
 
 Json = dict[str, Any]
 _OF_THE_NODE = frozenset(

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from kubelet_conformance.trace.recorder import Failed, RecordedCall, RecordedReply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.recorder import Recorder, Seen
-
-__all__ = ("WaitTimeoutError", "Waiting", "tail")
+from kubelet_conformance.trace.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
 
 _TAIL_RECORDS = 20
 _READS = frozenset(

@@ -9,16 +9,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children, get_context
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kubelet_conformance.reports.played import Played
-
-__all__ = ("Ahead", "processors")
+from kubelet_conformance.reports.played import Played
 
 _AT_A_TIME = 4
 """How many stories a process is given at once."""

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.contract.checking import Judged, Trace
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.node import Node, scenario_of
-from kubelet_conformance.plugin.options import OptionsError
+from kubelet_conformance.plugin.naming import Named
+from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.plan import Place, Plan, plan
 from kubelet_conformance.plugin.play import how_it_ended, judge
 from kubelet_conformance.plugin.rehearsal import rehearse
 from kubelet_conformance.plugin.shares import shared_out
 from kubelet_conformance.reports.played import LeftOut, Played
-from kubelet_conformance.targets.protocols import NotPossibleError
-from kubelet_conformance.targets.stage import Act, Ended, TargetError, UnknownTargetError, open_live_stage
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.plugin.naming import Named
-    from kubelet_conformance.plugin.options import Options
-    from kubelet_conformance.targets.protocols import Target
-
-__all__ = ("LiveRun", "Story")
+from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
+from kubelet_conformance.targets.opening import open_live_stage
+from kubelet_conformance.targets.protocols import NotPossibleError, Target
+from kubelet_conformance.targets.stage import Act, Ended
 
 _SHARED = "node"
 """The name of the trace of the node that scenarios share."""

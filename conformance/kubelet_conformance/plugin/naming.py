@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pytest
-
-__all__ = ("Named", "named")
+import pytest
 
 _OURS = "kubelet_conformance.scenarios."
 _NAME_CHARS_MAX = 150

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pytest
 
 from kubelet_conformance.contract.catalogue import Level, UnknownContract, select
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS
-from kubelet_conformance.targets.stage import Choice
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pytest
-
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.reports.played import Played
-
-__all__ = ("Options", "OptionsError", "add_options")
+from kubelet_conformance.reports.played import Played
+from kubelet_conformance.targets.choice import Choice
 
 
 class OptionsError(ValueError):

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.node import Scenario
-    from kubelet_conformance.plugin.rehearsal import Rehearsal
-
-__all__ = ("Place", "Plan", "plan", "wall_time")
+from kubelet_conformance.node import Scenario
+from kubelet_conformance.plugin.rehearsal import Rehearsal
 
 _SCRIPTED = (
     *("inject", "oom", "lose_track", "restart", "reboot"),

@@ -7,24 +7,18 @@ import io
 import math
 import pickle
 import traceback
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
 from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.reports.played import Played
-from kubelet_conformance.targets.protocols import StoryError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
-
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.targets.protocols import Target
-    from kubelet_conformance.targets.stage import Stage
-
-__all__ = ("Performed", "how_it_ended", "judge", "packed", "perform", "play", "unpacked")
+from kubelet_conformance.targets.protocols import StoryError, Target
+from kubelet_conformance.targets.stage import Stage
 
 
 @seldom_collected()

@@ -7,23 +7,16 @@ takes.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.node import Node, scenario_of
-from kubelet_conformance.targets.protocols import StoryError
-from kubelet_conformance.targets.stage import open_stage
-from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from kubelet_conformance.targets.protocols import Target
-    from kubelet_conformance.targets.stage import Choice
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("Rehearsal", "rehearse")
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.protocols import StoryError, Target
+from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
 
 _BY_KIND = frozenset({"api.put", "api.remove"})
 """Controls of which it matters to what kind of object they are applied."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn, TypeGuard
 
 import click
 import pytest
@@ -25,13 +25,7 @@ from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.played import LeftOut, Played
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit, gravest
-from kubelet_conformance.targets.stage import TargetError
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
-    from typing import NoReturn, TypeGuard
-
-__all__ = ("Scenarios", "is_scenario")
+from kubelet_conformance.targets.choice import TargetError
 
 _STORY = pytest.StashKey[Callable[..., Awaitable[None]]]()
 _PLAYED = pytest.StashKey["Played | str"]()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.checking import Check
@@ -16,19 +17,13 @@ from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.live import LiveRun
-from kubelet_conformance.plugin.options import OptionsError
+from kubelet_conformance.plugin.naming import Named
+from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.played import Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
-from kubelet_conformance.targets.stage import UnknownTargetError, open_stage, resolved
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from kubelet_conformance.plugin.naming import Named
-    from kubelet_conformance.plugin.options import Options
-
-__all__ = ("Session",)
+from kubelet_conformance.targets.choice import UnknownTargetError
+from kubelet_conformance.targets.opening import open_stage, resolved
 
 
 class Session:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.checking import Judged
-from kubelet_conformance.contract.verdicts import Outcome, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kubelet_conformance.contract.verdicts import Evidence
-
-__all__ = ("shared_out",)
+from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 
 
 def shared_out(

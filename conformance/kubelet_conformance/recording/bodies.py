@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from google.protobuf.message import Message
 
 from kubelet_conformance.tap.messages import as_json, method
 from kubelet_conformance.tap.undecodable import UndecodableError
 from kubelet_conformance.trace.records import NAME_CHARS_MAX
+from kubelet_conformance.trace.redaction import Redactor
 from kubelet_conformance.trace.secret_fields import redacted_request, redacted_response
-
-if TYPE_CHECKING:
-    from google.protobuf.message import Message
-
-    from kubelet_conformance.trace.redaction import Redactor
-
-__all__ = ("Bodies", "name_of")
 
 _V1, _ALPHA = "runtime.v1.", "runtime.v1alpha2."
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from kubelet_conformance.contract.checking import Check, Judged, Trace, Wait
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.judge import Judge
+from kubelet_conformance.contract.verdicts import Evidence
+from kubelet_conformance.contract.versions import Version
 from kubelet_conformance.trace.errors import BodyError, TraceError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.contract.verdicts import Evidence
-    from kubelet_conformance.contract.versions import Version
-    from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("LiveJudge",)
+from kubelet_conformance.trace.header import Header
+from kubelet_conformance.trace.records import Record
 
 
 class LiveJudge:

@@ -10,18 +10,9 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.recording.wanted import (
-    Look,
-    LookError,
-    PodKey,
-    WantedPod,
-    is_pod,
-    kept_status,
-)
+from kubelet_conformance.recording.wanted import Look, LookError, PodKey, WantedPod, is_pod, kept_status
 from kubelet_conformance.trace.redaction import is_list, is_object
 from kubelet_conformance.trace.subjects import object_of, text_of
-
-__all__ = ("TIMEOUT_SECONDS", "KubeletPods")
 
 Json = dict[str, Any]
 

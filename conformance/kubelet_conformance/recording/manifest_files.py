@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from os import stat_result
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
@@ -11,12 +13,6 @@ import yaml
 from kubelet_conformance.recording.wanted import Look, LookError, PodKey, WantedPod, is_pod
 from kubelet_conformance.trace.redaction import is_list, is_object
 from kubelet_conformance.trace.subjects import object_of, text_of
-
-if TYPE_CHECKING:
-    from os import stat_result
-    from pathlib import Path
-
-__all__ = ("FILE_BYTES_MAX", "ManifestFiles")
 
 Json = dict[str, Any]
 

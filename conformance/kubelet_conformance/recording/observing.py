@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from kubelet_conformance.recording.owners import Owners
+from kubelet_conformance.recording.owners import Owners, Work
 from kubelet_conformance.recording.placing import place_of
-from kubelet_conformance.recording.wanted import LookError, Watch
-from kubelet_conformance.tap.heard import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.recording.owners import Work
-    from kubelet_conformance.recording.transcript import Transcript
-    from kubelet_conformance.recording.wanted import Change, PodsSource
-    from kubelet_conformance.tap.heard import Heard
-
-__all__ = ("TICK_SECONDS", "Observer")
+from kubelet_conformance.recording.transcript import Transcript
+from kubelet_conformance.recording.wanted import Change, LookError, PodsSource, Watch
+from kubelet_conformance.tap.heard import Heard, Note
 
 TICK_SECONDS = 1.0
 """How often the pods are looked at, and what was written is handed to the system."""

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from cri_api.v1 import api_pb2 as cri
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded
-from kubelet_conformance.trace.bodies import Label
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from google.protobuf.message import Message
-
-    from kubelet_conformance.tap.heard import Heard
-
-__all__ = ("Owner", "Owners", "Work")
+from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard
+from kubelet_conformance.trace.written_keys import Label
 
 
 class Owner(NamedTuple):

@@ -6,14 +6,9 @@ import contextlib
 import io
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from typing_extensions import Buffer
-
-__all__ = ("Piece", "Pieces")
+from typing_extensions import Buffer
 
 
 class Piece(io.BufferedWriter):

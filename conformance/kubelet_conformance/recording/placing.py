@@ -7,15 +7,10 @@ before the first call that it explains, and else at the time of the look.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kubelet_conformance.recording.owners import Work
-    from kubelet_conformance.recording.wanted import Change
-
-__all__ = ("place_of",)
+from kubelet_conformance.recording.owners import Work
+from kubelet_conformance.recording.wanted import Change
 
 _STOPS = frozenset({"StopContainer", "StopPodSandbox"})
 _BRINGS_UP = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer"})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ("Plan",)
-
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One recording.

@@ -5,20 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.recording.observing import TICK_SECONDS
+from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.pipeline import Pipeline
 from kubelet_conformance.tap.relay import Relay
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kubelet_conformance.recording.plan import Plan
-
-__all__ = ("answers", "tap")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

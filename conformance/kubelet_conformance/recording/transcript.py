@@ -7,36 +7,30 @@ began in an earlier piece is in neither, as for any recorder that came too late 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from kubelet_conformance.recording.bodies import name_of
+from kubelet_conformance.recording.bodies import Bodies, name_of
+from kubelet_conformance.recording.pieces import Piece, Pieces
 from kubelet_conformance.tap.heard import (
     CLIENT_GONE,
     UNDECODABLE,
     Answered,
     CallBegan,
     CallEnded,
+    Heard,
     PeerChange,
     StreamItem,
 )
 from kubelet_conformance.tap.messages import streams
+from kubelet_conformance.trace.header import Header
+from kubelet_conformance.trace.records import Record
 from kubelet_conformance.trace.secret_manifests import redacted_fields
 from kubelet_conformance.trace.standing import Standing
 from kubelet_conformance.trace.writer import Writer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.recording.bodies import Bodies
-    from kubelet_conformance.recording.pieces import Piece, Pieces
-    from kubelet_conformance.tap.heard import Heard
-    from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("AWAY", "BACK", "Counts", "Transcript")
 
 AWAY = "the runtime is away"
 """The fault that is recorded when the runtime cannot be reached, or broke its last connection."""

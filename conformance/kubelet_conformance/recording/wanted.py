@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.redaction import is_list, is_object
 from kubelet_conformance.trace.subjects import items_of, object_of, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = (
-    "Change",
-    "Look",
-    "LookError",
-    "PodKey",
-    "PodsSource",
-    "WantedPod",
-    "Watch",
-    "is_alone",
-    "is_pod",
-    "kept_status",
-)
 
 Json = dict[str, Any]
 _ENDED = frozenset({"Succeeded", "Failed"})

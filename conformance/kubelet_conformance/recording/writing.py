@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from kubelet_conformance.contract.checking import Check
+from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.recording.bodies import Bodies
@@ -14,24 +18,12 @@ from kubelet_conformance.recording.kubelet_pods import KubeletPods
 from kubelet_conformance.recording.manifest_files import ManifestFiles
 from kubelet_conformance.recording.observing import Observer
 from kubelet_conformance.recording.pieces import Pieces
-from kubelet_conformance.recording.transcript import Transcript
-from kubelet_conformance.recording.wanted import LookError, is_alone
-from kubelet_conformance.tap.heard import Note
+from kubelet_conformance.recording.plan import Plan
+from kubelet_conformance.recording.transcript import Counts, Transcript
+from kubelet_conformance.recording.wanted import LookError, PodsSource, is_alone
+from kubelet_conformance.tap.heard import Heard, Note
 from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kubelet_conformance.contract.checking import Check
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.contract.verdicts import Evidence
-    from kubelet_conformance.recording.plan import Plan
-    from kubelet_conformance.recording.transcript import Counts
-    from kubelet_conformance.recording.wanted import PodsSource
-    from kubelet_conformance.tap.heard import Heard
-
-__all__ = ("Listener", "Recorded", "header_of", "source_of", "write")
 
 
 @dataclass(frozen=True, slots=True)

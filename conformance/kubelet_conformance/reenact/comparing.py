@@ -7,16 +7,11 @@ same; how late a retry comes within its bounds; reads. Of what they wrote, statu
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.reports.steps import MUTATING, Step, steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-__all__ = ("RETRY_SECONDS_MAX", "RETRY_SPREAD_SECONDS", "differences", "sequence")
 
 RETRY_SECONDS_MAX = 20.0
 """What one kubelet did, another may do this much later: the longest retry and its slack."""

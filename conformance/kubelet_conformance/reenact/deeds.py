@@ -5,23 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = (
-    "AddEphemeral",
-    "CreatePod",
-    "Deed",
-    "DeletePod",
-    "EndContainer",
-    "EndKubelet",
-    "FailCalls",
-    "KillSandbox",
-    "LoseSandbox",
-    "RemoveManifest",
-    "SetFile",
-    "StartKubelet",
-    "UpdatePod",
-    "WriteManifest",
-)
-
 Json = dict[str, Any]
 
 

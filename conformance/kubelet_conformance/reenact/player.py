@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.reenact.deeds import (
     AddEphemeral,
     CreatePod,
+    Deed,
     DeletePod,
     EndContainer,
     EndKubelet,
@@ -20,15 +20,10 @@ from kubelet_conformance.reenact.deeds import (
     UpdatePod,
     WriteManifest,
 )
-from kubelet_conformance.targets.protocols import FaultPlan
-from kubelet_conformance.targets.stage import Choice, open_stage
-
-if TYPE_CHECKING:
-    from kubelet_conformance.reenact.deeds import Deed
-    from kubelet_conformance.reenact.stimulus import Stimulus
-    from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox, Target
-
-__all__ = ("NothingToDoItToError", "reenact")
+from kubelet_conformance.reenact.stimulus import Stimulus
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.protocols import FaultPlan, RuntimeContainer, RuntimeSandbox, Target
 
 _CALL_SECONDS = 0.01
 """How long a real kubelet and its runtime take to make something. Where it took no time at all, a container

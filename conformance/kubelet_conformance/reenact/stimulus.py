@@ -8,7 +8,6 @@ does needs no deed: its script is in its command.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -38,15 +37,19 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.learning import learn
 from kubelet_conformance.trace.looking import is_stopped, key_of, look
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Deleted, Fault, Kubelet, PodChange, Reply, RuntimeEvent, Unknown
+from kubelet_conformance.trace.records import (
+    Deleted,
+    Fault,
+    Kubelet,
+    PodChange,
+    Record,
+    Reply,
+    RuntimeEvent,
+    Unknown,
+)
 from kubelet_conformance.trace.world import World
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("Stimulus", "read_stimulus")
 
 _SCRIPTS = frozenset({"run", "exit", "seq"})
 _STORED = frozenset(

@@ -6,16 +6,11 @@ it wrote. Times are the pauses, in round numbers; what repeats is counted where 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.reports.steps import STIMULI, Step, steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-__all__ = ("behaviour",)
 
 _PAUSE_SECONDS = 2.0
 _FINE_UNTIL_SECONDS = 60.0

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.reports.slices import Line, cut
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kubelet_conformance.contract.verdicts import Evidence
-
-__all__ = ("BREAKS_SHOWN", "LINES_SHOWN", "Break", "chosen", "lines_of")
 
 BREAKS_SHOWN = 3
 """How many breaks of one contract a report shows in full."""

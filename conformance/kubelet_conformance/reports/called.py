@@ -7,8 +7,6 @@ from typing import Any
 
 from kubelet_conformance.reports.played import PlayedRun
 
-__all__ = ("CalledRun",)
-
 
 @dataclass(frozen=True, slots=True)
 class CalledRun(PlayedRun):

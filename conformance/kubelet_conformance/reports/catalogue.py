@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
 
 from kubelet_conformance.contract.baseline import clause_names
-from kubelet_conformance.contract.catalogue import row, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from rich.console import Console
-
-    from kubelet_conformance.contract.catalogue import Row
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.contract.needs import Need
-
-__all__ = ("Entry", "Fate", "entries", "entry", "entry_report", "list_report", "print_entry", "print_list")
+from kubelet_conformance.contract.catalogue import Row, row, rows
+from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.needs import Need
 
 _WIDTH_MAX = 110
 _RULE_CHARS = 70

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubelet_conformance.reports.jsonreport import as_json
 from kubelet_conformance.reports.junit import as_junit
 from kubelet_conformance.reports.markdown import as_markdown
 from kubelet_conformance.reports.output import drawn
+from kubelet_conformance.reports.played import PlayedRun
 from kubelet_conformance.reports.run_terminal import RunReport
-
-if TYPE_CHECKING:
-    from kubelet_conformance.reports.played import PlayedRun
-
-__all__ = ("FORMS", "in_form")
 
 FORMS = ("terminal", "json", "junit", "markdown")
 

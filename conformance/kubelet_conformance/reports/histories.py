@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
 
 from kubelet_conformance.reports.jsonreport import as_json
 from kubelet_conformance.reports.junit import as_junit
@@ -14,13 +17,6 @@ from kubelet_conformance.reports.run import Exit, gravest
 from kubelet_conformance.reports.run_terminal import RunReport
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.terminal import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rich.console import Console
-
-__all__ = ("HistoriesRun", "HistoryFound", "histories_in_form")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kubelet_conformance.contract.baseline import MAIN_CLAUSE
-from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.run import concluded
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.baseline import Baseline, Deviation
-    from kubelet_conformance.contract.checking import Check, Result, Trace
-    from kubelet_conformance.contract.verdicts import Evidence
-    from kubelet_conformance.reports.run import Run
-
-__all__ = ("SCHEMA", "as_json", "check_report")
+from kubelet_conformance.contract.baseline import MAIN_CLAUSE, Baseline, Deviation
+from kubelet_conformance.contract.checking import Check, Result, Trace
+from kubelet_conformance.contract.verdicts import Evidence, Verdict
+from kubelet_conformance.reports.run import Run, concluded
 
 SCHEMA = 1
 """The version of the report's form; a change that can break a reader raises it."""

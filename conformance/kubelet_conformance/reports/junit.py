@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from kubelet_conformance.contract.checking import Result
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.breaks import Break, chosen, lines_of
+from kubelet_conformance.reports.played import Played, PlayedRun
 from kubelet_conformance.reports.run import fails
 from kubelet_conformance.reports.safe import safe
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.checking import Result
-    from kubelet_conformance.reports.played import Played, PlayedRun
-
-__all__ = ("as_junit",)
 
 _TEXT_MAX = 4000
 

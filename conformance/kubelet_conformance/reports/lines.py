@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from kubelet_conformance.reports.safe import safe, short
 from kubelet_conformance.trace.bodies import (
@@ -24,6 +25,8 @@ from kubelet_conformance.trace.bodies import (
     SandboxRequest,
     StopContainerRequest,
 )
+from kubelet_conformance.trace.manifests import ContainerStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import (
     ApiWrite,
     Deleted,
@@ -36,15 +39,7 @@ from kubelet_conformance.trace.records import (
     RuntimeEvent,
     Status,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.manifests import ContainerStatus
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod, Sandbox
-
-__all__ = ("asked", "replied", "told")
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _Say: TypeAlias = "Callable[[Moment], str]"
 _MESSAGE_CHARS_MAX = 160

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from kubelet_conformance.contract.checking import REPORTED
+from kubelet_conformance.contract.checking import REPORTED, Result
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.breaks import Break, chosen, lines_of
+from kubelet_conformance.reports.played import PlayedRun
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.terminal import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.contract.checking import Result
-    from kubelet_conformance.reports.played import PlayedRun
-
-__all__ = ("as_markdown",)
 
 
 def as_markdown(run: PlayedRun) -> str:

@@ -6,18 +6,13 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
 from kubelet_conformance.reports.safe import safe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ("check_writable", "complain", "deliver", "drawn")
 
 _MESSAGE_CHARS_MAX = 2000
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from kubelet_conformance.contract.checking import Check, Judged
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.jsonreport import check_report
 from kubelet_conformance.reports.run import Exit, Run, concluded, gravest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_conformance.contract.checking import Check, Judged
-
-__all__ = ("LeftOut", "Played", "PlayedRun")
 
 _AGAIN_MAX = 10
 """So many scenarios are named in a command that plays them again; more are left to the contract."""

@@ -11,8 +11,6 @@ import click
 
 from kubelet_conformance.reports.safe import safe
 
-__all__ = ("LOGGED_RECORDS", "Progress", "Recording", "Steps")
-
 LOGGED_RECORDS = 2_000_000
 """How many records pass between two lines in a log."""
 _PATH_CHARS = 60

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
+from kubelet_conformance.contract.checking import Check, Result
 from kubelet_conformance.contract.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from kubelet_conformance.contract.checking import Check, Result
-
-__all__ = ("Exit", "Run", "concluded", "fails", "gravest")
 
 
 class Exit(IntEnum):

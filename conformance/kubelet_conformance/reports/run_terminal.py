@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.console import Console
 
+from kubelet_conformance.contract.checking import Result
+from kubelet_conformance.contract.verdicts import Evidence
+from kubelet_conformance.reports.played import Played, PlayedRun
+from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.terminal import TerminalReport, counted
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from kubelet_conformance.contract.checking import Result
-    from kubelet_conformance.contract.verdicts import Evidence
-    from kubelet_conformance.reports.played import Played, PlayedRun
-    from kubelet_conformance.reports.run import Exit
-
-__all__ = ("RunReport",)
 
 
 class RunReport(TerminalReport):

@@ -6,8 +6,6 @@ import os
 import shlex
 import unicodedata
 
-__all__ = ("TEXT_CHARS_MAX", "in_shell", "safe", "short")
-
 TEXT_CHARS_MAX = 400
 """A longer text is cut in a report for people."""
 _ID_CHARS = 12

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.reports.lines import asked, replied, told
 from kubelet_conformance.trace.errors import BodyError, TraceError
 from kubelet_conformance.trace.learning import learn
 from kubelet_conformance.trace.looking import key_of, look
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Call, Reply, Unknown
+from kubelet_conformance.trace.records import Call, Record, Reply, Unknown
 from kubelet_conformance.trace.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("Line", "cut")
 
 
 @dataclass(frozen=True, slots=True)

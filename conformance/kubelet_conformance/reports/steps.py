@@ -7,7 +7,6 @@ at once stand in one canonical order. Two runs, two kubelets or two versions can
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.told import told
@@ -22,15 +21,10 @@ from kubelet_conformance.trace.bodies import (
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.learning import learn
 from kubelet_conformance.trace.looking import key_of, look
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Call, Reply, Unknown
+from kubelet_conformance.trace.records import Call, Record, Reply, Unknown
 from kubelet_conformance.trace.world import World
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("MUTATING", "STIMULI", "Step", "steps")
 
 MUTATING = frozenset(
     {

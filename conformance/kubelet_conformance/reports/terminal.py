@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE, clause_names
-from kubelet_conformance.contract.checking import REPORTED
-from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.checking import REPORTED, Check, Result
+from kubelet_conformance.contract.verdicts import Evidence, Verdict
 from kubelet_conformance.reports.breaks import Break, chosen, lines_of
-from kubelet_conformance.reports.run import Exit, concluded
+from kubelet_conformance.reports.run import Exit, Run, concluded
 from kubelet_conformance.reports.safe import in_shell, safe
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from kubelet_conformance.contract.checking import Check, Result
-    from kubelet_conformance.contract.verdicts import Evidence
-    from kubelet_conformance.reports.run import Run
-
-__all__ = ("TerminalReport", "counted")
 
 WIDTH_MAX = 110
 _STYLES = {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.trace.manifests import Manifest
+from kubelet_conformance.trace.manifests import Condition, ContainerStatus, Manifest, PodStatus
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import (
     ApiWrite,
     Body,
@@ -19,14 +20,6 @@ from kubelet_conformance.trace.records import (
     RuntimeEvent,
     Status,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.trace.manifests import Condition, ContainerStatus, PodStatus
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = ("told",)
 
 _OK = range(200, 300)
 _STATUS_CHARS = 2000

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kubelet_conformance.reports.played import Played
 from kubelet_conformance.runtime_checks.judging import judged, the_runtimes
 from kubelet_conformance.runtime_checks.running import run_stories
+from kubelet_conformance.runtime_checks.story import Story
 from kubelet_conformance.targets.direct import Wanted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_conformance.reports.played import Played
-    from kubelet_conformance.runtime_checks.story import Story
-
-__all__ = ("told_directly",)
 
 
 def told_directly(runtime: str, stories: Iterable[Story], kubernetes: str) -> dict[str, tuple[bytes, Played]]:

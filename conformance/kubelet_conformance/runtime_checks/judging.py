@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.catalogue import row
 from kubelet_conformance.contract.checking import Check, Judged, Trace, judge_file
 from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.played import Played
 from kubelet_conformance.runtime_checks import baselines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from kubelet_conformance.contract.baseline import Baseline
-    from kubelet_conformance.contract.frame import Contract
-    from kubelet_conformance.runtime_checks.story import Story
-    from kubelet_conformance.runtime_checks.telling import Told
-
-__all__ = ("judged", "shipped_baseline", "stories_for", "the_runtimes")
+from kubelet_conformance.runtime_checks.story import Story
+from kubelet_conformance.runtime_checks.telling import Told
 
 _OF_THE_CALLER = frozenset({"CRI-41", "CRI-42"})
 """Of the area of the runtime, but what they hold to their word is who calls it."""

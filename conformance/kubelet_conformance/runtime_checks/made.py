@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
@@ -9,11 +10,8 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.runtime_checks.recorded import CALL_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kubelet_conformance.runtime_checks.runtime import Runtime
 
-__all__ = ("MadeContainer", "MadeSandbox")
 
 _END_SECONDS = 10.0
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 
-from kubelet_conformance.trace.recorder import Failed
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
-    from google.protobuf.message import Message
-
-    from kubelet_conformance.targets.direct import DirectRuntime
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("CALL_SECONDS", "Recorded")
+from kubelet_conformance.targets.direct import DirectRuntime
+from kubelet_conformance.trace.recorder import Failed, Recorder
 
 CALL_SECONDS = 60.0
 """How long a call may take whose own time limit is not part of the story."""

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.reports.output import complain
+from kubelet_conformance.runtime_checks.story import Story
 from kubelet_conformance.runtime_checks.sweeping import sweep
-from kubelet_conformance.runtime_checks.telling import tell, tell_all
+from kubelet_conformance.runtime_checks.telling import Told, tell, tell_all
 from kubelet_conformance.runtime_checks.trial import see_that_containers_run
-from kubelet_conformance.targets.direct import is_in_process, on_virtual_time, opened, opened_in_process
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from kubelet_conformance.runtime_checks.story import Story
-    from kubelet_conformance.runtime_checks.telling import Told
-    from kubelet_conformance.targets.direct import DirectRuntime, Wanted
-
-__all__ = ("Run", "left_behind", "run_stories", "tell_and_sweep")
+from kubelet_conformance.targets.direct import (
+    DirectRuntime,
+    Wanted,
+    is_in_process,
+    on_virtual_time,
+    opened,
+    opened_in_process,
+)
 
 CONCURRENCY = 8
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.message import Message
 
 from kubelet_conformance.runtime_checks.made import MadeSandbox
 from kubelet_conformance.runtime_checks.recorded import CALL_SECONDS, Recorded
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-
-    from google.protobuf.message import Message
-
-    from kubelet_conformance.targets.direct import DirectRuntime
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("RUN_LABEL", "Runtime")
+from kubelet_conformance.targets.direct import DirectRuntime
+from kubelet_conformance.trace.recorder import Recorder
 
 RUN_LABEL = "kubelet-conformance/run"
 """A label of every sandbox and container that is made: its value is the run's."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.contract.catalogue import row
+from kubelet_conformance.runtime_checks.runtime import Runtime
+from kubelet_conformance.targets.direct.protocols import Need
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+Tell = Callable[[Runtime], Awaitable[None]]
 
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-    from kubelet_conformance.targets.direct.protocols import Need
-
-    Tell = Callable[[Runtime], Awaitable[None]]
-
-__all__ = ("STORY", "NotPossible", "Story", "story")
 
 STORY = "runtime: "
 """What the title of a story begins with, where it stands beside names of scenarios."""

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Iterable
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import RUN_LABEL
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable
-
-    from kubelet_conformance.targets.direct import DirectRuntime
-
-__all__ = ("sweep",)
+from kubelet_conformance.targets.direct import DirectRuntime
 
 _SECONDS_MAX = 20.0
 _PAUSE_SECONDS = 0.5

@@ -5,24 +5,18 @@ from __future__ import annotations
 import asyncio
 import io
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.story import NotPossible
+from kubelet_conformance.runtime_checks.story import NotPossible, Story
+from kubelet_conformance.targets.direct import DirectRuntime
 from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.recorder import Recorder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_conformance.runtime_checks.story import Story
-    from kubelet_conformance.targets.direct import DirectRuntime
-
-__all__ = ("GATES", "Told", "header_of", "tell", "tell_all")
 
 STORY_SECONDS = 120.0
 """A story that is not over by then is given up."""

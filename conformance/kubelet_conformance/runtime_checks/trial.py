@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.targets.stage import TargetError
+from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.direct import DirectRuntime
 from kubelet_conformance.trace.recorder import RecordedReply, Recorder
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.direct import DirectRuntime
-
-__all__ = ("see_that_containers_run",)
 
 _REMEDIES = {
     "RunPodSandbox": "see that its network (CNI) and its sandbox image are there",

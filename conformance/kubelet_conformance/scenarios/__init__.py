@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 __all__ = ("every_scenario",)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.node import Node, container, pod, witness
 
-if TYPE_CHECKING:
-    Json = dict[str, Any]
+Json = dict[str, Any]
 
 
 @witness("IMAGE-01", "IMAGE-02", "IMAGE-15", "IMAGE-16", "IMAGE-24", "START-01")

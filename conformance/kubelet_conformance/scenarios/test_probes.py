@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
-if TYPE_CHECKING:
-    Json = dict[str, Any]
+Json = dict[str, Any]
 
 
 @witness("PROBE-01", "PROBE-03", "PROBE-05", "PROBE-27")

@@ -6,20 +6,14 @@ import inspect
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.node import Node, WaitTimeoutError, scenario_of
 from kubelet_conformance.reports.behaviour import behaviour
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.protocols import StoryError
-from kubelet_conformance.targets.stage import open_stage
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.protocols import StoryError, Target
 from kubelet_conformance.trace.errors import TraceError
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.protocols import Target
-    from kubelet_conformance.targets.stage import Choice
-
-__all__ = ("Snapshot", "scenarios_for", "take")
 
 
 @dataclass(frozen=True, slots=True)

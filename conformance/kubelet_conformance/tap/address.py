@@ -7,13 +7,8 @@ import os
 import re
 import socket
 import stat
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-__all__ = ("AddressError", "ListeningSocket", "socket_path")
 
 _PATH_BYTES_MAX = 107
 """What fits into an address of a unix socket on Linux."""

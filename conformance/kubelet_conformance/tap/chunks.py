@@ -7,8 +7,6 @@ from enum import IntEnum
 
 import msgspec
 
-__all__ = ("Chunk", "Sink", "What")
-
 
 class What(IntEnum):
     """What a chunk tells."""

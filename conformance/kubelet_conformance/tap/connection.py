@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from kubelet_conformance.tap.frames import FrameReader, Kind
 from kubelet_conformance.tap.framing import MessageReader, TooLongError, whole_message
 from kubelet_conformance.tap.headers import HeaderReader
-from kubelet_conformance.tap.heard import CLIENT_GONE, Answered, CallBegan, CallEnded, StreamItem
+from kubelet_conformance.tap.heard import CLIENT_GONE, Answered, CallBegan, CallEnded, Heard, StreamItem
 from kubelet_conformance.tap.messages import streams
 from kubelet_conformance.tap.statuses import code_of_reset, outcome, timeout_ns
 from kubelet_conformance.tap.undecodable import UndecodableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kubelet_conformance.tap.heard import Heard
-
-__all__ = ("CALLS_MAX", "WAITING_BYTES_MAX", "Connection")
 
 CALLS_MAX: Final = 10_000
 """How many calls may be under way on one connection."""

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
 
-from kubelet_conformance.tap.chunks import What
+from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.connection import Connection
-from kubelet_conformance.tap.heard import UNDECODABLE, Note, PeerChange
+from kubelet_conformance.tap.heard import UNDECODABLE, Heard, Note, PeerChange
 from kubelet_conformance.tap.undecodable import UndecodableError
-
-if TYPE_CHECKING:
-    from kubelet_conformance.tap.chunks import Chunk
-    from kubelet_conformance.tap.heard import Heard
-
-__all__ = ("Decoder",)
 
 
 class Decoder:

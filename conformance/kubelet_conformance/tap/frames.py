@@ -9,8 +9,6 @@ from typing import Final
 from kubelet_conformance.tap.headers import HEADER_BYTES_MAX
 from kubelet_conformance.tap.undecodable import UndecodableError
 
-__all__ = ("PREFACE", "Frame", "FrameReader", "Kind")
-
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """What a client says first."""
 

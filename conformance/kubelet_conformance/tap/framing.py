@@ -7,8 +7,6 @@ from typing import Final
 
 from kubelet_conformance.tap.undecodable import UndecodableError
 
-__all__ = ("MESSAGE_BYTES_MAX", "MessageReader", "TooLongError", "whole_message")
-
 MESSAGE_BYTES_MAX: Final = 16 << 20
 """The longest message: what a kubelet and containerd allow, in bytes."""
 _HEAD_BYTES: Final = 5

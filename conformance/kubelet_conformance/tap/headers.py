@@ -7,8 +7,9 @@ is means the same until something changes that table, and short strings come aga
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hpack.exceptions import HPACKError
 from hpack.hpack import decode_integer
@@ -16,11 +17,6 @@ from hpack.huffman_table import decode_huffman
 from hpack.table import HeaderTable
 
 from kubelet_conformance.tap.undecodable import UndecodableError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ("HEADER_BYTES_MAX", "HeaderReader")
 
 HEADER_BYTES_MAX: Final = 1 << 20
 """The longest header block, packed or unpacked, and the largest dynamic table, in bytes."""

@@ -9,18 +9,6 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = (
-    "CLIENT_GONE",
-    "UNDECODABLE",
-    "Answered",
-    "CallBegan",
-    "CallEnded",
-    "Heard",
-    "Note",
-    "PeerChange",
-    "StreamItem",
-)
-
 CLIENT_GONE = "the client is gone"
 """The message of a call that ended because its client did: nobody was told how it went."""
 UNDECODABLE = "cannot be decoded"

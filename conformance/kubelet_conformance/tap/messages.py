@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from cri_api.v1 import api_pb2 as cri
@@ -11,11 +12,6 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError, Message
 
 from kubelet_conformance.tap.undecodable import UndecodableError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ("Method", "as_json", "method", "streams")
 
 
 @dataclass(frozen=True, slots=True)

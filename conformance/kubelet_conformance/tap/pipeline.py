@@ -11,19 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Self
 
+from kubelet_conformance.tap.chunks import Chunk
 from kubelet_conformance.tap.decoder import Decoder
+from kubelet_conformance.tap.heard import Heard
 from kubelet_conformance.tap.spool import Spool, read_chunks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from kubelet_conformance.tap.chunks import Chunk
-    from kubelet_conformance.tap.heard import Heard
-
-__all__ = ("Pipeline", "give_way", "hear")
 
 _NICE = 10
 """By how much a process that hears steps back behind the node that it listens to."""

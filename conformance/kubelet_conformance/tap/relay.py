@@ -11,17 +11,11 @@ connects again after its own back-off, and each new connection is a new try.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self, cast
+from pathlib import Path
+from typing import Self, cast
 
 from kubelet_conformance.tap.address import ListeningSocket
-from kubelet_conformance.tap.chunks import Chunk, What
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.tap.chunks import Sink
-
-__all__ = ("Relay",)
+from kubelet_conformance.tap.chunks import Chunk, Sink, What
 
 _NS = 1_000_000_000
 _READ_BYTES = 1 << 16

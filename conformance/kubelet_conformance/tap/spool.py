@@ -11,16 +11,11 @@ import os
 import struct
 import tempfile
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from kubelet_conformance.tap.chunks import Chunk, What
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from typing import BinaryIO
-
-__all__ = ("Spool", "read_chunks")
 
 _HEAD: Final = struct.Struct("<QQBI")
 """Time, connection, what, and how many bytes follow."""

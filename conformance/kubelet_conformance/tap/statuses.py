@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ("code_of_reset", "outcome", "timeout_ns")
 
 _CODES = (
     "OK",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ("UndecodableError",)
-
 
 class UndecodableError(ValueError):
     """The bytes are not what they should be; the text says what was expected, for a message to a user."""

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
-from kubelet_fakes.api import ApiStatusError, Connection
+from kubelet_conformance.targets.protocols import ObjectKind
+from kubelet_conformance.trace.recorder import Recorder
+from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connection, FrozenDict
 from kubelet_fakes.api.connection import Fault as Trouble
 from kubelet_fakes.api.errors import gone, unavailable
 from kubelet_reference.ports import ApiError, PodEvent, WatchEvent
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from kubelet_conformance.targets.protocols import ObjectKind
-    from kubelet_conformance.trace.recorder import Recorder
-    from kubelet_fakes.api import Answer, ApiCore, Change, FrozenDict
-
-__all__ = ("KubeletApi", "RecordedEvents", "WorldApi", "record_pods")
 
 Json = dict[str, Any]
 T = TypeVar("T")

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ("reference_tables",)
 
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "27.1": ("sandbox_changed.SANDBOXES",),

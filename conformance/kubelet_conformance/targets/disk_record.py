@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.recorder import Recorder
-    from kubelet_fakes.disk import MemoryDisk
-
-__all__ = ("RecordedFiles",)
+from kubelet_conformance.trace.recorder import Recorder
+from kubelet_fakes.disk import MemoryDisk
 
 _TEXT_BYTES_MAX = 4096
 """A larger file is told without what it holds."""

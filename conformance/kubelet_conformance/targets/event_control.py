@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ("EventControl",)
-
 
 class EventControl(Protocol):
     """The runtime's stream of container events in a scenario's hands. A count of 0 ends what was begun."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 from kubelet_conformance.targets.containerd.archive import archive, full_name, image_source
 from kubelet_conformance.targets.containerd.needs import BUSYBOX
 from kubelet_conformance.targets.containerd.private import IMAGES
 from kubelet_conformance.targets.containerd.tools import ToolError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-__all__ = ("IMAGES", "ImagesError", "write_images")
 
 
 class ImagesError(Exception):

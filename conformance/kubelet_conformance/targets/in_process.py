@@ -6,14 +6,16 @@ import io
 import math
 import traceback
 from asyncio import get_running_loop
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from kubelet_bugs import find_bug
+from kubelet_bugs import Bug, find_bug
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.disk_record import RecordedFiles
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.machine import Machine, allocatable, configuration
@@ -21,36 +23,25 @@ from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
 from kubelet_conformance.targets.orders import DrawnChance, OrderedClock, Orders
 from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
 from kubelet_conformance.targets.pod_servers import PodServers
-from kubelet_conformance.targets.protocols import StoryError
+from kubelet_conformance.targets.protocols import StoryError, Target
 from kubelet_conformance.targets.resource_plugin import RecordedPlugin
 from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
-from kubelet_conformance.targets.stage import UnknownTargetError
 from kubelet_conformance.targets.tap import Tap
 from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.api import ApiCore
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
+from kubelet_fakes.runtime import FakeRuntime
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.clocks import LoopClock, SeededChance
-from kubelet_reference.kubelet import Kubelet, Ports
+from kubelet_reference.kubelet import Kubelet
 from kubelet_reference.parts import Parts
-from kubelet_reference.ports import FetchError
+from kubelet_reference.ports import FetchError, ImageService, Ports, RuntimeService
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from kubelet_bugs import Bug
-    from kubelet_conformance.targets.protocols import Target
-    from kubelet_conformance.targets.stage import Choice
-    from kubelet_fakes.runtime import FakeRuntime
-    from kubelet_reference.ports import ImageService, RuntimeService
-
-__all__ = ("InProcessStage", "parts_of", "runtime_parts_of")
 
 EPOCH_NS = 1_767_225_600_000_000_000
 """The time of day at which each life begins: 2026-01-01T00:00:00Z."""

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from kubelet_conformance.targets.orders import Orders
 from kubelet_conformance.targets.protocols import NotPossibleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.targets.orders import Orders
-    from kubelet_conformance.trace.recorder import Recorder
-    from kubelet_reference.kubelet import Kubelet
-
-__all__ = ("InProcessKubelet",)
+from kubelet_conformance.trace.recorder import Recorder
+from kubelet_reference.kubelet import Kubelet
 
 
 class InProcessKubelet:

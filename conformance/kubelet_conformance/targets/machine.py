@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from kubelet_conformance.targets.protocols import NotPossibleError
+from kubelet_conformance.trace.recorder import Recorder
+from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.node_signals import Amount, PodUsage
 from kubelet_reference.quantities import whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kubelet_conformance.trace.recorder import Recorder
-    from kubelet_fakes.disk import MemoryDisk
-    from kubelet_reference.settings import Settings
-
-__all__ = ("Machine", "NoMachine", "allocatable", "configuration")
+from kubelet_reference.settings import Settings
 
 _CAPACITY = 100 << 30
 """What there is of everything but memory."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import msgspec
 import yaml
@@ -10,15 +11,9 @@ import yaml
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER as FOLDER
 from kubelet_conformance.targets.protocols import MANIFEST_URL as URL
 from kubelet_conformance.trace.manifests import Manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.recorder import Recorder
-    from kubelet_fakes.disk import MemoryDisk
-    from kubelet_fakes.web import MemoryUrl
-
-__all__ = ("FOLDER", "URL", "WrittenManifests")
+from kubelet_conformance.trace.recorder import Recorder
+from kubelet_fakes.disk import MemoryDisk
+from kubelet_fakes.web import MemoryUrl
 
 Json = dict[str, Any]
 

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from asyncio import get_running_loop
-from typing import TYPE_CHECKING
+from asyncio import Future, get_running_loop
 
-if TYPE_CHECKING:
-    from asyncio import Future
-
-    from kubelet_reference.ports import Chance, Clock
-
-__all__ = ("DrawnChance", "OrderedClock", "Orders")
+from kubelet_reference.ports import Chance, Clock
 
 _NS = 1_000_000_000
 

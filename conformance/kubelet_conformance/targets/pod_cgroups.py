@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("RecordedCgroups",)
+from kubelet_conformance.trace.recorder import Recorder
 
 _ROOT = "/sys/fs/cgroup/kubepods/pod"
 

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 
+from kubelet_conformance.trace.recorder import Recorder
 from kubelet_reference.ports import FetchError, HttpAnswer, PlainAnswerError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("PodServers",)
 
 _OK = 200
 

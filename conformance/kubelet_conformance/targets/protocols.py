@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from kubelet_conformance.targets.event_control import EventControl
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = (
-    "MANIFEST_FOLDER",
-    "MANIFEST_URL",
-    "ApiControl",
-    "Effect",
-    "Fault",
-    "FaultPlan",
-    "KubeletControl",
-    "MachineControl",
-    "Manifests",
-    "NotPossibleError",
-    "ObjectKind",
-    "RuntimeContainer",
-    "RuntimeControl",
-    "RuntimeSandbox",
-    "StoryError",
-    "Target",
-)
+from kubelet_conformance.trace.recorder import Recorder
 
 Json = dict[str, Any]
 MANIFEST_FOLDER = "/etc/kubernetes/manifests"

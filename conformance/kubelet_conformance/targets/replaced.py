@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.in_process import InProcessStage, parts_of, runtime_parts_of
+from kubelet_conformance.targets.stage import Stage
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_reference.parts import Parts
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+Decision = Callable[..., Any]
 
-    from kubelet_conformance.targets.stage import Choice, Stage
-
-    Decision = Callable[..., Any]
-
-__all__ = ("Replaced", "open_stage_beside", "open_stage_of_all", "replaced", "what_is_replaced")
 
 _TELLS_NOTHING = frozenset(
     {"__module__", "__qualname__", "__doc__", "__annotations__", "__slots__", "__dict__", "__weakref__"}

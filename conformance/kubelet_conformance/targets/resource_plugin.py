@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
 
-from kubelet_conformance.trace.recorder import Failed
-from kubelet_fakes.runtime.faults import Effect
+from kubelet_conformance.trace.recorder import Failed, RecordedCall, Recorder
+from kubelet_fakes.runtime.faults import Effect, Faults
 from kubelet_fakes.runtime.subjects import Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from kubelet_conformance.trace.recorder import RecordedCall, Recorder
-    from kubelet_fakes.runtime.faults import Faults
-    from kubelet_reference.dynamic_resources import Claim
-
-__all__ = ("RecordedPlugin",)
+from kubelet_reference.dynamic_resources import Claim
 
 
 class RecordedPlugin:

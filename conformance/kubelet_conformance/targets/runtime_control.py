@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.targets.protocols import NotPossibleError, RuntimeContainer, RuntimeSandbox
+from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
+from kubelet_conformance.targets.pod_servers import PodServers
+from kubelet_conformance.targets.protocols import (
+    Fault,
+    FaultPlan,
+    NotPossibleError,
+    RuntimeContainer,
+    RuntimeSandbox,
+)
+from kubelet_conformance.trace.recorder import Recorder
+from kubelet_fakes.runtime import FakeRuntime
 from kubelet_fakes.runtime.faults import Effect
+from kubelet_fakes.runtime.records import Container, Sandbox
+from kubelet_fakes.runtime.subjects import Subject
 from kubelet_reference.ports import HttpAnswer
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
-    from kubelet_conformance.targets.pod_servers import PodServers
-    from kubelet_conformance.targets.protocols import Fault, FaultPlan
-    from kubelet_conformance.trace.recorder import Recorder
-    from kubelet_fakes.runtime import FakeRuntime
-    from kubelet_fakes.runtime.records import Container, Sandbox
-    from kubelet_fakes.runtime.subjects import Subject
-
-__all__ = ("FakeRuntimeControl",)
 
 
 class FakeRuntimeControl:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.methods import METHODS
-from kubelet_fakes.runtime.server import AddressError as CannotServe
 from kubelet_fakes.runtime.server import RuntimeServer, socket_path
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.settings import RuntimeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-__all__ = ("CannotServe", "serve")
 
 
 def serve(address: str, now_ns: int, say: Callable[[str], object]) -> None:

@@ -1,71 +1,12 @@
-"""Where scenarios are played: the one door to kubelets and runtimes, opened by name."""
+"""What a pair of kubelet and runtime lets scenarios do: one life of a node at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from kubelet_conformance.contract.versions import USUAL_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-
-    from kubelet_conformance.targets.process import KubeletTarget
-    from kubelet_conformance.targets.protocols import Target
-
-__all__ = (
-    "Act",
-    "Choice",
-    "Ended",
-    "LiveStage",
-    "PlayedLife",
-    "Stage",
-    "TargetError",
-    "UnknownTargetError",
-    "kubelet_process",
-    "open_live_stage",
-    "open_stage",
-    "resolved",
-)
-
-
-_PROCESS = "reference-process"
-_TARGET_FILE = ".toml"
-
-
-class TargetError(Exception):
-    """The target cannot be played on; the message says why and what to do."""
-
-
-class UnknownTargetError(LookupError):
-    """No kubelet, runtime or version of that name can be chosen; the message says which can."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a user chose.
-
-    Attributes:
-        kubelet: `reference` or `bug:ID`; `reference-process` or a target file for one in its own process.
-        runtime: `fake`; `containerd` for a private one; `unix:///PATH` for the one at that socket.
-        kubernetes: the version whose behaviour is wanted, such as "1.32"; where it is left open each scenario
-            is played as one that it is meant for.
-        seed: of every choice that chance makes.
-        kill_foreign_pods: play on a runtime that has pods of others too, which the kubelet will kill.
-    """
-
-    kubelet: str = "reference"
-    runtime: str = "fake"
-    kubernetes: str = ""
-    seed: int = 0
-    kill_foreign_pods: bool = False
-
-    @property
-    def is_live(self) -> bool:
-        """It is played on wall time, all scenarios that can share a node side by side."""
-        in_process = self.runtime == "fake" or self.runtime.startswith("bug:")
-        return not in_process or self.kubelet == _PROCESS or self.kubelet.endswith(_TARGET_FILE)
+from kubelet_conformance.targets.protocols import Target
 
 
 class Stage(Protocol):
@@ -166,48 +107,3 @@ class LiveStage(Protocol):
     async def close(self) -> None:
         """Leave nothing behind; again is fine."""
         ...
-
-
-def kubelet_process(choice: Choice) -> KubeletTarget | None:
-    """The kubelet of a choice where it is a process of its own, None for one in this process.
-
-    Raises:
-        UnknownTargetError: The target file cannot be used.
-    """
-    if not (choice.kubelet == _PROCESS or choice.kubelet.endswith(_TARGET_FILE)):
-        return None
-    from kubelet_conformance.targets.process import read_target, reference_process  # noqa: PLC0415 - see below
-
-    return (
-        reference_process(choice.kubernetes)
-        if choice.kubelet == _PROCESS
-        else read_target(Path(choice.kubelet))
-    )
-
-
-def resolved(choice: Choice) -> Choice:
-    """The choice with the version that it leaves open: a target file tells one, a node of many pods has one.
-
-    Raises `UnknownTargetError`.
-    """
-    if not choice.kubelet.endswith(_TARGET_FILE):
-        is_open = choice.is_live and not choice.kubernetes
-        return replace(choice, kubernetes=USUAL_VERSION) if is_open else choice
-    target = kubelet_process(choice)
-    return choice if target is None else replace(choice, kubernetes=target.kubernetes)
-
-
-def open_live_stage(choice: Choice) -> LiveStage:
-    """The stage for a choice that is played on wall time; raises `UnknownTargetError`."""
-    # Late: judging and listing need neither a kubelet nor a runtime.
-    from kubelet_conformance.targets.live.stage import WallStage  # noqa: PLC0415
-
-    return WallStage(choice)
-
-
-def open_stage(choice: Choice) -> Stage:
-    """The stage for a choice; raises `UnknownTargetError`."""
-    # Late: judging and listing need neither a kubelet nor a runtime.
-    from kubelet_conformance.targets.in_process import InProcessStage  # noqa: PLC0415
-
-    return InProcessStage(choice)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 
-from kubelet_conformance.trace.recorder import Failed
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from google.protobuf.message import Message
-
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("Tap",)
+from kubelet_conformance.trace.recorder import Failed, Recorder
 
 
 class Tap:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ("BugCard", "bug_card", "bug_ids")
-
 
 @dataclass(frozen=True, slots=True)
 class BugCard:

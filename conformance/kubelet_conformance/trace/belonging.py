@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from kubelet_conformance.trace.bodies import Label
+from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.redaction import is_object
-from kubelet_conformance.trace.subjects import items_of, object_of, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.records import Call
-    from kubelet_conformance.trace.subjects import Subjects
-
-__all__ = ("Belonging",)
+from kubelet_conformance.trace.subjects import Subjects, items_of, object_of, text_of
+from kubelet_conformance.trace.written_keys import Label
 
 Json = dict[str, Any]
 _NODE_CALLS = frozenset(

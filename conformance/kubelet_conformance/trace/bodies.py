@@ -8,45 +8,6 @@ from __future__ import annotations
 import msgspec
 
 from kubelet_conformance.trace.once import once
-from kubelet_conformance.trace.written_keys import Annotation, Label
-
-__all__ = (
-    "Annotation",
-    "ContainerConfig",
-    "ContainerFilter",
-    "ContainerMetadata",
-    "ContainerRecord",
-    "ContainerRequest",
-    "ContainerStatusReply",
-    "ContainerStatusRequest",
-    "CreateContainerReply",
-    "CreateContainerRequest",
-    "ExecSyncReply",
-    "ExecSyncRequest",
-    "Image",
-    "ImageSpec",
-    "ImageStatusReply",
-    "ImageStatusRequest",
-    "Label",
-    "LinuxResources",
-    "ListContainersReply",
-    "ListContainersRequest",
-    "ListPodSandboxReply",
-    "ListPodSandboxRequest",
-    "NamespaceOptions",
-    "PodSandboxConfig",
-    "PodSandboxMetadata",
-    "PodSandboxStatusReply",
-    "PullImageReply",
-    "PullImageRequest",
-    "RunPodSandboxReply",
-    "RunPodSandboxRequest",
-    "SandboxRecord",
-    "SandboxRequest",
-    "StatusReply",
-    "StopContainerRequest",
-    "VersionReply",
-)
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -6,8 +6,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ("ApiObject", "ContainerResources", "ContainerSpec", "Handler", "ObjectRef", "Probe")
-
 
 class ApiObject(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A part of an API object; absent fields have the API's defaults."""

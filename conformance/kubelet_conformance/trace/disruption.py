@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Fault
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Node, Pod
-
-__all__ = (
-    "REFUSALS",
-    "SHUTDOWN",
-    "Disruption",
-    "disruption_is_told",
-    "disruption_of",
-    "is_ended_by_the_kubelet",
-    "shutdown_is_announced",
-    "shutdown_of",
-)
+from kubelet_conformance.trace.views import Node, Pod
 
 REFUSALS = frozenset(
     {

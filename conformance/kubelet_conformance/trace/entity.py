@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol, TypeVar
 
-__all__ = ("Entity", "Served")
-
 N = TypeVar("N")
 
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ("BodyError", "TraceError")
+from pathlib import Path
 
 
 class TraceError(Exception):

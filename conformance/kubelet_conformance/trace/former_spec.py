@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.manifests import ContainerSpec, PodSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-
-__all__ = ("former_container", "former_containers", "spec_is_sent")
+from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import PodSpec
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod
 
 _KEPT = 4
 

@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 import msgspec
 
-__all__ = ("FORMAT_VERSION", "Channels", "Header", "Slice")
-
 FORMAT_VERSION = 1
 
 

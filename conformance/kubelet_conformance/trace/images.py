@@ -10,25 +10,12 @@ from kubelet_conformance.trace.bodies import (
     PullImageReply,
     PullImageRequest,
 )
-from kubelet_conformance.trace.records import Event
+from kubelet_conformance.trace.records import Event, RpcError
 
 if TYPE_CHECKING:
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import RpcError
     from kubelet_conformance.trace.world import World
 
-__all__ = (
-    "IMAGES_REMEMBERED",
-    "ImageAnswer",
-    "ImageKnown",
-    "Pulls",
-    "asked_as",
-    "image_asked",
-    "image_known",
-    "image_pulled",
-    "pull_failed",
-    "pull_is_due",
-)
 
 IMAGES_REMEMBERED = 10_000
 """How many image names are remembered; the one unused longest is forgotten first."""

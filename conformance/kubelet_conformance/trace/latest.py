@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TypeVar
 
-__all__ = ("Latest",)
-
 K = TypeVar("K")
 V = TypeVar("V")
 _REMEMBERED = 10_000

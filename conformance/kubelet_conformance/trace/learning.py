@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable
 
 from kubelet_conformance.trace import untold
 from kubelet_conformance.trace.bodies import (
@@ -20,7 +21,9 @@ from kubelet_conformance.trace.images import image_asked, image_pulled, pull_fai
 from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
 from kubelet_conformance.trace.looking import commanded, full_name
 from kubelet_conformance.trace.made_of import image_is_known_by_its_id
+from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.mirrored import mirror_is_made
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import cgroup_changes
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
 from kubelet_conformance.trace.streaming import containers_are_told, news_of_containers, records_are_told
@@ -36,19 +39,9 @@ from kubelet_conformance.trace.under_way import (
     nothing_is_under_way,
     status_is_told,
 )
-from kubelet_conformance.trace.views import Exit, Stop, Termination
+from kubelet_conformance.trace.views import Container, Exit, Pod, Stop, Termination
 
-if TYPE_CHECKING:
-    from collections import deque
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.manifests import Manifest
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
-
-    Lesson = Callable[[Moment], None]
-
-__all__ = ("TEACHING", "learn")
+Lesson = Callable[[Moment], None]
 
 
 def learn(moment: Moment) -> None:

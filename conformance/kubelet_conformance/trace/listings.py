@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubelet_conformance.trace.bodies import (
     ListContainersReply,
     ListContainersRequest,
     ListPodSandboxReply,
     ListPodSandboxRequest,
 )
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-
-__all__ = ("CONTAINER_STATES", "containers_listed", "sandboxes_listed")
+from kubelet_conformance.trace.moment import Moment
 
 CONTAINER_STATES = {
     "CONTAINER_CREATED": "created",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from kubelet_conformance.trace.bodies import (
     ContainerRequest,
@@ -33,6 +33,7 @@ from kubelet_conformance.trace.records import (
     Message,
     PodChange,
     Probe,
+    Record,
     Reply,
     RuntimeEvent,
     Status,
@@ -40,27 +41,11 @@ from kubelet_conformance.trace.records import (
 )
 from kubelet_conformance.trace.seen import seen_at
 from kubelet_conformance.trace.streaming import event_of
-from kubelet_conformance.trace.views import Exit
+from kubelet_conformance.trace.views import Container, Execution, Exit, Pod
+from kubelet_conformance.trace.world import World
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Sight = Callable[[Moment], None]
 
-    from kubelet_conformance.trace.records import Record
-    from kubelet_conformance.trace.views import Container, Execution, Pod
-    from kubelet_conformance.trace.world import World
-
-    Sight = Callable[[Moment], None]
-
-__all__ = (
-    "EXIT_AFTER_STOP_SECONDS",
-    "LATE_SECONDS",
-    "STATIC_SOURCES",
-    "commanded",
-    "full_name",
-    "is_stopped",
-    "key_of",
-    "look",
-)
 
 EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""

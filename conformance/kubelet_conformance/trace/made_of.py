@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubelet_conformance.trace.bodies import CreateContainerRequest
 from kubelet_conformance.trace.former_spec import former_containers
 from kubelet_conformance.trace.images import asked_as
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
-
-__all__ = ("image_asked_for", "image_is_known_by_its_id", "made_of")
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container
 
 
 class _MadeOf:

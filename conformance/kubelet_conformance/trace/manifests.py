@@ -6,31 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from kubelet_conformance.trace.container_specs import (
-    ApiObject,
-    ContainerResources,
-    ContainerSpec,
-    Handler,
-    ObjectRef,
-    Probe,
-)
+from kubelet_conformance.trace.container_specs import ApiObject, ContainerResources, ContainerSpec, ObjectRef
 from kubelet_conformance.trace.once import once
-
-__all__ = (
-    "Condition",
-    "ContainerSpec",
-    "ContainerState",
-    "ContainerStatus",
-    "Handler",
-    "Kind",
-    "Manifest",
-    "PodSpec",
-    "PodStatus",
-    "Probe",
-    "Terminated",
-    "Trait",
-    "Waiting",
-)
 
 Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
 Trait: TypeAlias = Kind | Literal["hook", "probe", "deadline", "gates", "own restarts"]

@@ -7,22 +7,17 @@ request as the runtime got it. Fields that the installed messages do not know ar
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from cri_api.v1 import api_pb2
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from kubelet_conformance.trace.errors import BodyError
-
-if TYPE_CHECKING:
-    from google.protobuf.descriptor import MethodDescriptor
-
-    from kubelet_conformance.trace.records import Body, Call, Reply
-
-__all__ = ("message", "request_message", "response_message")
+from kubelet_conformance.trace.records import Body, Call, Reply
 
 M = TypeVar("M", bound=Message)
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kubelet_conformance.trace.manifests import Manifest
+from kubelet_conformance.trace.manifests import Manifest, PodSpec
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite, Body
 from kubelet_conformance.trace.seen import seen_at
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.manifests import PodSpec
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-    from kubelet_conformance.trace.world import World
-
-__all__ = ("Mirror", "mirror_is_made")
+from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.world import World
 
 _MIRROR = "kubernetes.io/config.mirror"
 _CREATED = 201

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from kubelet_conformance.trace.header import Header
+from kubelet_conformance.trace.manifests import Manifest, PodStatus
+from kubelet_conformance.trace.records import Call, Record, Reply
 
-    from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.manifests import Manifest, PodStatus
+if TYPE_CHECKING:
     from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
-    from kubelet_conformance.trace.records import Call, Record, Reply
     from kubelet_conformance.trace.views import Container, Exit, Node, Pod, Sandbox
     from kubelet_conformance.trace.world import World
 
-__all__ = ("Moment",)
 
 T = TypeVar("T")
 

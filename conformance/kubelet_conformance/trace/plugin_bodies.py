@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ("ClaimsReply", "ClaimsRequest")
-
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message whose absent fields have their defaults."""

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Pod
-    from kubelet_conformance.trace.world import World
-
-__all__ = ("PodCgroup", "cgroup_changes", "pod_of_cgroup")
+from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.world import World
 
 _ROOT, _PREFIX = "/sys/fs/cgroup/", "pod"
 

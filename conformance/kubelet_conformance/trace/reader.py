@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from io import BufferedReader, BytesIO
+from collections.abc import Iterable, Iterator
+from io import BufferedIOBase, BufferedReader, BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, get_args
+from typing import Self, get_args
 
 import msgspec
 
@@ -23,12 +24,6 @@ from kubelet_conformance.trace.records import (
     Unknown,
 )
 from kubelet_conformance.trace.replies import LatestReplies
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from io import BufferedIOBase
-
-__all__ = ("LINE_BYTES_MAX", "OPEN_CALLS_MAX", "OPEN_CALL_BYTES_MAX", "REMEMBERED_IDS", "Reader")
 
 LINE_BYTES_MAX = 16 * 1024 * 1024
 """A longer line is bad input."""

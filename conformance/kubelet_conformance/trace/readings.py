@@ -7,25 +7,17 @@ and a whole list that repeats itself costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
+from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.replies import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
     from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.records import Call
     from kubelet_conformance.trace.views import Container, Sandbox
 
-__all__ = (
-    "Readings",
-    "ToldContainer",
-    "ToldSandbox",
-    "container_state",
-    "sandbox_state",
-)
 
 _REQUESTS_REMEMBERED = 10_000
 _FORGET_AT = 1_000

@@ -6,26 +6,19 @@ call itself in process, and equal replies, of which there are many, never need i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 
+from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.records import Body
 from kubelet_conformance.trace.writer import Writer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from google.protobuf.descriptor import FieldDescriptor
-    from google.protobuf.message import Message
-
-    from kubelet_conformance.trace.header import Header
-
-__all__ = ("Failed", "Item", "RecordedCall", "RecordedReply", "Recorder", "RunawayError", "Seen")
-
 
 _TEXTS_REMEMBERED = 4_000
 _AT_ONE_MOMENT = 1 << 18

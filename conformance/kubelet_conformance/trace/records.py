@@ -6,39 +6,12 @@ decoded once. A reply written as `same` shares the body of the reply it refers t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, final
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, final
 
 import msgspec
 
 from kubelet_conformance.trace.errors import BodyError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = (
-    "ABSENT",
-    "NAME_CHARS_MAX",
-    "ApiWrite",
-    "Body",
-    "Call",
-    "Deleted",
-    "Disk",
-    "End",
-    "Event",
-    "Expect",
-    "Fault",
-    "Http",
-    "Kubelet",
-    "Message",
-    "Metrics",
-    "PodChange",
-    "Record",
-    "Reply",
-    "RpcError",
-    "RuntimeEvent",
-    "Status",
-    "Unknown",
-)
 
 T = TypeVar("T")
 

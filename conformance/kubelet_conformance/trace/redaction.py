@@ -12,13 +12,9 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-__all__ = ("REMEMBERED_SECRETS", "SECRET_CHARS_MIN", "Redactor", "is_list", "is_object", "strings")
+from typing import Any, TypeGuard, TypeVar
 
 T = TypeVar("T")
 Json = dict[str, Any]

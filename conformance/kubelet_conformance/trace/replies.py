@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.records import Body, Call
-
-__all__ = ("REMEMBERED_REPLIES", "REMEMBERED_REPLY_BYTES", "LatestReplies", "key_of")
+from kubelet_conformance.trace.records import Body, Call
 
 REMEMBERED_REPLIES = 4_096
 """How many (rpc, request) pairs keep their latest full reply for a later `same`."""

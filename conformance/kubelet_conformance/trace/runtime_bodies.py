@@ -6,14 +6,6 @@ import msgspec
 
 from kubelet_conformance.trace.bodies import ContainerRecord, Image, ImageSpec, LinuxResources, SandboxRecord
 
-__all__ = (
-    "ContainerEvent",
-    "ContainerStatsReply",
-    "ListImagesReply",
-    "RemoveImageRequest",
-    "UpdateContainerResourcesRequest",
-)
-
 
 class UpdateContainerResourcesRequest(msgspec.Struct, frozen=True, gc=False):
     """What of a container's resources is to be changed."""

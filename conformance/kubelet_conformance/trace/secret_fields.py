@@ -5,22 +5,15 @@ A field that the installed messages do not know may hold anything: every string 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from cri_api.v1 import api_pb2
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 
-from kubelet_conformance.trace.redaction import is_list, is_object, strings
+from kubelet_conformance.trace.redaction import Redactor, is_list, is_object, strings
 from kubelet_conformance.trace.secret_manifests import redacted_annotations
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
-
-    from kubelet_conformance.trace.redaction import Redactor
-
-__all__ = ("redacted_message", "redacted_request", "redacted_response")
 
 Json = dict[str, Any]
 _Change: TypeAlias = "Callable[[Redactor, Any], Any]"

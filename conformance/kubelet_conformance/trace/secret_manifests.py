@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
-from kubelet_conformance.trace.redaction import is_list, is_object
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.redaction import Redactor
-
-__all__ = ("redacted_annotations", "redacted_fields", "redacted_pod", "redacted_status")
+from kubelet_conformance.trace.redaction import Redactor, is_list, is_object
 
 Json = dict[str, Any]
 

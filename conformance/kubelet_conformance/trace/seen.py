@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubelet_conformance.trace.header import Header
-
-__all__ = ("seen_at",)
+from kubelet_conformance.trace.header import Header
 
 _SEEN = "kubernetes.io/config.seen"
 

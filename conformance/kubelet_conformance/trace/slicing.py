@@ -8,31 +8,34 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import msgspec
 
 from kubelet_conformance.trace.belonging import Belonging
-from kubelet_conformance.trace.header import Slice
+from kubelet_conformance.trace.header import Header, Slice
 from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Body, Call, Disk, End, Message, PodChange, Reply
-from kubelet_conformance.trace.redaction import is_object
+from kubelet_conformance.trace.records import (
+    Body,
+    Call,
+    Disk,
+    End,
+    Line,
+    Message,
+    PodChange,
+    Record,
+    Reply,
+    Unknown,
+)
+from kubelet_conformance.trace.redaction import Redactor, is_object
 from kubelet_conformance.trace.secret_fields import redacted_request, redacted_response
 from kubelet_conformance.trace.secret_manifests import redacted_fields
 from kubelet_conformance.trace.standing import Standing
 from kubelet_conformance.trace.subjects import Subjects
 from kubelet_conformance.trace.writer import Writer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.records import Line, Record, Unknown
-    from kubelet_conformance.trace.redaction import Redactor
-
-__all__ = ("Cut", "UnknownPodsError", "slice_trace")
 
 Json = dict[str, Any]
 _BODIES_REMEMBERED = 256

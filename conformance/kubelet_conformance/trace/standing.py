@@ -6,17 +6,13 @@ something was broken on purpose. Records that tell it again stand at the cut, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from kubelet_conformance.trace.subjects import object_of, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ("Standing",)
 
 Json = dict[str, Any]
 _HEALED = "healed: "

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
+from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Body, Message
 from kubelet_conformance.trace.runtime_bodies import ContainerEvent
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container
-
-__all__ = ("containers_are_told", "event_of", "news_of_containers", "records_are_told", "sandbox_told")
+from kubelet_conformance.trace.views import Container
 
 _STAGES = ("CONTAINER_CREATED", "CONTAINER_RUNNING", "CONTAINER_EXITED")
 

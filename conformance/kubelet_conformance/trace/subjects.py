@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from kubelet_conformance.trace.bodies import Label
+from kubelet_conformance.trace.records import Call, Reply
 from kubelet_conformance.trace.redaction import is_list, is_object
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kubelet_conformance.trace.records import Call, Reply
-
-__all__ = ("Subjects", "items_of", "object_of", "text_of")
+from kubelet_conformance.trace.written_keys import Label
 
 Json = dict[str, Any]
 _STATIC = frozenset({"file", "http"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
@@ -11,30 +10,10 @@ from kubelet_conformance.trace.bodies import (
     ExecSyncRequest,
     StatusReply,
 )
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.views import Execution
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Pod
-    from kubelet_conformance.trace.world import World
-
-__all__ = (
-    "CATCH_UP",
-    "LISTS",
-    "RUNTIME_AWAY",
-    "WORK",
-    "call_begins",
-    "call_ends",
-    "contact_is_lost",
-    "execution_begins",
-    "execution_ends",
-    "is_the_workers",
-    "listing_failed",
-    "nothing_is_under_way",
-    "since_when_at_work",
-    "status_is_told",
-)
+from kubelet_conformance.trace.views import Container, Execution, Pod
+from kubelet_conformance.trace.world import World
 
 RUNTIME_AWAY = "the runtime is away"
 """How a fault says that no call reaches the runtime, and leaves no trace."""

@@ -7,31 +7,11 @@ it, and so never of a real node.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault, PodChange
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Node, Pod
-
-__all__ = (
-    "EVENTS_GATE",
-    "HEARING_SECONDS",
-    "change_is_untold",
-    "events_are_untold",
-    "is_missed",
-    "is_untold",
-    "is_watch_late",
-    "is_withheld",
-    "relist_fails",
-    "relisted",
-    "stream_breaks",
-    "stream_opens",
-    "watch_changes",
-)
+from kubelet_conformance.trace.views import Node, Pod
 
 EVENTS_GATE = "EventedPLEG"
 """The feature gate of a kubelet that goes by events."""

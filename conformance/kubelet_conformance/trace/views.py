@@ -8,35 +8,18 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
+from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord, PodSandboxConfig, SandboxRecord
+from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.entity import Entity, Served
-from kubelet_conformance.trace.manifests import Kind, Trait
+from kubelet_conformance.trace.manifests import Kind, Manifest, PodSpec, PodStatus, Trait
+from kubelet_conformance.trace.records import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_conformance.trace.bodies import (
-        ContainerConfig,
-        ContainerRecord,
-        PodSandboxConfig,
-        SandboxRecord,
-    )
     from kubelet_conformance.trace.images import Pulls
-    from kubelet_conformance.trace.manifests import ContainerSpec, Manifest, PodSpec, PodStatus
-    from kubelet_conformance.trace.records import Call
 
-__all__ = (
-    "Container",
-    "Execution",
-    "Exit",
-    "Kind",
-    "Node",
-    "Pod",
-    "Sandbox",
-    "Stop",
-    "Termination",
-)
 
 _STOPS_KEPT = 8
 _NOT_NAMED: tuple[Kind, ContainerSpec | None] = ("unknown", None)

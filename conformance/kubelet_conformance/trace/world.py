@@ -11,24 +11,24 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from kubelet_conformance.trace.bodies import (
+    ContainerRecord,
     CreateContainerRequest,
-    Label,
     PodSandboxMetadata,
     RunPodSandboxRequest,
+    SandboxRecord,
 )
 from kubelet_conformance.trace.errors import BodyError
+from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.readings import Readings
+from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.seen import seen_at
 from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
+from kubelet_conformance.trace.written_keys import Label
 
 if TYPE_CHECKING:
-    from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
-    from kubelet_conformance.trace.header import Header
     from kubelet_conformance.trace.images import ImageKnown, Pulls
-    from kubelet_conformance.trace.records import Call
 
-__all__ = ("CONTAINERS_MAX", "PODS_MAX", "RECORDS_OF_POD_MAX", "World")
 
 PODS_MAX = 20_000
 """More pods alive at one time are bad input."""

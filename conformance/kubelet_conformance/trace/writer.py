@@ -7,22 +7,24 @@ ValueError before anything of the record is written.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from collections.abc import Callable
+from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from kubelet_conformance.trace.header import FORMAT_VERSION
+from kubelet_conformance.trace.header import FORMAT_VERSION, Header
 from kubelet_conformance.trace.reader import LINE_BYTES_MAX, REMEMBERED_IDS
-from kubelet_conformance.trace.records import NAME_CHARS_MAX, Body, Call, Line, Reply, RpcError, Unknown
+from kubelet_conformance.trace.records import (
+    NAME_CHARS_MAX,
+    Body,
+    Call,
+    Line,
+    Record,
+    Reply,
+    RpcError,
+    Unknown,
+)
 from kubelet_conformance.trace.replies import LatestReplies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.header import Header
-    from kubelet_conformance.trace.records import Record
-
-__all__ = ("Writer",)
 
 _NOT_BY_NAME = frozenset({"call", "reply", "end"})
 """Kinds that have a method of their own."""

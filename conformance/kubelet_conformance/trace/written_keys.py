@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ("Annotation", "Label")
-
 
 class Label:
     """Label keys the kubelet puts on what it creates (kuberuntime/labels.go)."""

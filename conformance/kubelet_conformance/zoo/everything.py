@@ -11,29 +11,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 from zlib import crc32
 
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.node import scenario_of
-from kubelet_conformance.plugin.play import perform
+from kubelet_conformance.plugin.play import Performed, perform
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.replaced import open_stage_of_all
-from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.replaced import Replaced, open_stage_of_all
+from kubelet_conformance.targets.stage import Stage
 from kubelet_conformance.targets.zoo import bug_card
-from kubelet_conformance.zoo.hunt import is_witness, outcome_of, tell
+from kubelet_conformance.zoo.hunt import Outcome, is_witness, outcome_of, tell
 from kubelet_conformance.zoo.reach import choice_of, does_the_same, reached, replaced_by
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kubelet_conformance.plugin.play import Performed
-    from kubelet_conformance.targets.replaced import Replaced
-    from kubelet_conformance.targets.stage import Stage
-    from kubelet_conformance.zoo.hunt import Outcome
-
-__all__ = ("play_on_each", "tell_every_story")
 
 _WORTH_IT = 8
 """For so many bugs it pays to find out, in three plays, what the right ones do."""

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
-from kubelet_conformance.plugin.play import judge, perform
+from kubelet_conformance.plugin.play import Performed, judge, perform
 from kubelet_conformance.reports.played import Played
 from kubelet_conformance.runtime_checks.in_process import told_directly
 from kubelet_conformance.runtime_checks.judging import stories_for
 from kubelet_conformance.runtime_checks.stories import every_story
+from kubelet_conformance.runtime_checks.story import Story
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.stage import open_stage
-from kubelet_conformance.targets.zoo import bug_card
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.zoo import BugCard, bug_card
 from kubelet_conformance.zoo.reach import choice_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kubelet_conformance.plugin.play import Performed
-    from kubelet_conformance.runtime_checks.story import Story
-    from kubelet_conformance.targets.zoo import BugCard
-
-__all__ = ("Caught", "Outcome", "hunt", "is_witness", "outcome_of", "tell")
 
 Outcome: TypeAlias = tuple[tuple[str, ...], str]
 """The contracts that were broken, and what went wrong in the suite itself."""

@@ -6,26 +6,20 @@ All is reproducible: a bug that replaces nothing they enter, and decides as they
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from types import CodeType, FrameType
+from typing import Any
 
 import msgspec
 
-from kubelet_conformance.plugin.play import perform
+from kubelet_conformance.plugin.play import Performed, perform
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.replaced import open_stage_beside, what_is_replaced
-from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.replaced import Replaced, open_stage_beside, what_is_replaced
 from kubelet_conformance.targets.zoo import bug_card, bug_ids
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import CodeType, FrameType
-
-    from kubelet_conformance.plugin.play import Performed
-    from kubelet_conformance.targets.replaced import Replaced
-
-__all__ = ("Reached", "choice_of", "does_the_same", "reached", "replaced_by")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
@@ -11,13 +9,9 @@ from kubelet_bugs.bug import Bug
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.records import Container
 from kubelet_fakes.runtime.store import Store
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.records import Container
-
-__all__ = ("BUGS",)
 
 _NS = 1_000_000_000
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import Bug
 from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.execs import BegunExec
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.store import KILLED
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.execs import BegunExec
-
-__all__ = ("BUGS",)
 
 
 class _NoLimit(RuntimeCore):

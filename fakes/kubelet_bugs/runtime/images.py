@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import Bug
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError, not_found
-from kubelet_fakes.runtime.images import Images, full_name
+from kubelet_fakes.runtime.images import Image, Images, full_name
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.images import Image
-
-__all__ = ("BUGS",)
 
 
 class _AbsentIsAnError(Images):

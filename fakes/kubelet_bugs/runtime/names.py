@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import grpc
+from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import Bug
 from kubelet_fakes.runtime.addresses import Addresses
@@ -14,15 +13,9 @@ from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.records import sandbox_key
 from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.store import Store
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from cri_api.v1 import api_pb2 as cri
-
-    from kubelet_fakes.runtime.settings import RuntimeSettings
-
-__all__ = ("BUGS",)
 
 
 class _DropsWhatIsLeft(RuntimeCore):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager
 
 from cri_api.v1 import api_pb2 as cri
 
@@ -12,11 +12,6 @@ from kubelet_fakes.runtime.node_calls import NodeCalls
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-__all__ = ("BUGS",)
 
 
 class _NoVersion(NodeCalls):

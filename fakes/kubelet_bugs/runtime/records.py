@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import MutableMapping
 
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import Bug
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.records import Container
 from kubelet_fakes.runtime.store import Store
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-
-    from kubelet_fakes.runtime.records import Container
-
-__all__ = ("BUGS",)
 
 
 class _NoId(RuntimeCore):

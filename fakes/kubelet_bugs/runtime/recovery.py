@@ -9,8 +9,6 @@ from kubelet_fakes.runtime.mishaps import Mishaps
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_reference.parts import Parts
 
-__all__ = ("BUGS",)
-
 
 class _ForgetsAddresses(Mishaps):
     """Comes back without the addresses of its sandboxes."""

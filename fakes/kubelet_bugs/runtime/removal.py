@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Container as Holds
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -12,11 +12,6 @@ from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from collections.abc import Container as Holds
-
-__all__ = ("BUGS",)
 
 
 class _OnlyOnce(RuntimeCore):

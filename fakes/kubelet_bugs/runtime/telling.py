@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
@@ -13,14 +11,10 @@ from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.events import Events
 from kubelet_fakes.runtime.logs import Logs
 from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.records import Container, Sandbox
+from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.store import Store
 from kubelet_reference.parts import Parts
-
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.records import Container, Sandbox
-    from kubelet_fakes.runtime.settings import RuntimeSettings
-
-__all__ = ("BUGS",)
 
 
 class _TwoEnds(Events):

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
+from kubelet_fakes.api.core import ApiCore
 from kubelet_fakes.api.errors import ApiStatusError, unavailable
+from kubelet_fakes.api.objects import FrozenDict
 from kubelet_fakes.api.requests import Client, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from kubelet_fakes.api.core import ApiCore
-    from kubelet_fakes.api.objects import FrozenDict
-    from kubelet_fakes.api.watching import Watch
-
-__all__ = ("Answer", "Connection", "Fault")
+from kubelet_fakes.api.watching import Watch
 
 _OK, _CREATED = 200, 201
 

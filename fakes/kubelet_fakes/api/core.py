@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_fakes.api.deletion import delete_at_once, delete_gracefully, finished
 from kubelet_fakes.api.errors import (
@@ -23,11 +24,6 @@ from kubelet_fakes.api.resources import Resource, check_shape, plain, resource
 from kubelet_fakes.api.updates import check_resize
 from kubelet_fakes.api.validation import INVALID, check_name
 from kubelet_fakes.api.watching import ADDED, DELETED, MODIFIED, Change, History, Selector, Watch, WatchEvent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-__all__ = ("ApiCore", "numbered_uids")
 
 _SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 """Metadata that an update cannot touch."""

@@ -6,15 +6,11 @@ Source: the defaulting functions of core/v1, and the pod strategy's PrepareForCr
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from kubelet_fakes.api.objects import is_array, is_object
 from kubelet_fakes.api.quantity import qos_class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ("default_pod", "default_pod_spec", "default_secret")
 
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

@@ -6,15 +6,9 @@ Source: BeforeDelete of the generic registry, and the pod strategy's CheckGracef
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kubelet_fakes.api.moments import parse_time, rfc3339
-from kubelet_fakes.api.objects import at, replaced
-
-if TYPE_CHECKING:
-    from kubelet_fakes.api.objects import FrozenDict
-
-__all__ = ("Deletion", "delete_at_once", "delete_gracefully", "finished")
+from kubelet_fakes.api.objects import FrozenDict, at, replaced
 
 _SECOND = 1_000_000_000
 _TERMINAL = ("Failed", "Succeeded")

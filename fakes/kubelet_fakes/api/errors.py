@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = (
-    "ApiStatusError",
-    "FieldError",
-    "already_exists",
-    "bad_request",
-    "conflict",
-    "expired",
-    "invalid",
-    "not_found",
-    "unavailable",
-)
+from typing import Any
 
 
 class ApiStatusError(Exception):

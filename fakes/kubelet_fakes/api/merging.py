@@ -6,15 +6,11 @@ Source: the patchStrategy and patchMergeKey of each field of core/v1 and meta/v1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kubelet_fakes.api.errors import bad_request
 from kubelet_fakes.api.objects import EMPTY, PLAIN, FrozenDict, FrozenList, frozen, is_array, is_object
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-__all__ = ("merged",)
 
 # Lists whose items are told apart by a key; the names mean one thing wherever they occur in our kinds.
 # containerStatuses and its siblings are not here: the server replaces them whole, as all other lists.

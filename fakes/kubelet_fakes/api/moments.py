@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ("parse_time", "rfc3339")
-
 _SECOND = 1_000_000_000
 
 

@@ -6,22 +6,8 @@ object (`is`) before and after. `copy.deepcopy(thing)` gives an ordinary one tha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = (
-    "EMPTY",
-    "PLAIN",
-    "FrozenDict",
-    "FrozenList",
-    "at",
-    "frozen",
-    "is_array",
-    "is_object",
-    "replaced",
-)
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
-from kubelet_fakes.api.objects import EMPTY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubelet_fakes.api.objects import FrozenDict
-    from kubelet_fakes.api.watching import Watch
-
-__all__ = ("Client", "Request")
+from kubelet_fakes.api.objects import EMPTY, FrozenDict
+from kubelet_fakes.api.watching import Watch
 
 Json = dict[str, Any]
 

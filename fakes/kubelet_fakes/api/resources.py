@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lightkube.models import core_v1, node_v1
 from msgspec import ValidationError
 
 from kubelet_fakes.api.defaults import default_pod, default_pod_spec, default_secret
 from kubelet_fakes.api.errors import FieldError, bad_request, invalid, not_found
-from kubelet_fakes.api.objects import is_array, is_object
+from kubelet_fakes.api.objects import FrozenDict, is_array, is_object
 from kubelet_fakes.api.updates import check_ephemeral_update, check_spec_update, check_status_update
 from kubelet_fakes.api.validation import FORBIDDEN, INVALID, REQUIRED, check_pod, check_runtime_class
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kubelet_fakes.api.objects import FrozenDict
-
-__all__ = ("Resource", "check_shape", "plain", "resource")
 
 _MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `\$\.?(.*)`)?")
 _DATA = ("data", "binaryData", "immutable")

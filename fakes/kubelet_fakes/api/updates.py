@@ -5,18 +5,12 @@ Source: ValidatePodUpdate, ValidatePodEphemeralContainersUpdate and ValidatePodS
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from kubelet_fakes.api.errors import FieldError
-from kubelet_fakes.api.objects import at, is_array, is_object, replaced
+from kubelet_fakes.api.objects import FrozenDict, at, is_array, is_object, replaced
 from kubelet_fakes.api.validation import FORBIDDEN, INVALID, REQUIRED, check_ephemeral
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_fakes.api.objects import FrozenDict
-
-__all__ = ("check_ephemeral_update", "check_resize", "check_spec_update", "check_status_update")
 
 _MIRROR = "kubernetes.io/config.mirror"
 _INT32_MAX = 2**31 - 1

@@ -7,24 +7,12 @@ policies, probes, hooks, ports, mounts and resources; the rest of a real server'
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from kubelet_fakes.api.errors import FieldError
 from kubelet_fakes.api.objects import EMPTY
 from kubelet_fakes.api.quantity import amount
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-__all__ = (
-    "FORBIDDEN",
-    "INVALID",
-    "REQUIRED",
-    "check_ephemeral",
-    "check_name",
-    "check_pod",
-    "check_runtime_class",
-)
 
 REQUIRED, INVALID, DUPLICATE = "Required value", "Invalid value", "Duplicate value"
 FORBIDDEN, UNSUPPORTED, NOT_FOUND = "Forbidden", "Unsupported value", "Not found"

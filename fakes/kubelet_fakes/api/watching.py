@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from kubelet_fakes.api.errors import ApiStatusError, expired
-from kubelet_fakes.api.objects import EMPTY, at
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-
-    from kubelet_fakes.api.objects import FrozenDict
-
-__all__ = ("ADDED", "DELETED", "MODIFIED", "Change", "History", "Selector", "Watch", "WatchEvent")
+from kubelet_fakes.api.objects import EMPTY, FrozenDict, at
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ("Addresses",)
-
 _FIRST, _LAST = 2, 0xFFFE
 
 

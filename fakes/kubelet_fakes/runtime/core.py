@@ -11,7 +11,6 @@ Replies are shared: nobody may change a message that comes from here.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -20,15 +19,10 @@ from kubelet_fakes.runtime.errors import CallError, failed_precondition, invalid
 from kubelet_fakes.runtime.execs import BegunExec
 from kubelet_fakes.runtime.filters import containers_that_match, sandboxes_that_match
 from kubelet_fakes.runtime.images import Images
-from kubelet_fakes.runtime.records import sandbox_key
+from kubelet_fakes.runtime.records import Container, Sandbox, sandbox_key
 from kubelet_fakes.runtime.script import ScriptError, parse_execution, parse_script
 from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.store import KILLED, Store
-
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.records import Container, Sandbox
-
-__all__ = ("RuntimeCore",)
 
 START_FAILED = 128
 """The exit code of a container whose process could not be started."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import grpc
 import grpc.aio
 
-__all__ = ("CallError", "failed_precondition", "invalid", "not_found")
-
 
 class CallError(grpc.aio.AioRpcError):
     """A call failed, with `code()` and `details()`; `effect` is False if it was kept from taking place."""

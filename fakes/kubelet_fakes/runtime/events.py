@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from cri_api.v1 import api_pb2 as cri
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_fakes.runtime.records import Sandbox
-
-__all__ = ("Events",)
+from kubelet_fakes.runtime.records import Sandbox
 
 
 class Events:

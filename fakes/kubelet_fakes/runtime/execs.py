@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Container as Holds
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.errors import CallError
-
-if TYPE_CHECKING:
-    from collections.abc import Container as Holds
-
-    from kubelet_fakes.runtime.records import Container
-    from kubelet_fakes.runtime.script import Execution
-
-__all__ = ("OUTPUT_LIMIT", "BegunExec")
+from kubelet_fakes.runtime.records import Container
+from kubelet_fakes.runtime.script import Execution
 
 #: So many bytes of output are kept, the rest is dropped (CRI-26).
 OUTPUT_LIMIT = 16 * 1024 * 1024

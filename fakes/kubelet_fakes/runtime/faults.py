@@ -10,21 +10,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.errors import CallError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_fakes.runtime.subjects import Subject
-
-__all__ = ("ANY_RPC", "CALLS", "PLUGIN_CALLS", "Effect", "Fault", "Faults", "Strike")
+from kubelet_fakes.runtime.subjects import Subject
 
 #: A fault on this strikes every call.
 ANY_RPC = "*"

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
-from kubelet_fakes.runtime.records import POD_UID
+from cri_api.v1 import api_pb2 as cri
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from cri_api.v1 import api_pb2 as cri
-
-    from kubelet_fakes.runtime.records import Container, Sandbox
-
-__all__ = ("Index", "containers_that_match", "has_labels", "sandboxes_that_match")
+from kubelet_fakes.runtime.records import POD_UID, Container, Sandbox
 
 
 class Index:

@@ -7,19 +7,14 @@ every run. The registry has every image unless it is told otherwise.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.errors import CallError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ("Image", "Images", "full_name", "image_id")
 
 
 @dataclass(frozen=True, slots=True)

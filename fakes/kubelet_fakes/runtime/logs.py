@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.records import Container
-
-__all__ = ("HostFiles", "Logs")
+from kubelet_fakes.runtime.records import Container
 
 _NS = 1_000_000_000
 

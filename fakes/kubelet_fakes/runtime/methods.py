@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cri_api.v1 import api_pb2 as cri
-
-if TYPE_CHECKING:
-    from google.protobuf.message import Message
-
-__all__ = ("METHODS", "SERVICES", "Method")
+from google.protobuf.message import Message
 
 SERVICES = tuple(cri.DESCRIPTOR.services_by_name.values())
 """RuntimeService and ImageService."""

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.store import KILLED
-
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.core import RuntimeCore
-
-__all__ = ("Mishaps",)
 
 _NS = 1_000_000_000
 

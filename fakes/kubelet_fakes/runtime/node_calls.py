@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
 
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.settings import RuntimeSettings
-
-__all__ = ("NodeCalls",)
+from kubelet_fakes.runtime.settings import RuntimeSettings
 
 
 class NodeCalls:

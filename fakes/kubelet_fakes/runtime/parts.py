@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kubelet_fakes.clock import Clock
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.mishaps import Mishaps
 from kubelet_fakes.runtime.node_calls import NodeCalls
 from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.store import Store
-
-if TYPE_CHECKING:
-    from kubelet_fakes.clock import Clock
-    from kubelet_fakes.runtime.settings import RuntimeSettings
-
-__all__ = ("RuntimeParts",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,12 @@ same message each time.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, MutableMapping
 
 from cri_api.v1 import api_pb2 as cri
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
-
-    from kubelet_fakes.runtime.images import Image
-    from kubelet_fakes.runtime.script import Script
-
-__all__ = ("CONTAINER_STATES", "POD_UID", "Container", "Sandbox")
+from kubelet_fakes.runtime.images import Image
+from kubelet_fakes.runtime.script import Script
 
 #: The label by which the kubelet asks for the records of one pod.
 POD_UID = "io.kubernetes.pod.uid"

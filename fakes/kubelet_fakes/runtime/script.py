@@ -25,14 +25,9 @@ What is executed in a container:
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
-__all__ = ("Execution", "Script", "ScriptError", "parse_execution", "parse_script")
 
 _NS = 1_000_000_000
 

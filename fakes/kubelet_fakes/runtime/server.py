@@ -8,20 +8,15 @@ import os
 import re
 import socket
 import stat
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from kubelet_fakes.runtime.methods import METHODS, Method
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
-
-    from google.protobuf.message import Message
-
-__all__ = ("AddressError", "RuntimeServer", "socket_path")
 
 _MESSAGE_BYTES_MAX = 16 << 20
 """What a kubelet allows for one message."""

@@ -16,27 +16,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any
 
 import grpc
+from cri_api.v1 import api_pb2 as cri
 
+from kubelet_fakes.clock import Clock
+from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
+from kubelet_fakes.runtime.execs import BegunExec
 from kubelet_fakes.runtime.mishaps import Mishaps
 from kubelet_fakes.runtime.node_calls import NodeCalls
 from kubelet_fakes.runtime.shell import Shell
 from kubelet_fakes.runtime.stats import Stats
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine
-
-    from cri_api.v1 import api_pb2 as cri
-
-    from kubelet_fakes.clock import Clock
-    from kubelet_fakes.runtime.core import RuntimeCore
-    from kubelet_fakes.runtime.execs import BegunExec
-    from kubelet_fakes.runtime.store import OnRuntime
-
-__all__ = ("FakeRuntime",)
+from kubelet_fakes.runtime.store import OnRuntime
 
 _NS = 1_000_000_000
 

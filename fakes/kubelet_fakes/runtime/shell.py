@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
+from kubelet_fakes.clock import Clock
+from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.faults import Effect, Faults
+from kubelet_fakes.runtime.faults import Effect, Fault, Faults, Strike
 from kubelet_fakes.runtime.mishaps import Mishaps
-from kubelet_fakes.runtime.store import KILLED
+from kubelet_fakes.runtime.store import KILLED, OnRuntime
 from kubelet_fakes.runtime.subjects import subject_of
-
-if TYPE_CHECKING:
-    from kubelet_fakes.clock import Clock
-    from kubelet_fakes.runtime.core import RuntimeCore
-    from kubelet_fakes.runtime.faults import Fault, Strike
-    from kubelet_fakes.runtime.store import OnRuntime
-
-__all__ = ("Shell",)
 
 _NS = 1_000_000_000
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.filters import has_labels
-
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.core import RuntimeCore
-    from kubelet_fakes.runtime.records import Container, Sandbox
-
-__all__ = ("Stats",)
+from kubelet_fakes.runtime.records import Container, Sandbox
 
 _WORKING_SET = 10 << 20
 _WRITABLE_LAYER = 1 << 20

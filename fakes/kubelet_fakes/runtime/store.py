@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.addresses import Addresses
 from kubelet_fakes.runtime.events import Events
 from kubelet_fakes.runtime.filters import Index
+from kubelet_fakes.runtime.images import Image
 from kubelet_fakes.runtime.logs import Logs
 from kubelet_fakes.runtime.records import Container, Sandbox
-
-if TYPE_CHECKING:
-    from kubelet_fakes.runtime.images import Image
-    from kubelet_fakes.runtime.script import Script
-    from kubelet_fakes.runtime.settings import RuntimeSettings
-
-__all__ = ("KILLED", "OnRuntime", "Store")
+from kubelet_fakes.runtime.script import Script
+from kubelet_fakes.runtime.settings import RuntimeSettings
 
 OnRuntime = Callable[[str, str, str, str, int | None], None]
 """Hears what happens in the runtime: op, container id, sandbox id, container name, exit code.

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.message import Message
 
+from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.records import POD_UID
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from google.protobuf.message import Message
-
-    from kubelet_fakes.runtime.core import RuntimeCore
-
-__all__ = ("Subject", "about", "subject_of")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,22 +19,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+from typing import Any, Self, TypeVar
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from kubelet_fakes.clock import DeadlockError, LoopClock, VirtualLoop
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.methods import METHODS, SERVICES, Method
 from kubelet_fakes.runtime.service import FakeRuntime
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
-
-    from google.protobuf.message import Message
-
-__all__ = ("SyncServicer",)
 
 T = TypeVar("T")
 

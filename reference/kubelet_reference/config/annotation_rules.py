@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from lightkube.models.core_v1 import Toleration
+from lightkube.models.core_v1 import AppArmorProfile, Pod, SeccompProfile, Toleration
 from msgspec import convert
 
 from kubelet_reference import pods
 from kubelet_reference.config.checks import BELOW
 from kubelet_reference.config.fields import read_object
-from kubelet_reference.config.rule_words import containers
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, containers
 from kubelet_reference.config.scheduling_rules import toleration
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import AppArmorProfile, Pod, SeccompProfile
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("ANNOTATION_RULES",)
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _COST = re.compile(r"0|[1-9]\d*|-\d+")

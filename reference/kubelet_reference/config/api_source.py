@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
+from kubelet_reference.config.mux import Mux
 from kubelet_reference.config.static_pods import Source
-from kubelet_reference.ports import ApiError
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config.mux import Mux
-    from kubelet_reference.ports import ApiServer, Chance, Clock, WatchEvent
-
-__all__ = ("ApiSource",)
+from kubelet_reference.ports import ApiError, ApiServer, Chance, Clock, WatchEvent
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _NODE_CHECK_SECONDS = 1.0

@@ -5,20 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import names, pods
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from lightkube.models.core_v1 import Pod
-
-__all__ = ("CHANGES", "LOCAL", "Change", "ChangeRow", "Classify", "Op", "classify_change")
 
 LOCAL = (names.CONFIG_SOURCE, names.CONFIG_SEEN, names.CONFIG_MIRROR)
 """Annotations that are this kubelet's own: no change of the pod, and kept across updates (CONFIG-06)."""

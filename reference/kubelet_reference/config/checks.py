@@ -3,36 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = (
-    "ADDRESS",
-    "BELOW",
-    "DNS_LABEL",
-    "DNS_SUBDOMAIN",
-    "FILE_BELOW",
-    "FILE_MODE",
-    "KEY",
-    "NAME_BEGIN",
-    "NOT_EMPTY",
-    "NOT_NEGATIVE",
-    "NOT_UP",
-    "POSITIVE",
-    "PULL_POLICY",
-    "Check",
-    "at_least",
-    "between",
-    "matching",
-    "one_of",
-    "optional",
-    "subdomain",
-)
-
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import cast
 
+from lightkube.models.core_v1 import (
+    PersistentVolumeClaimSpec,
+    PersistentVolumeClaimTemplate,
+    Pod,
+    TypedLocalObjectReference,
+    TypedObjectReference,
+)
 from msgspec.structs import asdict
 
 from kubelet_reference import pods
 from kubelet_reference.config.checks import DNS_SUBDOMAIN
 from kubelet_reference.config.label_rules import labels, selector
 from kubelet_reference.config.metadata_rules import annotation_keys
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule
 from kubelet_reference.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lightkube.models.core_v1 import (
-        PersistentVolumeClaimSpec,
-        PersistentVolumeClaimTemplate,
-        Pod,
-        TypedLocalObjectReference,
-        TypedObjectReference,
-    )
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("CLAIM_RULES",)
 
 _ALONE = "ReadWriteOncePod"
 _OF_TEMPLATES = frozenset({"annotations", "labels"})

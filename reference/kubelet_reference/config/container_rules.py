@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from typing import cast
+
+from lightkube.models.core_v1 import Container, LifecycleHandler, Pod, Probe
 
 from kubelet_reference import pods
-from kubelet_reference.config.rule_words import containers, exactly_one, unique
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lightkube.models.core_v1 import Container, LifecycleHandler, Pod, Probe
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("CONTAINER_RULES",)
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, containers, exactly_one, unique
 
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOK_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")

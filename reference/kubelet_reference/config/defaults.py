@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubelet_reference.config.fields import JsonObject
-
-__all__ = ("default_pull_policy", "with_defaults")
+from kubelet_reference.config.fields import JsonObject
 
 GRACE_SECONDS = 30
 _FILE_MODE = 0o644

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import yaml
 
 from kubelet_reference.config.problems import ManifestError, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-__all__ = ("LARGEST", "parse")
 
 LARGEST = 10 << 20
 """Bytes in a manifest, at most."""

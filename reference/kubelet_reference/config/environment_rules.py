@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import (
+    DownwardAPIVolumeFile,
+    EnvFromSource,
+    EnvVar,
+    ObjectFieldSelector,
+    Pod,
+    ResourceFieldSelector,
+)
 
 from kubelet_reference.config.label_rules import key_names
+from kubelet_reference.config.problems import Place
 from kubelet_reference.config.rule_words import containers, exactly_one
 from kubelet_reference.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import (
-        DownwardAPIVolumeFile,
-        EnvFromSource,
-        EnvVar,
-        ObjectFieldSelector,
-        Pod,
-        ResourceFieldSelector,
-    )
-
-    from kubelet_reference.config.problems import Place
-
-__all__ = ("downward_files", "environment")
 
 _SOURCES_OF_VALUES = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
 _IDENTITY = frozenset(f"metadata.{name}" for name in ("name", "namespace", "uid"))

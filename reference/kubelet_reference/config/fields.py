@@ -7,27 +7,21 @@ a quantity is due.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args, get_origin
+from typing import Any, TypeAlias, cast, get_args, get_origin
 
 from msgspec import Struct
 from msgspec.structs import fields
 
+from kubelet_reference.config.checks import Check
+from kubelet_reference.config.problems import Place
 from kubelet_reference.config.values import VALUES
 from kubelet_reference.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kubelet_reference.config.checks import Check
-    from kubelet_reference.config.problems import Place
-
-__all__ = ("JsonObject", "read_object")
 
 JsonObject: TypeAlias = dict[str, Any]
 Reader: TypeAlias = Callable[[object, "Place"], object]

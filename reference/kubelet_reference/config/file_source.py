@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.config.manifest import read_pod
+from kubelet_reference.config.mux import Mux
 from kubelet_reference.config.problems import ManifestError
+from kubelet_reference.config.refusals import Refusals
 from kubelet_reference.config.static_pods import Source, static_pod
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config.mux import Mux
-    from kubelet_reference.config.refusals import Refusals
-    from kubelet_reference.ports import Clock, Disk
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("FileSource",)
+from kubelet_reference.ports import Clock, Disk
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 _WATCH_RETRY_SECONDS = 1.0
 _LONGEST_WATCH_RETRY_SECONDS = 20.0

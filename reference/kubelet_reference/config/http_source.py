@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.config.manifest import read_pods
+from kubelet_reference.config.mux import Mux
 from kubelet_reference.config.problems import ManifestError
+from kubelet_reference.config.refusals import Refusals
 from kubelet_reference.config.static_pods import Source, static_pod
-from kubelet_reference.ports import FetchError
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config.mux import Mux
-    from kubelet_reference.config.refusals import Refusals
-    from kubelet_reference.ports import Clock, ManifestUrl
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("HttpSource",)
+from kubelet_reference.ports import Clock, FetchError, ManifestUrl
+from kubelet_reference.settings import Settings
+from kubelet_reference.versions import Behaviour
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _OK = 200

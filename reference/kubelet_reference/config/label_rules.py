@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import cast
 
+from lightkube.models.core_v1 import NodeSelectorRequirement
+from lightkube.models.meta_v1 import LabelSelector, LabelSelectorRequirement
+
+from kubelet_reference.config.problems import Place
 from kubelet_reference.config.rule_words import is_label_value, is_qualified_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lightkube.models.core_v1 import NodeSelectorRequirement
-    from lightkube.models.meta_v1 import LabelSelector, LabelSelectorRequirement
-
-    from kubelet_reference.config.problems import Place
-
-__all__ = ("key_names", "label_key", "labels", "requirement_values", "selected_keys", "selector", "value")
 
 _VALUES_WANTED: Mapping[str, tuple[int, int | None]] = {
     "In": (1, None),

@@ -6,22 +6,17 @@ The reading is strict. Each pod passes four stages: its fields and values are re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.config.defaults import with_defaults
 from kubelet_reference.config.documents import parse
-from kubelet_reference.config.fields import read_object
+from kubelet_reference.config.fields import JsonObject, read_object
 from kubelet_reference.config.problems import ManifestError, Place
 from kubelet_reference.config.validation import validate
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from kubelet_reference.config.fields import JsonObject
-
-__all__ = ("read_pod", "read_pods")
 
 _USUAL = Behaviour()
 

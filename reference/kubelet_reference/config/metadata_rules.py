@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.config.label_rules import key_names, labels
-from kubelet_reference.config.rule_words import is_qualified_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("METADATA_RULES", "annotation_keys")
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, is_qualified_name
 
 _ANNOTATION_BYTES_MAX = 256 << 10
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"

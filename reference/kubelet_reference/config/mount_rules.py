@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Container, Pod, VolumeMount
 
 from kubelet_reference import pods
-from kubelet_reference.config.rule_words import containers, unique
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Container, Pod, VolumeMount
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("MOUNT_RULES",)
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, containers, unique
 
 _NO_VOLUME = "the name of a volume of the pod"
 

@@ -9,27 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 from lightkube.models.core_v1 import Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference import names, pods
-from kubelet_reference.config.changes import LOCAL, Op, classify_change
-from kubelet_reference.events import Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_reference.config.changes import Classify
-    from kubelet_reference.config.static_pods import Source
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.ports import Clock
-
-__all__ = ("Mux", "PodUpdate")
+from kubelet_reference.config.changes import LOCAL, Classify, Op, classify_change
+from kubelet_reference.config.static_pods import Source
+from kubelet_reference.events import Reason, Recorder
+from kubelet_reference.ports import Clock
 
 Part = TypeVar("Part", ObjectMeta, PodSpec, PodStatus)
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+
+from lightkube.models.core_v1 import Pod, PodSecurityContext, SecurityContext
 
 from kubelet_reference import pods
-from kubelet_reference.config.rule_words import containers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lightkube.models.core_v1 import Pod, PodSecurityContext, SecurityContext
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("OS_RULES",)
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, containers
 
 _OF_LINUX_PODS = ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")
 _SWITCHES = frozenset({"hostPID", "hostIPC"})

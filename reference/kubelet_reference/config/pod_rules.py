@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-from kubelet_reference.config.rule_words import containers, is_qualified_name, unique
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("POD_RULES",)
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, containers, is_qualified_name, unique
 
 _NAMESERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 _OF_THE_HOST = ("hostNetwork", "hostPID", "hostIPC")

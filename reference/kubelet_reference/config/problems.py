@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod
-
-__all__ = ("ManifestError", "Place", "Problem", "shown")
+from lightkube.models.core_v1 import Pod
 
 _SHOWN_LENGTH = 60
 

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from kubelet_reference import pods
-from kubelet_reference.config.static_pods import static_pod
-from kubelet_reference.events import Reason
-
-if TYPE_CHECKING:
-    from kubelet_reference.config.problems import ManifestError
-    from kubelet_reference.config.static_pods import Source
-    from kubelet_reference.events import Recorder
-
-__all__ = ("Refusals",)
+from kubelet_reference.config.problems import ManifestError
+from kubelet_reference.config.static_pods import Source, static_pod
+from kubelet_reference.events import Reason, Recorder
 
 _LOG = logging.getLogger("kubelet_reference.config")
 

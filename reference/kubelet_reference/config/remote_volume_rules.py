@@ -5,26 +5,21 @@ This kubelet mounts none of them, so the table is the API server's word and noth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import cast
+
+from lightkube.models.core_v1 import (
+    AzureDiskVolumeSource,
+    FCVolumeSource,
+    FlexVolumeSource,
+    FlockerVolumeSource,
+    ISCSIVolumeSource,
+    Pod,
+)
 
 from kubelet_reference import pods
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lightkube.models.core_v1 import (
-        AzureDiskVolumeSource,
-        FCVolumeSource,
-        FlexVolumeSource,
-        FlockerVolumeSource,
-        ISCSIVolumeSource,
-        Pod,
-    )
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("REMOTE_VOLUME_RULES",)
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule
 
 _SECRETS = {"cinder": "secretRef", "csi": "nodePublishSecretRef", "storageos": "secretRef"}
 """The volumes that need the name of a secret, if they refer to one."""

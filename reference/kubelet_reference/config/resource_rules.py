@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from fractions import Fraction
+from typing import cast
+
+from lightkube.models.core_v1 import Container, Pod, ResourceClaim, ResourceRequirements
 
 from kubelet_reference import pods
-from kubelet_reference.config.rule_words import containers, is_qualified_name, unique
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, containers, is_qualified_name, unique
 from kubelet_reference.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from fractions import Fraction
-
-    from lightkube.models.core_v1 import Container, Pod, ResourceClaim, ResourceRequirements
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("RESOURCE_RULES",)
 
 _COMPUTE = frozenset({"cpu", "memory"})
 _PLAIN_RESOURCES = _COMPUTE | {"ephemeral-storage"}

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import ContainerRestartRule, Pod
 
 from kubelet_reference import pods
-from kubelet_reference.config.rule_words import containers
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, containers
 from kubelet_reference.restart_policy import RESTART_ALL
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import ContainerRestartRule, Pod
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("restart_rules",)
+from kubelet_reference.versions import Behaviour
 
 _GATE, _GATE_OF_ALL = "ContainerRestartRules", "RestartAllContainersOnContainerExits"
 _RULES_MAX, _CODES_MAX = 20, 255

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+from lightkube.models.core_v1 import Container, Pod
 
 from kubelet_reference import pods
-from kubelet_reference.config.problems import shown
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Container, Pod
-
-    from kubelet_reference.config.problems import Place
-
-__all__ = ("Rule", "containers", "exactly_one", "is_label_value", "is_qualified_name", "unique")
+from kubelet_reference.config.problems import Place, shown
 
 Rule: TypeAlias = Callable[["Pod", "Place"], None]
 """Looks at a pod that has its defaults, and notes at the place of its spec or metadata what is wrong."""

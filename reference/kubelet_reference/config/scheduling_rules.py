@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import cast
+
+from lightkube.models.core_v1 import (
+    NodeAffinity,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodAntiAffinity,
+    Toleration,
+    TopologySpreadConstraint,
+)
 
 from kubelet_reference import pods
 from kubelet_reference.config.checks import DNS_SUBDOMAIN
@@ -14,26 +26,8 @@ from kubelet_reference.config.label_rules import (
     selector,
     value,
 )
-from kubelet_reference.config.rule_words import is_label_value, unique
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lightkube.models.core_v1 import (
-        NodeAffinity,
-        NodeSelectorTerm,
-        Pod,
-        PodAffinity,
-        PodAffinityTerm,
-        PodAntiAffinity,
-        Toleration,
-        TopologySpreadConstraint,
-    )
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("SCHEDULING_RULES", "toleration")
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, is_label_value, unique
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

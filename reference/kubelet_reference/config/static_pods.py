@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import msgspec
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import names, pods
-
-if TYPE_CHECKING:
-    from kubelet_reference.config.fields import JsonObject
-
-__all__ = ("Source", "static_pod")
+from kubelet_reference.config.fields import JsonObject
 
 _TOLERATES_EVERYTHING = {"operator": "Exists", "effect": "NoExecute"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.config.annotation_rules import ANNOTATION_RULES
 from kubelet_reference.config.claim_rules import CLAIM_RULES
@@ -16,18 +16,12 @@ from kubelet_reference.config.problems import Place, Problem
 from kubelet_reference.config.remote_volume_rules import REMOTE_VOLUME_RULES
 from kubelet_reference.config.resource_rules import RESOURCE_RULES
 from kubelet_reference.config.restart_rules import restart_rules
+from kubelet_reference.config.rule_words import Rule
 from kubelet_reference.config.scheduling_rules import SCHEDULING_RULES
 from kubelet_reference.config.security_rules import SECURITY_RULES
 from kubelet_reference.config.version_rules import version_rules
 from kubelet_reference.config.volume_rules import VOLUME_RULES
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config.rule_words import Rule
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("RULES", "validate")
+from kubelet_reference.versions import Behaviour
 
 RULES: tuple[Rule, ...] = (
     *POD_RULES,

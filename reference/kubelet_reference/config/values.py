@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models import core_v1 as v1
 from lightkube.models import meta_v1
+from msgspec import Struct
 
 from kubelet_reference.config.checks import (
     ADDRESS,
@@ -28,13 +29,6 @@ from kubelet_reference.config.checks import (
     subdomain,
 )
 from kubelet_reference.config.volume_values import VOLUME_VALUES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from msgspec import Struct
-
-__all__ = ("VALUES",)
 
 
 def _is_port_reference(value: object) -> bool:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
 from kubelet_reference.config.checks import DNS_SUBDOMAIN
-from kubelet_reference.config.rule_words import containers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lightkube.models.core_v1 import Pod
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("version_rules",)
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, containers
+from kubelet_reference.versions import Behaviour
 
 _VARIABLE = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*")
 _ANY_VARIABLE, _MORE = 32, 33

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from lightkube.models.core_v1 import Pod, Volume, VolumeProjection
 from msgspec.structs import asdict
 
 from kubelet_reference import pods
 from kubelet_reference.config.environment_rules import downward_files
-from kubelet_reference.config.rule_words import exactly_one, unique
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightkube.models.core_v1 import Pod, Volume, VolumeProjection
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.config.rule_words import Rule
-
-__all__ = ("VOLUME_RULES",)
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import Rule, exactly_one, unique
 
 _PROJECTED = (
     "clusterTrustBundle",

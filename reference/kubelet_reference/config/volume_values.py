@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from lightkube.models import core_v1 as v1
+from msgspec import Struct
 
 from kubelet_reference.config.checks import (
     BELOW,
@@ -21,13 +22,6 @@ from kubelet_reference.config.checks import (
     one_of,
     optional,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from msgspec import Struct
-
-__all__ = ("VOLUME_VALUES",)
 
 
 def _is_medium(value: object) -> bool:

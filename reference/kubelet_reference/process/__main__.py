@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from kubelet_reference.process import main
 
-__all__ = ()
-
 main()

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from typing import Any, Self
 
 import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from kubelet_reference.cri_errors import BadReply, error_text
 from kubelet_reference.process.log import LOG
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-
-    from google.protobuf.message import Message
-
-__all__ = ("OPTIONS", "Channel", "Service")
 
 OPTIONS = (
     ("grpc.max_receive_message_length", 16 << 20),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Sequence
 from importlib.metadata import version as version_of
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,11 +18,6 @@ from kubelet_reference.process.life import Wanted, live
 from kubelet_reference.process.loading import load
 from kubelet_reference.process.log import LOG, set_up_log
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ("command", "run")
 
 OK, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED = 0, 2, 4, 130
 _NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

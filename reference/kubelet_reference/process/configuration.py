@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from kubelet_reference.image_records import VERIFICATION_POLICIES
 from kubelet_reference.process import readers, thresholds
 from kubelet_reference.process.endpoint import DEFAULT_ENDPOINT, socket_of
+from kubelet_reference.process.readers import Reader
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubelet_reference.process.readers import Reader
-
-__all__ = ("API_VERSION", "FIELDS", "KIND", "Configuration", "Field")
 
 API_VERSION, KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 _PORT_MAX = 65535

@@ -5,20 +5,15 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from typing import TYPE_CHECKING
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_checks import check_version
 from kubelet_reference.cri_errors import BadReply, error_text
+from kubelet_reference.ports import ImageService, RuntimeService
+from kubelet_reference.process.channel import Channel
 from kubelet_reference.process.errors import BadInputError
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import ImageService, RuntimeService
-    from kubelet_reference.process.channel import Channel
-
-__all__ = ("FIRST_ANSWER_SECONDS", "check_images", "check_runtime")
 
 FIRST_ANSWER_SECONDS = 10.0
 """So long may the first answer of a runtime take, or as long as any call if that is less."""

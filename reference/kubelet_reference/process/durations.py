@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-__all__ = ("parse_duration",)
-
 _NANOSECONDS = {
     "ns": 1,
     "us": 10**3,

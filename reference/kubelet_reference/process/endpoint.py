@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ("DEFAULT_ENDPOINT", "socket_of")
-
 DEFAULT_ENDPOINT = "unix:///run/containerd/containerd.sock"
 """The kubelet's own default."""
 _PATH_BYTES_MAX = 107

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ("BadInputError",)
-
 
 class BadInputError(Exception):
     """What was asked for cannot be done; the text says where, what is wrong there, and what to do."""

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
 
 from kubelet_reference import pods
 from kubelet_reference.events import WARNING
-
-if TYPE_CHECKING:
-    from kubelet_reference.ports import PodEvent
-
-__all__ = ("LoggedEvents",)
+from kubelet_reference.ports import PodEvent
 
 _LOG = logging.getLogger("kubelet_reference.events")
 

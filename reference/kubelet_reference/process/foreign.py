@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ("FOREIGN_FIELDS", "FOREIGN_FLAGS", "FOREIGN_GATES")
-
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from kubelet_reference.config.problems import Place
 from kubelet_reference.feature_gates import GATES
 from kubelet_reference.process.foreign import FOREIGN_GATES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubelet_reference.config.problems import Place
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("RESTART_PERIOD_GATE", "check_gates", "with_gates")
+from kubelet_reference.versions import Behaviour
 
 RESTART_PERIOD_GATE = "KubeletCrashLoopBackOffMax"
 """Lets crashLoopBackOff.maxContainerRestartPeriod be set (1.32)."""

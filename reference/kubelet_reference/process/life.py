@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.disk_os import OsDisk
-from kubelet_reference.kubelet import Kubelet, Ports
+from kubelet_reference.kubelet import Kubelet
 from kubelet_reference.machine_os import OsMachine
 from kubelet_reference.node_stats import MeasuredNode
 from kubelet_reference.pod_network import RealPodNetwork
+from kubelet_reference.ports import ImageService, Ports, RuntimeService
 from kubelet_reference.process.channel import Channel, Service
+from kubelet_reference.process.configuration import Configuration
 from kubelet_reference.process.contact import FIRST_ANSWER_SECONDS, check_images, check_runtime
 from kubelet_reference.process.event_log import LoggedEvents
 from kubelet_reference.process.gates import with_gates
@@ -25,17 +30,7 @@ from kubelet_reference.process.manifest_url import FetchedManifests
 from kubelet_reference.process.server import served
 from kubelet_reference.process.wall import WallClock, wall_chance
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from cri_api.v1 import api_pb2 as cri
-
-    from kubelet_reference.ports import ImageService, RuntimeService
-    from kubelet_reference.process.configuration import Configuration
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("Wanted", "live", "settings_of")
+from kubelet_reference.versions import Behaviour
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _ENDED_AT_ONCE = 130

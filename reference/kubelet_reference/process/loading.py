@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from kubelet_reference.config.documents import parse
 from kubelet_reference.config.problems import ManifestError, Place, Problem
@@ -12,13 +13,7 @@ from kubelet_reference.process.configuration import API_VERSION, FIELDS, KIND, C
 from kubelet_reference.process.errors import BadInputError
 from kubelet_reference.process.foreign import FOREIGN_FIELDS
 from kubelet_reference.process.gates import RESTART_PERIOD_GATE, check_gates, with_gates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("load",)
+from kubelet_reference.versions import Behaviour
 
 Values: TypeAlias = dict[str, Any]
 """Clean values by their attribute of `Configuration`."""

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kubelet_reference.process.errors import BadInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-__all__ = ("locked",)
 
 _NAME = "kubelet-reference.lock"
 _FOLDER_MODE, _FILE_MODE = 0o750, 0o600

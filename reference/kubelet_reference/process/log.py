@@ -6,12 +6,7 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar
-
-if TYPE_CHECKING:
-    from typing import TextIO
-
-__all__ = ("LOG", "set_up_log")
+from typing import ClassVar, TextIO
 
 LOG = logging.getLogger("kubelet_reference.process")
 """What the process itself has to say; shown at every verbosity."""

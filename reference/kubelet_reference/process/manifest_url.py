@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import aiohttp
 
 from kubelet_reference.config.documents import LARGEST
 from kubelet_reference.ports import FetchError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ("FetchedManifests",)
 
 
 class FetchedManifests:

@@ -4,37 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
+from kubelet_reference.config.problems import Place
 from kubelet_reference.process.durations import parse_duration
 from kubelet_reference.process.endpoint import socket_of
 from kubelet_reference.quantities import whole
-
-if TYPE_CHECKING:
-    from kubelet_reference.config.problems import Place
-
-__all__ = (
-    "Reader",
-    "boolean",
-    "duration",
-    "fields",
-    "flag_boolean",
-    "flag_gates",
-    "flag_headers",
-    "flag_number",
-    "gates",
-    "headers",
-    "logs_path",
-    "loopback",
-    "number",
-    "one_of",
-    "quantity",
-    "socket",
-    "text",
-    "texts",
-    "url",
-)
 
 Reader: TypeAlias = Callable[[object, "Place"], Any]
 """Takes a raw value that is not null, and its place; gives the clean value, or notes what is wrong."""

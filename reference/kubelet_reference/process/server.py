@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 
+from kubelet_reference.kubelet import Kubelet
+from kubelet_reference.process.configuration import Configuration
 from kubelet_reference.process.errors import BadInputError
 from kubelet_reference.process.log import LOG
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
-
-    from kubelet_reference.kubelet import Kubelet
-    from kubelet_reference.process.configuration import Configuration
-
-__all__ = ("pod_list", "problems", "served")
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _GOODBYE_SECONDS = 1.0

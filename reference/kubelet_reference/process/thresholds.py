@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from kubelet_reference.config.problems import Place
 from kubelet_reference.process.durations import parse_duration
 from kubelet_reference.process.readers import fields
 from kubelet_reference.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from kubelet_reference.config.problems import Place
-
-__all__ = ("SIGNALS", "graces", "limits")
 
 SIGNALS = (
     "imagefs.available",

@@ -8,8 +8,6 @@ from time import time_ns  # noqa: TID251 - here and nowhere else
 
 from kubelet_reference.clocks import LoopClock, SeededChance
 
-__all__ = ("WallClock", "wall_chance")
-
 _SEED_BYTES = 8
 
 

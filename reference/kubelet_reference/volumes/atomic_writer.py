@@ -9,18 +9,11 @@ A kubelet that dies on the way leaves the old files in place, and the next writi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from kubelet_reference.volumes.payload import checked_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from kubelet_reference.ports import Disk
-    from kubelet_reference.volumes.payload import Payload
-
-__all__ = ("write_files",)
+from kubelet_reference.ports import Disk
+from kubelet_reference.volumes.payload import Payload, checked_path
 
 _DATA = "..data"
 _FOLDER_MODE = 0o755

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
+
+from lightkube.models.core_v1 import KeyToPath, Pod, Volume, VolumeProjection
 
 from kubelet_reference import pods
-from kubelet_reference.ports import ApiError
-from kubelet_reference.volumes.payload import downward_files, files_of_keys
+from kubelet_reference.ports import ApiError, ApiServer
+from kubelet_reference.settings import Settings
+from kubelet_reference.volumes.payload import Payload, downward_files, files_of_keys
 from kubelet_reference.volumes.places import SetUpError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from lightkube.models.core_v1 import KeyToPath, Pod, Volume, VolumeProjection
-
-    from kubelet_reference.ports import ApiServer
-    from kubelet_reference.settings import Settings
-    from kubelet_reference.volumes.payload import Payload
-
-__all__ = ("Contents", "needed_objects")
 
 _NOT_FOUND = 404
 _TOKENS = "serviceAccountToken: this kubelet makes no tokens; set automountServiceAccountToken to false"

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lightkube.models.core_v1 import HostPathVolumeSource
 
+from kubelet_reference.ports import Disk
 from kubelet_reference.volumes.places import SetUpError
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import HostPathVolumeSource
-
-    from kubelet_reference.ports import Disk
-
-__all__ = ("prepare_host_path",)
 
 _FOLDER_MODE, _FILE_MODE = 0o755, 0o644
 _TYPES = {

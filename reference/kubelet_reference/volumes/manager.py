@@ -8,22 +8,16 @@ does not hold the pod up.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from lightkube.models.core_v1 import Pod, Volume
 
 from kubelet_reference import pods
-from kubelet_reference.events import Reason
+from kubelet_reference.events import Reason, Recorder
+from kubelet_reference.ports import ApiServer, Clock, Disk
+from kubelet_reference.settings import Settings
 from kubelet_reference.volumes.places import SHOWS_CONTENT, SetUpError, plugin_of, used_volumes
 from kubelet_reference.volumes.removal import clear_volumes, volume_paths
 from kubelet_reference.volumes.set_up import SetUp
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod, Volume
-
-    from kubelet_reference.events import Recorder
-    from kubelet_reference.ports import ApiServer, Clock, Disk
-    from kubelet_reference.settings import Settings
-
-__all__ = ("VolumeTools", "Volumes", "VolumesNotReady")
 
 PATIENCE_SECONDS = 123.0
 """How long one round waits for volumes (constants of the catalogue)."""

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, VolumeMount
 
 from kubelet_reference import pods
 from kubelet_reference.environment import ConfigError, expand, references
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import Disk
+from kubelet_reference.settings import Settings
 from kubelet_reference.volumes.places import SHOWS_CONTENT, SetUpError, plugin_of, subpath_target, volume_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from lightkube.models.core_v1 import Pod, VolumeMount
-
-    from kubelet_reference.pods import AnyContainer
-    from kubelet_reference.ports import Disk
-    from kubelet_reference.settings import Settings
-
-__all__ = ("VolumeMounts",)
 
 _PROPAGATION = {
     "HostToContainer": cri.PROPAGATION_HOST_TO_CONTAINER,

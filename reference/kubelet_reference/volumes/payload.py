@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+from lightkube.models.core_v1 import DownwardAPIVolumeFile, KeyToPath, Pod
 
 from kubelet_reference import pods
 from kubelet_reference.environment import SUBSCRIPT, ConfigError, resource_text
 from kubelet_reference.go_text import quoted
+from kubelet_reference.settings import Settings
 from kubelet_reference.volumes.places import SetUpError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from lightkube.models.core_v1 import DownwardAPIVolumeFile, KeyToPath, Pod
-
-    from kubelet_reference.settings import Settings
-
-__all__ = ("DEFAULT_MODE", "Payload", "ProjectedFile", "checked_path", "downward_files", "files_of_keys")
 
 DEFAULT_MODE = 0o644
 _PATH_MAX, _NAME_MAX = 4096, 255

@@ -9,30 +9,12 @@ After a restart a kubelet knows from there what an earlier life of it has made.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from lightkube.models.core_v1 import Pod, Volume
 from msgspec.structs import asdict
 
 from kubelet_reference import pods
 from kubelet_reference.safe_names import part_of_path
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import Pod, Volume
-
-__all__ = (
-    "FOLDERS",
-    "ON_TMPFS",
-    "SHOWS_CONTENT",
-    "Plugin",
-    "SetUpError",
-    "plugin_of",
-    "pod_folder",
-    "subpath_target",
-    "subpaths_folder",
-    "used_volumes",
-    "volume_path",
-    "volumes_folder",
-)
 
 
 class SetUpError(Exception):

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from kubelet_reference.ports import Disk
 from kubelet_reference.volumes.places import FOLDERS, subpaths_folder, volumes_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubelet_reference.ports import Disk
-
-__all__ = ("clear_volumes", "volume_paths")
 
 
 def volume_paths(disk: Disk, root_dir: str, uid: str) -> list[str]:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
+from lightkube.models.core_v1 import EmptyDirVolumeSource, Pod, Volume
+
+from kubelet_reference.ports import ApiServer, Clock, Disk
 from kubelet_reference.quantities import whole
 from kubelet_reference.resources import sandbox_resources
+from kubelet_reference.settings import Settings
 from kubelet_reference.volumes.atomic_writer import write_files
 from kubelet_reference.volumes.content import Contents
 from kubelet_reference.volumes.host_path import prepare_host_path
 from kubelet_reference.volumes.places import ON_TMPFS, Plugin, SetUpError, plugin_of, volume_path
-
-if TYPE_CHECKING:
-    from lightkube.models.core_v1 import EmptyDirVolumeSource, Pod, Volume
-
-    from kubelet_reference.ports import ApiServer, Clock, Disk
-    from kubelet_reference.settings import Settings
-
-__all__ = ("SetUp",)
 
 _MODE = 0o777
 _MEMORY = "Memory"

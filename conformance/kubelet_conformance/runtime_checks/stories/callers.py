@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.story import story
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from contextlib import AbstractContextManager
-
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-
-__all__ = ()
 
 _LONG = 60
 _GRACE = 4

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.story import story
-
-if TYPE_CHECKING:
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-
-__all__ = ()
 
 _LONG = 12
 _OUTPUT_BYTES_MAX = 16 << 20

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.story import NotPossible, story
-
-if TYPE_CHECKING:
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-
-__all__ = ()
 
 _PULL_SECONDS = 20.0
 _NOT_HERE = "it does not pull from a registry on loopback over plain HTTP"

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.story import story
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-
-__all__ = ()
 
 _UID = "io.kubernetes.pod.uid"
 _NAME = "io.kubernetes.container.name"

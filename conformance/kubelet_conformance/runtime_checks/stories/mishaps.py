@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.story import NotPossible, story
-
-if TYPE_CHECKING:
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-    from kubelet_conformance.targets.direct import Mishaps
-
-__all__ = ()
+from kubelet_conformance.targets.direct import Mishaps
 
 
 def _mishaps(runtime: Runtime) -> Mishaps:

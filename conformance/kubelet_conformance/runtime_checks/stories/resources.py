@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.runtime_checks.made import MadeContainer
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.story import story
-
-if TYPE_CHECKING:
-    from kubelet_conformance.runtime_checks.made import MadeContainer
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-
-__all__ = ()
 
 _MIB = 1 << 20
 

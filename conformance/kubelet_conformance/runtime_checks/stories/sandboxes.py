@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.story import story
-
-if TYPE_CHECKING:
-    from kubelet_conformance.runtime_checks.runtime import Runtime
-
-__all__ = ()
 
 _NOBODY = "0" * 64
 """An id that no runtime gives out."""

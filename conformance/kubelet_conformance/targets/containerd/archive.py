@@ -7,18 +7,14 @@ import io
 import json
 import platform
 import tarfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.targets.containerd.needs import BUSYBOX
 from kubelet_conformance.targets.containerd.tools import said_by
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-__all__ = ("ImageSource", "archive", "full_name", "image_source", "layer")
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"

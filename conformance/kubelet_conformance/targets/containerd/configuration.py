@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_conformance.targets.containerd.home import Home
-
-__all__ = ("SANDBOX_IMAGE", "base_spec", "containerd_config", "registry_hosts")
+from kubelet_conformance.targets.containerd.home import Home
 
 SANDBOX_IMAGE = "localhost/kubelet-conformance/pause:1"
 _NOT_NEEDED = ("aufs", "btrfs", "devmapper", "zfs")

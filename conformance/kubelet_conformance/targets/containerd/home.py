@@ -6,17 +6,12 @@ import fcntl
 import json
 import os
 import tempfile
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.targets.containerd.machine import boot_id, start_of
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-__all__ = ("BASE", "Home", "Owner", "homes", "locked")
 
 BASE = Path("/var/lib/kubelet-conformance")
 """Holds a folder for each private containerd, and is there only as long as one of them is."""

@@ -4,28 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = (
-    "Mount",
-    "boot_id",
-    "bridge_ports",
-    "cgroup_roots",
-    "cgroups_of",
-    "container_processes",
-    "is_static",
-    "links",
-    "marked_processes",
-    "mounts",
-    "names_in",
-    "start_of",
-    "words_of",
-)
 
 _PROC = Path("/proc")
 _ESCAPED = re.compile(r"\\([0-7]{3})")

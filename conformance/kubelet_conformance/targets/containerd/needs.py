@@ -5,15 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.targets.containerd.machine import cgroup_roots, is_static
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ("BUSYBOX", "CannotRunError", "cni_folder", "missing", "require")
 
 BUSYBOX = Path("/bin/busybox")
 """What the images are made of."""

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from kubelet_conformance.targets.containerd.needs import CannotRunError
 from kubelet_conformance.targets.containerd.tools import said_by
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-__all__ = ("choose_subnet", "make_bridge", "network_list", "routed")
 
 Subnet = ipaddress.IPv4Network
 _CANDIDATES = Subnet("10.231.0.0/16")

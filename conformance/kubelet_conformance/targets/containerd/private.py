@@ -6,7 +6,8 @@ import asyncio
 import atexit
 import os
 import subprocess
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from kubelet_conformance.targets.containerd import archive, configuration, machine, network
 from kubelet_conformance.targets.containerd.home import BASE, Home, locked
@@ -20,11 +21,6 @@ from kubelet_conformance.targets.containerd.removal import (
     remove_what_the_dead_left,
 )
 from kubelet_conformance.targets.containerd.tools import environment, said_by
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ("IMAGES", "PrivateContainerd", "StartError")
 
 IMAGES = ("img:1", "img:2", "side:1")
 """What is on the node from the start, as on the fake one; the registry has the rest."""

@@ -5,21 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.message import Message
 
 from kubelet_reference.clocks import LoopClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
-    from pathlib import Path
-
-    from google.protobuf.message import Message
-
-__all__ = ("until_ended", "until_listed", "until_ready")
 
 _POLL_SECONDS = 0.01
 _EAGER = [

@@ -6,15 +6,9 @@ import threading
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from kubelet_conformance.targets.containerd.archive import full_name, image_source
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.containerd.archive import ImageSource
-
-__all__ = ("Registry",)
+from kubelet_conformance.targets.containerd.archive import ImageSource, full_name, image_source
 
 _NOTICES_CLOSE_SECONDS = 0.02
 _LOOPBACK = "127.0.0.1"

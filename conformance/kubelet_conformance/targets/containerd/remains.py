@@ -5,26 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.targets.containerd import machine
+from kubelet_conformance.targets.containerd.home import Home
 from kubelet_conformance.targets.containerd.tools import said_by
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kubelet_conformance.targets.containerd.home import Home
-
-__all__ = (
-    "cgroups",
-    "ids",
-    "leftovers",
-    "mount_points",
-    "network_results",
-    "processes",
-    "shim_sockets",
-)
 
 NAMESPACE = "k8s.io"
 """The containerd namespace that its CRI plugin lives in."""

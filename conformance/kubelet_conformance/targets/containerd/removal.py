@@ -12,21 +12,14 @@ import select
 import shutil
 import signal
 import threading
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from kubelet_conformance.targets.containerd import machine, remains
-from kubelet_conformance.targets.containerd.home import homes, locked
+from kubelet_conformance.targets.containerd.home import Home, homes, locked
 from kubelet_conformance.targets.containerd.tools import ToolError, said_by
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
-    from types import FrameType
-
-    from kubelet_conformance.targets.containerd.home import Home
-
-__all__ = ("RemovalError", "note_what_is_not_there", "remove", "remove_what_the_dead_left")
 
 _ROUNDS_MAX = 50
 _ROUND_MS = 5000

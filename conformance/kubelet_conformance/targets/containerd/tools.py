@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 
-__all__ = ("ToolError", "environment", "said_by")
-
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SECONDS_MAX = 60
 

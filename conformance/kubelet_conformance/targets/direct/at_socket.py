@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd, StartError
 from kubelet_conformance.targets.containerd.configuration import registry_hosts
 from kubelet_conformance.targets.direct.commands import FakeCommands, ShellCommands
@@ -21,16 +23,9 @@ from kubelet_conformance.targets.direct.fake import FakeNode
 from kubelet_conformance.targets.direct.protocols import DirectRuntime
 from kubelet_conformance.targets.direct.registry import LoopbackRegistry
 from kubelet_conformance.targets.live.endpoint import connected, services_at
-from kubelet_conformance.targets.stage import TargetError
 from kubelet_fakes.clock import LoopClock
+from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.server import RuntimeServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-
-    from kubelet_fakes.runtime.parts import RuntimeParts
-
-__all__ = ("fake_over_grpc", "private_containerd", "runtime_at")
 
 _FAKE = "fake"
 _IMAGE = "img:1"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ("FakeCommands", "ShellCommands")
-
 _FOR_EVER = "while :; do sleep 3600 & wait $!; done"
 """A signal's handler runs as soon as the wait is broken off."""
 _STARVING_BYTES = "1G"

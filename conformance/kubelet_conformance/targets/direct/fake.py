@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kubelet_conformance.targets.direct.commands import FakeCommands
 from kubelet_conformance.targets.direct.protocols import DirectRuntime
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_fakes.runtime import RuntimeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from kubelet_fakes.runtime import RuntimeCore
-    from kubelet_fakes.runtime.parts import RuntimeParts
-
-__all__ = ("FakeNode",)
+from kubelet_fakes.runtime import RuntimeCore, RuntimeSettings
+from kubelet_fakes.runtime.parts import RuntimeParts
 
 _EPOCH_NS = 1_767_225_600_000_000_000
 _IMAGE = "img:1"

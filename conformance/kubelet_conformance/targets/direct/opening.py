@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kubelet_conformance.targets.choice import UnknownTargetError
 from kubelet_conformance.targets.direct.fake import FakeNode
+from kubelet_conformance.targets.direct.protocols import DirectRuntime
 from kubelet_conformance.targets.in_process import runtime_parts_of
-from kubelet_conformance.targets.stage import UnknownTargetError
 from kubelet_fakes.clock import run
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine
-
-    from kubelet_conformance.targets.direct.protocols import DirectRuntime
-
-__all__ = ("Wanted", "is_in_process", "on_virtual_time", "opened", "opened_in_process")
 
 _GRPC = "-grpc"
 _PRIVATE = "containerd"
@@ -68,11 +62,7 @@ async def opened(wanted: Wanted) -> AsyncGenerator[DirectRuntime]:
         UnknownTargetError: Nothing is named so.
     """
     # Late: a fake in process needs no socket.
-    from kubelet_conformance.targets.direct.at_socket import (  # noqa: PLC0415
-        fake_over_grpc,
-        private_containerd,
-        runtime_at,
-    )
+    from kubelet_conformance.targets.direct.at_socket import fake_over_grpc, private_containerd, runtime_at  # noqa: PLC0415
     from kubelet_conformance.targets.live.endpoint import path_of  # noqa: PLC0415
 
     if wanted.target == _PRIVATE:

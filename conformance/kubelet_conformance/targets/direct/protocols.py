@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from contextlib import AbstractContextManager
-
-__all__ = ("Commands", "DirectRuntime", "LogFiles", "Mishaps", "Need", "Registry")
+from typing import Any, Literal, Protocol
 
 Need = Literal["events", "files", "mishaps", "registry", "restart", "stamps"]
 """What some stories cannot do without.

@@ -12,12 +12,8 @@ import io
 import json
 import platform
 import tarfile
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-
-__all__ = ("LoopbackRegistry",)
+from asyncio import StreamReader, StreamWriter
+from typing import Any, Self
 
 _LOOPBACK = "127.0.0.1"
 _REPOSITORY = "kubelet-conformance/two"

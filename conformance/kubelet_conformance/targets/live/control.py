@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -14,17 +15,19 @@ import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.targets.protocols import NotPossibleError, RuntimeContainer, RuntimeSandbox
+from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.views import View
+from kubelet_conformance.targets.protocols import (
+    Fault,
+    FaultPlan,
+    NotPossibleError,
+    RuntimeContainer,
+    RuntimeSandbox,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-
     from kubelet_conformance.targets.live.endpoint import Services
-    from kubelet_conformance.targets.live.namespaces import Scope
-    from kubelet_conformance.targets.live.views import View
-    from kubelet_conformance.targets.protocols import Fault, FaultPlan
 
-__all__ = ("CriRuntimeControl", "PrivateRuntime", "RuntimeState")
 
 _CALL_SECONDS = 30.0
 _LOOK_SECONDS = 0.2

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kubelet_reference.disk_os import OsDisk
-
-__all__ = ("RootedDisk",)
+from kubelet_reference.disk_os import OsDisk
 
 
 class RootedDisk:

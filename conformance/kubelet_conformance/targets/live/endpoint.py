@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import socket
 import stat
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 from cri_api.v1 import api_pb2_grpc as services
 
-from kubelet_conformance.targets.stage import TargetError, UnknownTargetError
+from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_reference.process.channel import OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-__all__ = ("Endpoint", "Services", "channel_to", "connected", "path_of", "services_at")
 
 _ANSWER_SECONDS = 5.0
 _PATH_BYTES_MAX = 107

@@ -6,42 +6,34 @@ import asyncio
 import contextlib
 import io
 import traceback
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from kubelet_conformance.targets.live.control import CriRuntimeControl, RuntimeState
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.live.control import CriRuntimeControl, PrivateRuntime, RuntimeState
 from kubelet_conformance.targets.live.namespaces import Scope
-from kubelet_conformance.targets.live.own_fake import ScopedFakeControl
+from kubelet_conformance.targets.live.own_fake import OwnFake, ScopedFakeControl
 from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.scoped import ScopedApi, ScopedManifests
 from kubelet_conformance.targets.live.tapped import tapped
-from kubelet_conformance.targets.live.views import Router
+from kubelet_conformance.targets.live.views import Router, View
 from kubelet_conformance.targets.machine import NoMachine
-from kubelet_conformance.targets.process import ProcessNode
-from kubelet_conformance.targets.protocols import NotPossibleError
-from kubelet_conformance.targets.stage import Ended, PlayedLife
+from kubelet_conformance.targets.process import KubeletTarget, ProcessNode
+from kubelet_conformance.targets.protocols import NotPossibleError, RuntimeControl, Target
+from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
 from kubelet_conformance.trace.header import FORMAT_VERSION, Header
-from kubelet_conformance.trace.recorder import RecordedReply, Recorder
+from kubelet_conformance.trace.recorder import RecordedReply, Recorder, Seen
 from kubelet_fakes.api.moments import rfc3339
+from kubelet_reference.parts import Parts
 from kubelet_reference.process.wall import WallClock
+from kubelet_reference.versions import Behaviour
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
-    from pathlib import Path
-
-    from kubelet_conformance.targets.live.control import PrivateRuntime
     from kubelet_conformance.targets.live.endpoint import Endpoint
-    from kubelet_conformance.targets.live.own_fake import OwnFake
-    from kubelet_conformance.targets.live.views import View
-    from kubelet_conformance.targets.process import KubeletTarget
-    from kubelet_conformance.targets.protocols import RuntimeControl, Target
-    from kubelet_conformance.targets.stage import Act, Choice
-    from kubelet_conformance.trace.recorder import Seen
-    from kubelet_reference.parts import Parts
-    from kubelet_reference.versions import Behaviour
 
-__all__ = ("Life", "Surroundings")
 
 _Node: TypeAlias = "ReferenceNode | ProcessNode"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ("Scope", "is_ours", "scope_of")
-
 _PREFIX = "kcrun"
 _OURS = re.compile(rf"({_PREFIX}-\d+)-.*")
 _NAME_CHARS_MAX = 63

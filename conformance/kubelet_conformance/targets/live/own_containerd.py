@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd, RemovalError, StartError
 from kubelet_conformance.targets.containerd.tools import ToolError
-from kubelet_conformance.targets.stage import TargetError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
-
     from kubelet_conformance.targets.live.endpoint import Services
 
-__all__ = ("CONTROLS", "OwnContainerd", "own_containerd")
 
 CONTROLS = frozenset({"set_file", "add_image", "publish_image"})
 """What it can be made to do beyond the CRI."""

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kubelet_conformance.targets.live.namespaces import Scope
 from kubelet_conformance.targets.pod_servers import PodServers
+from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
 from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
+from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.server import RuntimeServer
 from kubelet_reference.process.wall import WallClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    from kubelet_conformance.targets.live.namespaces import Scope
-    from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("CONTROLS", "OwnFake", "ScopedFakeControl", "own_fake")
 
 CONTROLS = frozenset(
     {"inject", "oom", "lose_track", "restart", "reboot", "set_conditions", "set_address", "set_file"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, Self, cast
+from pathlib import Path
+from typing import Any, Self, cast
 
 from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
@@ -13,25 +15,17 @@ from kubelet_conformance.targets.live.disks import RootedDisk
 from kubelet_conformance.targets.live.endpoint import channel_to, services_at
 from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
 from kubelet_conformance.trace.header import Channels
+from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.api import ApiCore
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.clocks import SeededChance
 from kubelet_reference.disk_os import OsDisk
-from kubelet_reference.kubelet import Kubelet, Ports
+from kubelet_reference.kubelet import Kubelet
+from kubelet_reference.parts import Parts
 from kubelet_reference.pod_network import RealPodNetwork
-from kubelet_reference.ports import FetchError
+from kubelet_reference.ports import Clock, FetchError, ImageService, PodEvent, Ports, RuntimeService
 from kubelet_reference.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from kubelet_conformance.trace.recorder import Recorder
-    from kubelet_reference.parts import Parts
-    from kubelet_reference.ports import Clock, ImageService, PodEvent, RuntimeService
-    from kubelet_reference.versions import Behaviour
-
-__all__ = ("ReferenceNode",)
+from kubelet_reference.versions import Behaviour
 
 _CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.live.namespaces import is_ours
-from kubelet_conformance.targets.stage import TargetError
 from kubelet_reference.clocks import LoopClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kubelet_conformance.targets.live.endpoint import Endpoint, Services
 
-__all__ = ("check_images", "check_neighbours", "remove_ours")
 
 _SHOWN = 3
 _CALL_SECONDS = 30.0

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kubelet_conformance.targets.live.namespaces import Scope
-    from kubelet_conformance.targets.live.views import Router, View
-    from kubelet_conformance.targets.protocols import ApiControl, Fault, Manifests, ObjectKind
-
-__all__ = ("ScopedApi", "ScopedManifests")
+from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.views import Router, View
+from kubelet_conformance.targets.protocols import ApiControl, Fault, Manifests, ObjectKind
 
 Json = dict[str, Any]
 _OF_THE_CLUSTER = frozenset({"Node", "RuntimeClass"})

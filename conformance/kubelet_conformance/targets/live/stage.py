@@ -5,31 +5,25 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import grpc.aio
 
+from kubelet_conformance.targets.choice import Choice, TargetError, UnknownTargetError
 from kubelet_conformance.targets.in_process import parts_of
 from kubelet_conformance.targets.live import baselines, own_containerd, own_fake
-from kubelet_conformance.targets.live.endpoint import connected, path_of
+from kubelet_conformance.targets.live.endpoint import Endpoint, connected, path_of
 from kubelet_conformance.targets.live.life import Life, Surroundings
 from kubelet_conformance.targets.live.residents import check_images, check_neighbours, remove_ours
+from kubelet_conformance.targets.opening import kubelet_process, resolved
 from kubelet_conformance.targets.process.clearing import clear
-from kubelet_conformance.targets.stage import TargetError, UnknownTargetError, kubelet_process, resolved
+from kubelet_conformance.targets.stage import Act, PlayedLife
 from kubelet_reference.parts import Parts
 from kubelet_reference.versions import Behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-
-    from kubelet_conformance.targets.live.endpoint import Endpoint
-    from kubelet_conformance.targets.stage import Act, Choice, PlayedLife
-
-__all__ = ("WallStage",)
 
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: own_fake.CONTROLS, _CONTAINERD: own_containerd.CONTROLS}

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
+from kubelet_conformance.tap.chunks import Chunk
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.heard import UNDECODABLE, Answered, CallBegan, CallEnded, PeerChange
-from kubelet_conformance.tap.messages import method
+from kubelet_conformance.tap.heard import UNDECODABLE, Answered, CallBegan, CallEnded, Heard, PeerChange
+from kubelet_conformance.tap.messages import Method, method
 from kubelet_conformance.tap.relay import Relay
-from kubelet_conformance.targets.stage import TargetError
-from kubelet_conformance.trace.recorder import Failed
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
-
-    from kubelet_conformance.tap.chunks import Chunk
-    from kubelet_conformance.tap.heard import Heard
-    from kubelet_conformance.tap.messages import Method
-    from kubelet_conformance.trace.recorder import RecordedCall, Recorder
-
-__all__ = ("tapped",)
+from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.trace.recorder import Failed, RecordedCall, Recorder
 
 _PEERS = {"runtime away": "the runtime is away", "runtime back": "healed: the runtime is back"}
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubelet_conformance.targets.live.namespaces import scope_of
-from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.recorder import Seen
-
-__all__ = ("Router", "View")
+from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder, Seen
 
 Json = dict[str, Any]
 

@@ -8,12 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-__all__ = ("Child",)
+from collections.abc import Callable, Mapping, Sequence
 
 _CHUNK = 1 << 16
 _LINE_BYTES_MAX = 1 << 20

@@ -6,13 +6,8 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ("clear", "mounts_below")
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _SECONDS_MAX = 30

@@ -9,22 +9,19 @@ import signal
 import urllib.error
 import urllib.request
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, BinaryIO
 
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.process.child import Child
+from kubelet_conformance.targets.process.places import Places
 from kubelet_conformance.targets.protocols import NotPossibleError
-from kubelet_conformance.targets.stage import TargetError
+from kubelet_conformance.trace.recorder import Recorder
 from kubelet_reference.clocks import LoopClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import BinaryIO
-
-    from kubelet_conformance.targets.process.places import Places
     from kubelet_conformance.targets.process.target_file import KubeletTarget
-    from kubelet_conformance.trace.recorder import Recorder
 
-__all__ = ("ProcessKubelet",)
 
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("LogEvents", "event_fields")
+from kubelet_conformance.trace.recorder import Recorder
 
 _MARK = '] "Event occurred" '
 _FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-__all__ = ("ManifestServer",)
-
 _NOT_FOUND = 404
 _GOODBYE_SECONDS = 0.5
 

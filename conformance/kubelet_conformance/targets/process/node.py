@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.live.disks import RootedDisk
 from kubelet_conformance.targets.manifest_source import WrittenManifests
 from kubelet_conformance.targets.process.clearing import clear
@@ -16,19 +19,13 @@ from kubelet_conformance.targets.process.places import ENTRIES, Places, configur
 from kubelet_conformance.targets.process.wanted import FolderApi
 from kubelet_conformance.targets.process.watching import PodWatch
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, NotPossibleError
-from kubelet_conformance.targets.stage import TargetError
 from kubelet_conformance.trace.header import Channels
+from kubelet_conformance.trace.recorder import Recorder
 from kubelet_reference.clocks import LoopClock
 from kubelet_reference.disk_os import OsDisk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from kubelet_conformance.targets.process.target_file import KubeletTarget
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("ProcessNode",)
 
 
 class ProcessNode:

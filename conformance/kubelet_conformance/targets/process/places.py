@@ -6,19 +6,15 @@ import os
 import re
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, MANIFEST_URL, NotPossibleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-__all__ = ("ENTRIES", "Places", "configuration", "free_ports")
 
 ENTRIES = ("etc", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
 """What there may be in the folder of a kubelet."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import yaml
 
 from kubelet_conformance.contract.versions import parse_version
-from kubelet_conformance.targets.stage import UnknownTargetError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-__all__ = ("CAPABILITIES", "PLACEHOLDERS", "KubeletTarget", "read_target", "reference_process")
+from kubelet_conformance.targets.choice import UnknownTargetError
 
 PLACEHOLDERS: Mapping[str, str] = {
     "config": "the file that `config` was written to",

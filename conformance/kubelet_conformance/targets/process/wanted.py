@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
-from kubelet_conformance.targets.protocols import NotPossibleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kubelet_conformance.targets.protocols import Fault, Manifests, ObjectKind
-
-__all__ = ("FolderApi",)
+from kubelet_conformance.targets.protocols import Fault, Manifests, NotPossibleError, ObjectKind
 
 Json = dict[str, Any]
 SOURCE = "kubernetes.io/config.source"

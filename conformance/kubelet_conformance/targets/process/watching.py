@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import aiohttp
 
+from kubelet_conformance.trace.recorder import Recorder
 from kubelet_reference.clocks import LoopClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubelet_conformance.trace.recorder import Recorder
-
-__all__ = ("PodWatch",)
 
 Json = dict[str, Any]
 _LOOK_SECONDS = 0.1

@@ -1,0 +1,52 @@
+"""What a user chose to play on, and what is raised where it cannot be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_PROCESS = "reference-process"
+_TARGET_FILE = ".toml"
+
+
+class TargetError(Exception):
+    """The target cannot be played on; the message says why and what to do."""
+
+
+class UnknownTargetError(LookupError):
+    """No kubelet, runtime or version of that name can be chosen; the message says which can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a user chose.
+
+    Attributes:
+        kubelet: `reference` or `bug:ID`; `reference-process` or a target file for one in its own process.
+        runtime: `fake`; `containerd` for a private one; `unix:///PATH` for the one at that socket.
+        kubernetes: the version whose behaviour is wanted, such as "1.32"; where it is left open each scenario
+            is played as one that it is meant for.
+        seed: of every choice that chance makes.
+        kill_foreign_pods: play on a runtime that has pods of others too, which the kubelet will kill.
+    """
+
+    kubelet: str = "reference"
+    runtime: str = "fake"
+    kubernetes: str = ""
+    seed: int = 0
+    kill_foreign_pods: bool = False
+
+    @property
+    def is_live(self) -> bool:
+        """It is played on wall time, all scenarios that can share a node side by side."""
+        in_process = self.runtime == "fake" or self.runtime.startswith("bug:")
+        return not in_process or self.is_process
+
+    @property
+    def is_process(self) -> bool:
+        """The kubelet is a process of its own."""
+        return self.kubelet == _PROCESS or self.has_target_file
+
+    @property
+    def has_target_file(self) -> bool:
+        """A target file describes the kubelet."""
+        return self.kubelet.endswith(_TARGET_FILE)
