@@ -25,9 +25,9 @@ def serve_fake(*, address: str) -> None:
     `seq CODE@AFTER ...`; what is executed in it is `x CODE SECONDS` or `xf FILE`.
     """
     # Late, for gRPC takes its time to load and no other command needs it.
-    from kubelet_conformance.targets.serving import CannotServe, serve  # noqa: PLC0415
+    from kubelet_conformance.targets.serving import CannotServeError, serve  # noqa: PLC0415
 
     try:
         serve(address, wall_now_ns(), lambda line: deliver(f"{line}\n", None))
-    except CannotServe as error:
+    except CannotServeError as error:
         raise click.ClickException(str(error)) from None

@@ -19,11 +19,11 @@ from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.disk_record import RecordedFiles
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.machine import Machine, allocatable, configuration
-from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
+from kubelet_conformance.targets.manifest_source import WrittenManifests
 from kubelet_conformance.targets.orders import DrawnChance, OrderedClock, Orders
 from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
 from kubelet_conformance.targets.pod_servers import PodServers
-from kubelet_conformance.targets.protocols import StoryError, Target
+from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, StoryError, Target
 from kubelet_conformance.targets.resource_plugin import RecordedPlugin
 from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
 from kubelet_conformance.targets.tap import Tap
@@ -110,7 +110,7 @@ class _Life:
         self._parts = parts
         self._choice = choice
         changes: dict[str, Any] = dict(settings)
-        self._settings = replace(Settings(node_name=_NODE, static_pod_path=FOLDER), **changes)
+        self._settings = replace(Settings(node_name=_NODE, static_pod_path=MANIFEST_FOLDER), **changes)
         self._behaviour = Behaviour.of(choice.kubernetes, self._settings.feature_gates)
         self._clock = LoopClock(EPOCH_NS)
         self._moment, self._told = 0.0, 0.0

@@ -10,9 +10,13 @@ from pathlib import Path
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.methods import METHODS
-from kubelet_fakes.runtime.server import RuntimeServer, socket_path
+from kubelet_fakes.runtime.server import AddressError, RuntimeServer, socket_path
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.settings import RuntimeSettings
+
+
+class CannotServeError(Exception):
+    """Nothing can be served at that address; the message says why and what to do."""
 
 
 def serve(address: str, now_ns: int, say: Callable[[str], object]) -> None:
@@ -24,9 +28,12 @@ def serve(address: str, now_ns: int, say: Callable[[str], object]) -> None:
         say: Is told once what is served, as soon as clients can connect.
 
     Raises:
-        CannotServe: The address is none, or something else is there.
+        CannotServeError: The address is none, or something else is there.
     """
-    asyncio.run(_serve(socket_path(address), now_ns, say))
+    try:
+        asyncio.run(_serve(socket_path(address), now_ns, say))
+    except AddressError as error:
+        raise CannotServeError(str(error)) from None
 
 
 async def _serve(path: Path, now_ns: int, say: Callable[[str], object]) -> None:

@@ -13,7 +13,8 @@ from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, 
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.live.disks import RootedDisk
 from kubelet_conformance.targets.live.endpoint import channel_to, services_at
-from kubelet_conformance.targets.manifest_source import FOLDER, WrittenManifests
+from kubelet_conformance.targets.manifest_source import WrittenManifests
+from kubelet_conformance.targets.protocols import MANIFEST_FOLDER
 from kubelet_conformance.trace.header import Channels
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.api import ApiCore
@@ -131,7 +132,7 @@ class _Events(RecordedEvents):
 def _settings(folder: Path, node_name: str, given: Mapping[str, object]) -> Settings:
     """The kubelet's configuration, with everything that it writes in the private folder."""
     changes: dict[str, Any] = dict(given)
-    settings = replace(Settings(node_name=node_name, static_pod_path=FOLDER), **changes)
+    settings = replace(Settings(node_name=node_name, static_pod_path=MANIFEST_FOLDER), **changes)
     path = settings.static_pod_path
     return replace(
         settings,
