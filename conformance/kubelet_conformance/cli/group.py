@@ -26,7 +26,7 @@ _COMMANDS = {
     "snapshot": ("snapshot", "snapshot", "Write what a kubelet does in each scenario, as texts to review."),
     "zoo": ("zoo", "zoo", "Show that kubelets and runtimes with seeded bugs are caught."),
 }
-"""Each command's module, its name there, and its line in the help; "" for one that the program itself starts."""
+"""Each command's module, its name there, and its line in the help; none if the program itself starts it."""
 
 
 class LazyGroup(click.Group):
