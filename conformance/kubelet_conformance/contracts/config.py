@@ -19,7 +19,6 @@ from kubelet_conformance.contract.words import (
     pod_set,
     pod_unset,
 )
-from kubelet_conformance.contracts.change_table import Change, Word, change_row, word
 from kubelet_conformance.contracts.former_lives import REMOVALS, ended_since_its_file_went, take_removals
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
@@ -34,6 +33,7 @@ from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sandbox_asked, sent_static
+from kubelet_conformance.contracts.tables.pod import CHANGES, Change, Word, Words, word
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.moment import Moment
@@ -204,7 +204,7 @@ def _take_word(m: Moment) -> _Sent:
 def _changed(m: Moment) -> Change | None:
     """Take a manifest in, and say what it changed; None where that is not known."""
     latest = _take_word(m).latest
-    return change_row(*(_word(raw) for raw in latest)).change if latest is not None else None
+    return CHANGES.decide(Words(*(_word(raw) for raw in latest))) if latest is not None else None
 
 
 def _word(raw: bytes | None) -> Word | None:

@@ -17,7 +17,8 @@ from kubelet_conformance.contracts.former_lives import (
     take_removals,
 )
 from kubelet_conformance.contracts.reads import READS, take_in_reads
-from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
+from kubelet_conformance.contracts.tables.container import Recorded
+from kubelet_conformance.contracts.tables.status import may_be_shown, said, shown
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.unseen import is_unseen
 from kubelet_conformance.contracts.written import (

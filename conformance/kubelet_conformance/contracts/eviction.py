@@ -24,7 +24,7 @@ from kubelet_conformance.contracts.distress import (
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of

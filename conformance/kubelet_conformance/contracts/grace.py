@@ -28,8 +28,8 @@ from kubelet_conformance.contracts.kills import (
     wait_before_stop,
 )
 from kubelet_conformance.contracts.situations import hook_command, may_be_unknown, runs_pre_stop
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
 from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.moment import Moment

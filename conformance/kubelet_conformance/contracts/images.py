@@ -14,9 +14,10 @@ from kubelet_conformance.contracts.former_images import (
     may_follow_a_former_version,
     remember_versions,
 )
-from kubelet_conformance.contracts.image_table import ImageFacts, ImageRow, Presence, image_row
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandbox_config import never_updated
+from kubelet_conformance.contracts.tables.container import IMAGES, ImageSeen, ImageStep, Presence
+from kubelet_conformance.contracts.tables.table import Row
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import PullImageRequest
@@ -136,7 +137,7 @@ def pull_policy_decides(m: Moment) -> Findings:
     policies = {spec.pull_policy for spec in specs} | former_policies(m, image)
     last = _followed(m, image)
     rows = [row for policy in sorted(policies) for row in _rows(m, policy, last)]
-    if all(row.step != "pull" for row in rows):
+    if all(row.then.step != "pull" for row in rows):
         return broken(
             f"{image} is pulled with the policy {', '.join(sorted(policies))}: {rows[0].why}", _seq(m, last)
         )
@@ -155,7 +156,7 @@ def _seq(m: Moment, last: ImageAnswer | None) -> int:
     return last.seq if last is not None else (m.pod.set_seq if m.pod is not None else 0)
 
 
-def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[ImageRow]:
+def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[Row[ImageSeen, ImageStep]]:
     """What may be done with this policy, by what the runtime said last.
 
     An error is the business of IMAGE-06. Where a pod has to prove its right to an image, nobody sees whether
@@ -163,8 +164,8 @@ def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[ImageRow]:
     """
     present: Presence = "present" if policy != "Always" and last is not None and last.present else "absent"
     checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
-    sights = [ImageFacts(policy, present), *([ImageFacts(policy, present, unproven=True)] if checks else [])]
-    return [image_row(each) for each in sights]
+    sights = [ImageSeen(policy, present), *([ImageSeen(policy, present, unproven=True)] if checks else [])]
+    return [IMAGES.row(each) for each in sights]
 
 
 def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:

@@ -8,7 +8,6 @@ from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -27,6 +26,7 @@ from kubelet_conformance.contracts.instances import (
 )
 from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
+from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod, Sandbox
@@ -92,7 +92,7 @@ def _(m: Moment) -> Findings:
     if sandbox is None or sandbox.state != "ready" or sandbox.stops:
         return None
     failed = m.exit.code != 0 or m.exit.reason == "OOMKilled"
-    if init_row(InitSeen("exited", pod.restart_policy, failed=failed)).act != "go on":
+    if INITS.decide(InitSeen("exited", pod.restart_policy, failed=failed)) != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
     if missing is None or no_pull(m, pod, missing):

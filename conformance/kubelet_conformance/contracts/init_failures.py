@@ -6,7 +6,6 @@ from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken,
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, failed, read_as
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitAct, InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
     OWN_END,
@@ -27,6 +26,7 @@ from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purg
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_image
 from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.tables.container import INITS, InitAct, InitSeen
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.moment import Moment
@@ -41,7 +41,7 @@ def _becomes(pod: Pod, code: int | None) -> InitAct | None:
     """What is done about a regular init container that ended with `code`; None where nobody knows that."""
     if code is None:
         return None
-    return init_row(InitSeen("exited", pod.restart_policy, failed=code != 0)).act
+    return INITS.decide(InitSeen("exited", pod.restart_policy, failed=code != 0))
 
 
 @contract("INIT-07", on=OWN_END, needs=(CRI, PODS))
@@ -140,7 +140,7 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
         return None
     if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None
-    never = init_row(InitSeen("exited", pod.restart_policy, failed=True)).act == "end the pod"
+    never = INITS.decide(InitSeen("exited", pod.restart_policy, failed=True)) == "end the pod"
     return answered(
         by=call("StopPodSandbox") if never else start_of(container.name),
         within=REACTION if never else restart_bound(m, container.name),
@@ -165,7 +165,7 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
         return None
     if one.record.state != "CONTAINER_UNKNOWN":
         return None
-    if init_row(InitSeen("unknown", pod.restart_policy)).act == "end the pod":
+    if INITS.decide(InitSeen("unknown", pod.restart_policy)) == "end the pod":
         return broken(f"{one.name} is made again under policy Never", _seq(one))
     if not any(stop.succeeded for stop in one.stops):
         return broken(f"{one.name} is made again before its unknown instance was stopped", _seq(one))

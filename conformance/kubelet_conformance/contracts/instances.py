@@ -15,8 +15,8 @@ from kubelet_conformance.contract.words import (
     sandbox_died,
     status,
 )
-from kubelet_conformance.contracts.app_table import AppSeen, app_row
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
+from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
     ContainerConfig,
@@ -284,7 +284,7 @@ def wants_restart(pod: Pod, container: Container) -> bool | None:
     spec = container.spec
     if container.exit is None or container.exit.code is None or (spec is not None and spec.restart_policy):
         return None
-    return app_row(AppSeen("exited", pod.restart_policy, container.exit.code)).act == "start"
+    return APPS.decide(AppSeen("exited", pod.restart_policy, container.exit.code)) == "start"
 
 
 def in_place(container: Container) -> bool:

@@ -18,8 +18,8 @@ from kubelet_conformance.contracts.situations import (
     may_be_unknown,
     post_starts,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, STOPS, Graces, Situation
 from kubelet_conformance.contracts.struck import heard_by
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Graces, Situation
 from kubelet_conformance.contracts.timing import API_POLL, REACTION
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet

@@ -22,7 +22,7 @@ from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.static_names import kubelet_works
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import (
     KUBELET_START,
     REACTION,

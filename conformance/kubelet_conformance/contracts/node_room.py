@@ -30,7 +30,7 @@ from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of

@@ -28,7 +28,7 @@ from kubelet_conformance.contracts.situations import (
     to_run,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.tables import seen
+from kubelet_conformance.contracts.tables.status import seen
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
 from kubelet_conformance.contracts.written import (
@@ -273,7 +273,7 @@ def running_may_become_pending(m: Moment) -> Findings:
     """A pod that was Running is Pending again when its init containers have to run once more."""
 
     def was_running(now: Written) -> bool:
-        return now.before is not None and now.before.phase == "Running" and now.row.phase == "Pending"
+        return now.before is not None and now.before.phase == "Running" and now.row.then == "Pending"
 
     return _judged(m, was_running)
 

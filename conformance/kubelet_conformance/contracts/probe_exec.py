@@ -27,7 +27,7 @@ from kubelet_conformance.contracts.probe_runs import (
     unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, runs_post_start
-from kubelet_conformance.contracts.tick_table import Sight, tick_row
+from kubelet_conformance.contracts.tables.container import TICKS, ProbeSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncRequest
 from kubelet_conformance.trace.container_specs import Probe
@@ -110,10 +110,10 @@ def startup_probe_goes_first(m: Moment) -> Findings:
     probed = probe_at(m)
     if probed is None or probed.name == "startup" or "startup" not in exec_probes(probed.container):
         return None
-    row = tick_row(Sight(probed.name, started=ever_succeeded(probed.container, "startup")))
+    row = TICKS.row(ProbeSeen(probed.name, started=ever_succeeded(probed.container, "startup")))
     return (
         KEPT
-        if row.probes
+        if row.then == "execute"
         else broken(f"the {probed.name} probe runs: {row.why}", probed.container.started_seq)
     )
 
@@ -131,8 +131,8 @@ def probes_wait_for_the_initial_delay(m: Moment) -> Findings:
     if started is None:
         return None
     passed, delay = m.t - started, probed.probe.initial_delay_seconds
-    row = tick_row(Sight("readiness", age=passed, delay=delay))
-    if not row.probes:
+    row = TICKS.row(ProbeSeen("readiness", age=passed, delay=delay))
+    if row.then == "wait":
         text = f"the {probed.name} probe runs {passed:.1f} s after the start: {row.why}, which is {delay} s"
         return broken(text, probed.container.started_seq)
     return KEPT

@@ -17,7 +17,6 @@ from kubelet_conformance.contract.words import (
     pod_set,
     read_as,
 )
-from kubelet_conformance.contracts.app_table import AppAct, AppSeen, app_row
 from kubelet_conformance.contracts.backoffs import (
     ATTEMPTS,
     may_stay_stopped,
@@ -52,6 +51,7 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import NOBODY, another_image, at_its_end, will_not_run_again
 from kubelet_conformance.contracts.stop_reasons import changed, take_in_stop, was_changed, was_going
 from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.tables.container import APPS, AppAct, AppSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.trace.bodies import ContainerConfig, ContainerStatusReply
 from kubelet_conformance.trace.moment import Moment
@@ -295,7 +295,7 @@ def _becomes(m: Moment) -> AppAct:
         return "nothing"
     given_up = _probe_kill(m) is not None
     seen = AppSeen("running", m.pod.restart_policy, changed=changed(m.container), given_up=given_up)
-    return app_row(seen).act
+    return APPS.decide(seen)
 
 
 @contract("RESTART-09", on=_STOPPED, needs=(CRI, PODS))

@@ -6,10 +6,8 @@ from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken,
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, call, done, exited, failed, pod_unset, sandbox_died
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import asked, put_off, recorded
 from kubelet_conformance.contracts.left_over import PURGES, take_purges, was_tried
-from kubelet_conformance.contracts.replacement_table import Stopped, Successor, successor_row
 from kubelet_conformance.contracts.sandboxes import (
     BLIND,
     FINISHED,
@@ -21,6 +19,8 @@ from kubelet_conformance.contracts.sandboxes import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, of, to_run
 from kubelet_conformance.contracts.stop_reasons import stop_to_remake
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR, revives_a_sidecar
+from kubelet_conformance.contracts.tables.container import INITS, InitSeen
+from kubelet_conformance.contracts.tables.pod import SUCCESSORS, Stopped, Successor
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
@@ -90,7 +90,7 @@ def _successor(pod: Pod, *, more: bool = True) -> Successor:
     """What follows on a sandbox of the pod that is of no more use."""
     inits = pod.spec is not None and bool(pod.spec.init_containers)
     made = _made_container(pod) is not None
-    return successor_row(Stopped(pod.restart_policy, made, more, inits)).then
+    return SUCCESSORS.decide(Stopped(pod.restart_policy, made, more, inits))
 
 
 @contract("SANDBOX-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
@@ -217,7 +217,7 @@ def unfinished_pod_gets_a_replacement(m: Moment) -> Findings:
 
 def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
     if container.kind == "init":
-        act = init_row(InitSeen("exited", pod.restart_policy, failed=code != 0)).act
+        act = INITS.decide(InitSeen("exited", pod.restart_policy, failed=code != 0))
         return act == "end the pod" and recorded(pod, container.name) is container
     return container.kind == "app" and at_its_end(pod, container, code)
 

@@ -18,7 +18,7 @@ from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import SHUTDOWN, disruption_of, shutdown_of

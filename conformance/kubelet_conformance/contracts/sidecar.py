@@ -9,7 +9,6 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, retry_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -36,6 +35,7 @@ from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purg
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, left_created, stop_asked
 from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply
 from kubelet_conformance.trace.moment import Moment
@@ -66,7 +66,7 @@ def _ended(m: Moment) -> Container | None:
     if container is None or pod is None or m.exit is None or container.kind != "sidecar":
         return None
     seen = InitSeen("exited", pod.restart_policy, sidecar=True, failed=m.exit.code != 0)
-    comes_back = init_row(seen).act == "start" and not at_its_end(pod)
+    comes_back = INITS.decide(seen) == "start" and not at_its_end(pod)
     return container if comes_back and in_place(container) else None
 
 
@@ -153,7 +153,7 @@ def _(m: Moment) -> Findings:
     if sandbox is None or spec is None or not in_place(container):
         return None
     seen = InitSeen("running", pod.restart_policy, sidecar=True, started=spec.startup_probe is None)
-    if init_row(seen).act != "go on":
+    if INITS.decide(seen) != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
     if missing is None or spec.lifecycle.post_start is not None or no_pull(m, pod, missing):

@@ -32,9 +32,9 @@ from kubelet_conformance.contracts.situations import (
     of,
     runs_pre_stop,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.moment import Moment

@@ -7,7 +7,6 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, exited, pod_set
 from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     HELD_UP,
@@ -22,7 +21,8 @@ from kubelet_conformance.contracts.kills import failing_probe, is_killed_already
 from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, probe_at, runs_of, runs_probe
 from kubelet_conformance.contracts.sidecar_end import ahead_of, grace_is_used_up, holding_up
 from kubelet_conformance.contracts.situations import at_its_end, stop_asked, to_run
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.container import INITS, InitSeen
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.contracts.unprovoked import is_ended_for_a_reason
 from kubelet_conformance.trace.bodies import StopContainerRequest
@@ -87,7 +87,7 @@ def failed_startup_makes_it_again(m: Moment) -> Findings:
         return None
     given_up = probed.outcome == "failure" and probed.reached
     seen = InitSeen("running", m.pod.restart_policy, sidecar=True, given_up=given_up)
-    if init_row(seen).act != "stop and start":
+    if INITS.decide(seen) != "stop and start":
         return None
     if container.state != "running" or is_killed_already(m, container) or _has_hooks(container):
         return None

@@ -13,7 +13,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     pod_unset,
 )
-from kubelet_conformance.contracts.app_table import AppSeen, app_row
+from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.manifests import PodStatus
@@ -292,7 +292,7 @@ def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
     spec = pod.container_spec(name)
     if spec is None or spec.restart_policy is not None:
         return False
-    return app_row(AppSeen("exited", pod.restart_policy, code)).act == "nothing"
+    return APPS.decide(AppSeen("exited", pod.restart_policy, code)) == "nothing"
 
 
 def is_let_be(pod: Pod, name: str) -> bool:

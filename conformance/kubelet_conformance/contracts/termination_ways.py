@@ -34,7 +34,7 @@ from kubelet_conformance.contracts.situations import (
     runs_pre_stop,
     told_exited,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, STOPS, stop_timeouts
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, stop_timeouts
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
 from kubelet_conformance.trace.bodies import ExecSyncRequest, StopContainerRequest
 from kubelet_conformance.trace.container_specs import Handler, Probe

@@ -19,7 +19,6 @@ from kubelet_conformance.contract.words import (
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.outside import API_BACK, DISK, OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.pod_stages import ALLOWED, Act, seen_of, stage_of
 from kubelet_conformance.contracts.situations import (
     END,
     FAULT,
@@ -31,7 +30,8 @@ from kubelet_conformance.contracts.situations import (
     will_not_run_again,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.pod import ALLOWED, STAGES, Act, stage_seen
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import (
     CALL_TIMEOUT,
     FILE_POLL,
@@ -350,11 +350,11 @@ def folders_outlast_the_containers(m: Moment) -> Findings:
     pod, below = _removed_of(m)
     if pod is None or not pod.born or below.count("/") > _DEPTH:
         return None
-    row = stage_of(seen_of(pod))
+    row = STAGES.row(stage_seen(pod))
     act: Act = "remove volumes" if below else "remove folder"
-    if act not in ALLOWED[row.stage]:
+    if act not in ALLOWED[row.then]:
         what = below or "the folder"
-        return broken(f"{what} of {pod.name}, which is {row.stage}, is removed: {row.why}", pod.set_seq)
+        return broken(f"{what} of {pod.name}, which is {row.then}, is removed: {row.why}", pod.set_seq)
     return KEPT if pod.containers else None
 
 

@@ -30,7 +30,7 @@ from kubelet_conformance.contracts.situations import (
     to_run,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StopContainerRequest
 from kubelet_conformance.trace.manifests import Manifest

@@ -9,7 +9,8 @@ import msgspec
 
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, status
-from kubelet_conformance.contracts.tables import Counts, PhaseRow, count, phase_of
+from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
+from kubelet_conformance.contracts.tables.table import Row
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.manifests import ContainerStatus, Kind, PodStatus
@@ -192,7 +193,7 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     status: PodStatus
     before: PodStatus | None
     counts: Counts
-    row: PhaseRow
+    row: Row[Counts, str]
     phases: tuple[str, ...]
     """Those that its containers amount to, in order: several where it may or may not be the last status."""
     allowed: frozenset[str]
@@ -220,13 +221,13 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     if pod.spec is None or status.reason:
         return None
     counts = count(pod.spec, status)
-    row = phase_of(counts)
+    row = PHASES.row(counts)
     sent = pod.manifest.status if pod.manifest else None
-    generated = frozenset((sent.phase if sent and sent.terminal else row.phase,))
+    generated = frozenset((sent.phase if sent and sent.terminal else row.then,))
     if _is_past_its_deadline(m, pod, status):
         generated |= {"Failed"}
     if _may_be_final(m, pod):
-        generated |= {phase_of(msgspec.structs.replace(counts, final=True)).phase}
+        generated |= {PHASES.decide(msgspec.structs.replace(counts, final=True))}
         if counts.running == 0:
             generated |= {"Failed"}
     if pod.status is not None and pod.status.terminal and status.phase == pod.status.phase:
