@@ -11,9 +11,9 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import DISK
 from kubelet_conformance.contracts.pod_files import files, take_file
 from kubelet_conformance.contracts.sandboxes import told_ips
+from kubelet_conformance.contracts.situations import DISK
 from kubelet_conformance.trace.bodies import Mount, PodSandboxStatusReply
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.manifests import PodSpec

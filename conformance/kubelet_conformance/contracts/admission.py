@@ -13,7 +13,6 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, event, pod_set, status
 from kubelet_conformance.contracts.fresh import REJECTIONS, Fresh, can_start, fresh_pod, host_ports
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
@@ -25,6 +24,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
 from kubelet_conformance.contracts.written import AGAIN
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
@@ -280,17 +280,11 @@ def _size_is_told(m: Moment) -> None:
         sizes.pop(m.pod.uid, None)
 
 
-leaving_pod_still_counts.remember(on=OUTSIDE)(take_in)
-
-
 @contract("ADMIT-06", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
 def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
     """Of two pods that want one host port the newer is refused."""
     pod, holder = _asks_for_a_port(m), _taken_by(m, leaving=False)
     return None if pod is None or holder is None else _is_refused(pod, holder)
-
-
-newer_pod_does_not_get_the_port.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-10", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
@@ -299,16 +293,17 @@ def refused_pod_can_be_deleted(m: Moment) -> Findings:
     return _is_finalized(m)
 
 
-refused_pod_can_be_deleted.remember(on=OUTSIDE)(take_in)
-
-
 def _is_finalized(m: Moment) -> Findings:
     pod, manifest = m.pod, m.manifest
     if pod is None or manifest is None or pod.termination is not None or pod.sandboxes or not pod.born:
         return None
     if manifest.metadata.deletion_timestamp is None or pod.status is None or pod.status.phase != "Failed":
         return None
-    if not _is_a_refusal(pod.status.reason) or not m.node.kubelet_up or outside(m).api_away_t is not None:
+    if (
+        not _is_a_refusal(pod.status.reason)
+        or not m.node.kubelet_up
+        or kubelet_view(m).api_away_t is not None
+    ):
         return None
     return _goes_for_good(pod)
 
@@ -347,7 +342,7 @@ def _is_finalized_late(m: Moment) -> Findings:
         return None
     if pod.sandboxes or not pod.born or pod.static or end.cause != "deleted" or pod.deleted_t is not None:
         return None
-    if not m.node.kubelet_up or outside(m).api_away_t is not None:
+    if not m.node.kubelet_up or kubelet_view(m).api_away_t is not None:
         return None
     return _goes_for_good(pod)
 
@@ -362,9 +357,6 @@ def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
         return None
     grace = getattr(m.record, "grace", None)
     return KEPT if grace == 0 else broken(f"pod {pod.name} is deleted with grace {grace}, expected 0")
-
-
-refused_pod_is_finalized.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-11", on=FINISHED, needs=(CRI, PODS, STATUS))

@@ -9,7 +9,6 @@ from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
@@ -21,6 +20,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Pod
 
@@ -35,7 +35,7 @@ class _Mirror:
 @contract("CLEANUP-01", on=call("StopContainer"), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
 def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     """Housekeeping deletes the mirrors that are left of static pods before it kills what nobody knows."""
-    known, started_t = outside(m), m.node.started_t
+    known, started_t = kubelet_view(m), m.node.started_t
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
     left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
@@ -51,9 +51,6 @@ def _is_wanted_again(m: Moment, pod: Pod) -> bool:
     """By another manifest of that name: the mirror is then its worker's (mirrors are looked up by name)."""
     newest = m.world.names.get((pod.namespace, pod.name))
     return newest is not None and newest.static and newest.wanted
-
-
-mirrors_go_before_unknown_pods.remember(on=OUTSIDE)(take_in)
 
 
 @mirrors_go_before_unknown_pods.remember(on=API_DELETE.either(deleted()))

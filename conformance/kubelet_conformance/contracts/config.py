@@ -30,12 +30,12 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sandbox_asked, sent_static
 from kubelet_conformance.contracts.tables.pod import CHANGES, Change, Word, Words, word
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, PodChange, Reply
 from kubelet_conformance.trace.views import Pod
@@ -74,9 +74,6 @@ def _has_another_uid(uid: str) -> Predicate:
     return lambda m: sandbox_asked(m).metadata.uid != uid
 
 
-sources_do_not_displace_each_other.remember(on=OUTSIDE)(take_in)
-
-
 class _Ports:
     """Static pods that have just been removed from a source: when, from which, and their host ports."""
 
@@ -98,9 +95,6 @@ def removals_come_before_additions(m: Moment) -> Findings:
     if not can_start(m, pod):
         return None
     return starts(pod, _HTTP_OR_FILE[pod.source], f"pod {pod.name} is admitted in place of the one removed")
-
-
-removals_come_before_additions.remember(on=OUTSIDE)(take_in)
 
 
 @removals_come_before_additions.remember(on=pod_unset())
@@ -129,10 +123,10 @@ class _Removed:
 @contract("CONFIG-04", on=pod_unset(), needs=(CRI, PODS), clause="killed")
 def pod_that_left_its_source_is_killed(m: Moment) -> Iterator[Finding]:
     """A pod that is missing from its source's next snapshot is killed, and no pod of another source is."""
-    pod, known = m.pod, outside(m)
+    pod, known = m.pod, kubelet_view(m)
     if sent_static(m) is None or pod is None or not pod.static or not pod.born or not kubelet_works(m):
         return
-    if known.api_away_t is not None or known.down_since(m.t) is not None:
+    if known.is_cut_off(m.t):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
@@ -162,9 +156,6 @@ def pods_of_other_sources_stay(m: Moment) -> Findings:
     if explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {pod.name}, another pod having left another source,")
-
-
-pod_that_left_its_source_is_killed.remember(on=OUTSIDE)(take_in)
 
 
 @pod_that_left_its_source_is_killed.remember(on=pod_unset())
@@ -236,7 +227,7 @@ def only_meaningful_changes_count(m: Moment) -> Findings:
     failure = pod.note(_Failure)
     if failure.t is None or m.t + _WHILE > failure.t + _RETRY_LEAST or worker_waits(pod):
         return None
-    if pod.spec is None or pod.spec.readiness_gates or outside(m).down_since(m.t) is not None:
+    if pod.spec is None or pod.spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
         return None
     if _changed(m) not in {"nothing", "reconciled"}:
         return None
@@ -261,11 +252,11 @@ def meaningful_change_is_taken_up(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or pod.termination is not None or is_mirror(m):
         return None
-    if pod.note(_Failure).t is None or worker_waits(pod) or outside(m).api_away_t is not None:
+    if pod.note(_Failure).t is None or worker_waits(pod) or kubelet_view(m).api_away_t is not None:
         return None
     if not kubelet_works(m):
         return None
-    if outside(m).down_since(m.t) is not None or outside(m).network_bad_t is not None:
+    if kubelet_view(m).down_since(m.t) is not None or kubelet_view(m).network_bad_t is not None:
         return None
     if _changed(m) != "updated":
         return None
@@ -276,9 +267,6 @@ def meaningful_change_is_taken_up(m: Moment) -> Findings:
         whole_node=True,
         text=f"the sandbox of {pod.name} is tried again after the change",
     )
-
-
-only_meaningful_changes_count.remember(on=OUTSIDE)(take_in)
 
 
 @only_meaningful_changes_count.remember(
@@ -328,12 +316,12 @@ def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
     """A pod that is on its way out when a kubelet first sees it is not started: its object is deleted for
     good.
     """
-    if outside(m).api_away_t is not None or outside(m).node_gone or not m.world.past_known:
+    if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone or not m.world.past_known:
         return
     manifest, record = m.manifest, _record(m)
     if manifest is not None and record is not None:
         came = manifest.metadata.deletion_timestamp is not None and m.pod is None and kubelet_works(m)
-        if came and record.source == "api" and not is_mirror(m) and outside(m).down_since(m.t) is None:
+        if came and record.source == "api" and not is_mirror(m) and kubelet_view(m).down_since(m.t) is None:
             yield _is_finalized(manifest.metadata.uid, manifest.metadata.name)
         return
     for pod in m.world.pods.values():
@@ -372,6 +360,3 @@ def deleted_pod_gets_no_sandbox(m: Moment) -> Findings:
     if pod.termination.seq != pod.set_seq or pod.source != "api":
         return None
     return broken(f"a sandbox is run for {pod.name}, which came deleted", pod.set_seq)
-
-
-pod_that_comes_deleted_is_not_started.remember(on=OUTSIDE)(take_in)

@@ -10,12 +10,12 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import Fresh, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault, PodChange
@@ -101,7 +101,7 @@ def deletion_and_change_are_one_thing(m: Moment) -> Iterator[Finding]:
     grace = new.metadata.deletion_grace_period_seconds
     if not new.metadata.deletion_timestamp or not grace or not _differ(old, new) or not kubelet_works(m):
         return
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if kubelet_view(m).is_cut_off(m.t):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born:
@@ -134,11 +134,8 @@ def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
     return TERMINATION_ASKED.where(is_less)
 
 
-deletion_and_change_are_one_thing.remember(on=OUTSIDE)(take_in)
-
-
 def _node_is_there(m: Moment) -> bool:
-    return isinstance(m.record, Fault) and not outside(m).node_gone
+    return isinstance(m.record, Fault) and not kubelet_view(m).node_gone
 
 
 class _Waits:
@@ -151,7 +148,7 @@ class _Waits:
 @contract("CONFIG-11", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"), clause="waits")
 def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
     """A kubelet that starts asks for the API server's pods once its node's object is there, not before."""
-    known = outside(m)
+    known = kubelet_view(m)
     if not known.node_gone or known.api_away_t is not None or not any(map(_awaits, m.world.names.values())):
         return None
     return answered(
@@ -172,10 +169,10 @@ def _awaits(pod: Pod) -> bool:
 def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
     """Then they are run."""
     note = m.node.note(_Waits)
-    if not note.waits or outside(m).node_gone:
+    if not note.waits or kubelet_view(m).node_gone:
         return
     note.waits = False
-    if not kubelet_works(m) or outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if not kubelet_works(m) or kubelet_view(m).is_cut_off(m.t):
         return
     for pod in m.world.names.values():
         if _awaits(pod) and pod.termination is None and not pod.finished:
@@ -183,13 +180,10 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
             yield starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
 
 
-pods_are_asked_for_after_the_node.remember(on=OUTSIDE)(take_in)
-
-
 @pods_are_asked_for_after_the_node.remember(on=kubelet("started"))
 def _node_is_told(m: Moment) -> None:
     """Take in whether the node's object is there when the kubelet starts."""
-    m.node.note(_Waits).waits = outside(m).node_gone
+    m.node.note(_Waits).waits = kubelet_view(m).node_gone
 
 
 @contract("CONFIG-16", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
@@ -202,7 +196,7 @@ def gate_is_noticed(m: Moment) -> Findings:
         return None
     if pod.termination is not None or pod.finished or not pod.wanted or not kubelet_works(m):
         return None
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if kubelet_view(m).is_cut_off(m.t):
         return None
     opened = all(_is(said, gate.condition_type) for gate in pod.spec.readiness_gates)
     if not _is(pod.status, "ContainersReady") or _is(pod.status, "Ready") is opened:
@@ -223,6 +217,3 @@ def _is(said: PodStatus, kind: str) -> bool:
 
 def _is_not_ready_itself(m: Moment) -> bool:
     return m.status is not None and not _is(m.status, "ContainersReady")
-
-
-gate_is_noticed.remember(on=OUTSIDE)(take_in)

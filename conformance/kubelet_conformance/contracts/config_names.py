@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from kubelet_conformance.contract.frame import Answered, Finding, answered, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, event, kubelet, pod_set
-from kubelet_conformance.contracts.outside import DISK, MANIFEST
-from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.contracts.situations import DISK, FAULT, MANIFEST
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.timing import KUBELET_START
 from kubelet_conformance.trace.bodies import CreateContainerRequest

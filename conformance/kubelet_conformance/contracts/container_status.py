@@ -12,7 +12,6 @@ from kubelet_conformance.contracts.former_lives import (
     REMOVALS,
     end_is_made_up,
     ended_since_its_file_went,
-    is_cut_off,
     take_lives,
     take_removals,
 )
@@ -36,6 +35,7 @@ from kubelet_conformance.contracts.written import (
     tells_of_probes_only,
 )
 from kubelet_conformance.trace.bodies import ContainerStatusReply
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.manifests import Terminated
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container
@@ -340,7 +340,7 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             continue
         if last is None or last.container_id != older.container_id:
             yield KEPT
-        elif m.t - removed_t > REACTION and not is_cut_off(m, removed_t):
+        elif m.t - removed_t > REACTION and not kubelet_view(m).api_was_away(removed_t):
             yield broken(
                 f"lastState of {said.name} is of a record that is gone", m.pod.status_seq if m.pod else None
             )

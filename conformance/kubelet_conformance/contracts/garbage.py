@@ -19,12 +19,11 @@ from kubelet_conformance.contract.words import (
 )
 from kubelet_conformance.contracts.distress import DISTRESS, distress, setting, take_distress
 from kubelet_conformance.contracts.former_lives import is_left_to_itself
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.disruption import disruption_of
+from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
 
@@ -73,10 +72,7 @@ def _made_due_by_a_death(m: Moment, container: Container, records: list[Containe
         return False
     died_t = max(c.exit.t for c in newer if c.exit is not None)
     due_t = max(died_t, m.node.started_t or 0.0, m.node.note(_Removals).waited_t)
-    return m.t <= heard_by(m, due_t) + RELIST + REACTION
-
-
-oldest_record_goes_first.remember(on=DELAYS)(take_in_delays)
+    return m.t <= informed_by(m, due_t) + RELIST + REACTION
 
 
 @oldest_record_goes_first.remember(on=done("RemoveContainer").either(failed("RemoveContainer")))
@@ -128,7 +124,7 @@ def older_dead_record_is_removed(m: Moment) -> Findings:
     dead = [one for one in pod.containers[container.name] if one is not container and one.state == "exited"]
     if not dead or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
         return None
-    if m.node.listing_failed or outside(m).disk_fails:
+    if m.node.listing_failed or kubelet_view(m).disk_fails:
         return None
     going = being_removed(m, pod)
     return [
@@ -141,9 +137,6 @@ def older_dead_record_is_removed(m: Moment) -> Findings:
         for older in dead
         if older not in going
     ]
-
-
-newest_record_is_kept.remember(on=OUTSIDE)(take_in)
 
 
 @contract("GC-02", on=deleted().either(pod_unset()), needs=(CRI, PODS))
@@ -228,13 +221,10 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
     # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
     over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
-    is_back = m.t <= heard_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
+    is_back = m.t <= informed_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
     if sandbox is pod.sandbox and pod.wanted and not over and not is_back:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT
-
-
-sandbox_goes_when_it_is_empty_and_stopped.remember(on=DELAYS)(take_in_delays)
 
 
 @sandbox_goes_when_it_is_empty_and_stopped.remember(on=pod_unset().either(pod_set()))

@@ -28,10 +28,10 @@ from kubelet_conformance.contracts.kills import (
     wait_before_stop,
 )
 from kubelet_conformance.contracts.situations import hook_command, may_be_unknown, runs_pre_stop
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
 from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.untold import is_missed
 from kubelet_conformance.trace.views import Container, Execution
@@ -115,7 +115,7 @@ def _still_heard(m: Moment) -> set[int]:
 def _graces_still_heard(m: Moment) -> set[int]:
     """The graces of such a kill."""
     asked = m.pod.note(_Graces).asked if m.pod is not None else []
-    is_new = len(asked) > 1 and m.t - heard_by(m, asked[-1][2]) <= API_POLL
+    is_new = len(asked) > 1 and m.t - informed_by(m, asked[-1][2]) <= API_POLL
     return {grace for grace, _, _ in asked} if is_new else set()
 
 
@@ -132,7 +132,6 @@ def stop_is_not_given_up(m: Moment) -> Findings:
 
 
 grace_follows_the_reason.remember(on=pod_set())(_graces_are_remembered)
-grace_follows_the_reason.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("TERM-04", on=STOP, needs=(CRI, PODS), versions=_READ)
@@ -182,7 +181,6 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
 
 
 waiting_is_taken_off_the_grace.remember(on=pod_set())(_graces_are_remembered)
-waiting_is_taken_off_the_grace.remember(on=DELAYS)(take_in_delays)
 
 
 def _open_pre_stop(container: Container) -> Execution | None:
@@ -259,7 +257,7 @@ def grace_only_shrinks(m: Moment) -> Findings:
     if len({grace for grace, _, _ in asked}) < 2 or pod.spec is None:  # noqa: PLR2004 - several
         return None
     # A grace that was asked for just now may come too late for a kill that has begun.
-    heard = [one for one in asked if m.t - heard_by(m, one[2]) > API_POLL]
+    heard = [one for one in asked if m.t - informed_by(m, one[2]) > API_POLL]
     least, seq, _ = min(heard) if heard else max(asked)
     if _timeout(m) > max(least, MINIMUM_GRACE):
         return broken(f"expected at most {least} s, got {_timeout(m)}", seq)
@@ -267,7 +265,6 @@ def grace_only_shrinks(m: Moment) -> Findings:
 
 
 grace_only_shrinks.remember(on=pod_set())(_graces_are_remembered)
-grace_only_shrinks.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("WORK-08", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True, ">=1.31": True}))
@@ -309,7 +306,6 @@ def _stops_for_another_reason_are_remembered(m: Moment) -> None:
 
 
 grace_of_a_forced_deletion.remember(on=pod_set())(_graces_are_remembered)
-grace_of_a_forced_deletion.remember(on=DELAYS)(take_in_delays)
 
 
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())

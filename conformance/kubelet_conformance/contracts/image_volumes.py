@@ -10,13 +10,13 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.instances import asked, creation_of
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import FAULT, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import START_ERRORS
 from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Pod
 
@@ -114,7 +114,7 @@ def missing_image_is_told(m: Moment) -> Findings:
     """The container waits with the reason."""
     pod, image = m.pod, m.request(PullImageRequest).image.image
     users = _users(pod, image) if pod is not None and to_run(m) else []
-    if pod is None or not users or m.header.channels.api != "full" or outside(m).api_away_t is not None:
+    if pod is None or not users or m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None:
         return None
     pulled = done("PullImage").where(lambda n: n.request(PullImageRequest).image.image == image)
     return answered(
@@ -124,9 +124,6 @@ def missing_image_is_told(m: Moment) -> Findings:
         unless=GONE.either(FAULT, sandbox_died(), pulled),
         text=f"the status tells why {users[0]}, which mounts {image}, was not made",
     )
-
-
-missing_image_is_told.remember(on=OUTSIDE)(take_in)
 
 
 @shown_image_is_mounted.clause("others", on=failed("PullImage"))

@@ -24,8 +24,7 @@ from kubelet_conformance.contracts.instances import (
 )
 from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.sandboxes import FINISHED
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_image
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_image, was_seen_started
 from kubelet_conformance.contracts.tables.container import INITS, InitAct, InitSeen
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply

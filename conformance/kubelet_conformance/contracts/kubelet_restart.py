@@ -10,7 +10,6 @@ from kubelet_conformance.contract.words import Pattern, Predicate, call, kubelet
 from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
 from kubelet_conformance.contracts.instances import INIT_FIRST, REMAKING, SIDECAR_ENDS, waits_for_sidecars
 from kubelet_conformance.contracts.kills import reasons
-from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.situations import (
     END,
@@ -130,9 +129,6 @@ def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
         for container in pod.every_container():
             if _healthy(container, m.node):
                 yield KEPT
-
-
-healthy_container_is_not_stopped.remember(on=OUTSIDE)(take_in)
 
 
 @contract("RESTARTKUBELET-03", on=REMAKING, needs=(CRI, PODS))

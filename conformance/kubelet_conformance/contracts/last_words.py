@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract
 from kubelet_conformance.contract.needs import CRI, STATUS
-from kubelet_conformance.contracts.outside import DISK
 from kubelet_conformance.contracts.pod_files import files, take_file
+from kubelet_conformance.contracts.situations import DISK
 from kubelet_conformance.contracts.written import END_TOLD, record_with
 from kubelet_conformance.trace.manifests import Terminated
 from kubelet_conformance.trace.moment import Moment

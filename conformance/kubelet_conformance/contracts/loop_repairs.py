@@ -19,7 +19,6 @@ from kubelet_conformance.contract.words import (
     told,
 )
 from kubelet_conformance.contracts.fresh import REJECTIONS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
@@ -36,6 +35,7 @@ from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
     StopContainerRequest,
 )
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Pod
 
@@ -52,7 +52,7 @@ _READS_FAIL = failed(
 
 
 def _is_not_ready(m: Moment) -> bool:
-    known = outside(m)
+    known = kubelet_view(m)
     return known.bad_t is not None or known.network_bad_t is not None
 
 
@@ -75,7 +75,7 @@ def retry_comes_when_it_is_due(m: Moment) -> Findings:
         return None
     if pod.changed_t is None or pod.changed_t >= m.call.t or pod.spec is None or pod.spec.readiness_gates:
         return None
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if kubelet_view(m).is_cut_off(m.t):
         return None
     due = m.t + _RETRY_LEAST - SAME_MOMENT
     again = call("RunPodSandbox").where(of(pod))
@@ -91,13 +91,10 @@ def retry_comes_when_it_is_due(m: Moment) -> Findings:
     )
 
 
-retry_comes_when_it_is_due.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-14", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
 def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
     """Of pods that a kubelet first hears of at once and that want one port, the oldest gets it."""
-    known = outside(m)
+    known = kubelet_view(m)
     if known.api_away_t is not None or known.node_gone:
         return
     wanted = [pod for pod in m.world.names.values() if _is_new(pod)]
@@ -145,9 +142,6 @@ def _taken(m: Moment, pod: Pod) -> bool:
     return not _age(pod) or any(_ports(other) & _ports(pod) for other in others)
 
 
-older_pod_comes_first.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-15", on=call("StopContainer"), needs=(CRI, PODS), clause="deleted")
 def deletion_is_graceful(m: Moment) -> Findings:
     """A pod that gets a deletion time is stopped with grace, and one whose object is gone is killed."""
@@ -167,7 +161,7 @@ def pod_without_object_is_killed(m: Moment) -> Iterator[Finding]:
     pod = m.pod
     if pod is None or pod.static or not pod.born or not pod.wanted or pod.termination is not None:
         return
-    if not kubelet_works(m) or outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if not kubelet_works(m) or kubelet_view(m).is_cut_off(m.t):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
@@ -177,9 +171,6 @@ def pod_without_object_is_killed(m: Moment) -> Iterator[Finding]:
                 unless=FAULT.either(call("StopPodSandbox")),
                 text=f"container {container.name} of {pod.name}, whose object is gone, is stopped",
             )
-
-
-deletion_is_graceful.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-20", on=exited(), needs=(CRI, PODS, EVENTS))
@@ -194,9 +185,9 @@ def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
         return None
     if container is not pod.newest(container.name) or m.node.started_t is None or not m.node.kubelet_up:
         return None
-    if outside(m).down_since(m.t) is not None or pod.spec is None or pod.spec.active_deadline_seconds:
+    if kubelet_view(m).down_since(m.t) is not None or pod.spec is None or pod.spec.active_deadline_seconds:
         return None
-    if outside(m).network_bad_t is not None or not to_run(m):
+    if kubelet_view(m).network_bad_t is not None or not to_run(m):
         return None
     name = container.name
     return answered(
@@ -209,13 +200,10 @@ def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
     )
 
 
-resync_makes_up_for_what_was_missed.remember(on=OUTSIDE)(take_in)
-
-
 @contract("EVENTS-05", on=done("CreateContainer"), needs=(CRI, PODS))
 def nothing_waits_for_its_event(m: Moment) -> Findings:
     """While no event can be sent a container that was created, which is an event, is started all the same."""
-    if outside(m).api_away_t is None or not to_run(m):
+    if kubelet_view(m).api_away_t is None or not to_run(m):
         return None
     name = m.request(CreateContainerRequest).config.metadata.name
     made = m.response(CreateContainerReply).container_id
@@ -225,6 +213,3 @@ def nothing_waits_for_its_event(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(FAULT),
         text=f"container {name} is started",
     )
-
-
-nothing_waits_for_its_event.remember(on=OUTSIDE)(take_in)

@@ -18,7 +18,6 @@ from kubelet_conformance.contract.words import (
 from kubelet_conformance.contracts.fresh import FRESH_STATIC, can_start, fresh_pod, host_ports, starts
 from kubelet_conformance.contracts.garbage import being_removed
 from kubelet_conformance.contracts.instances import HELD_UP
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
@@ -29,6 +28,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.views import Container, Pod
@@ -57,10 +57,10 @@ def exit_wakes_the_worker(m: Moment) -> Findings:
 
 def _works(m: Moment) -> bool:
     """The kubelet sees what happens at the runtime, and can say so."""
-    node, known = m.node, outside(m)
+    node, known = m.node, kubelet_view(m)
     if not node.kubelet_up or node.relisted_t is None or node.listing_failed:
         return False
-    return known.api_away_t is None and known.down_since(m.t) is None and not known.disk_fails
+    return not known.is_cut_off(m.t) and not known.disk_fails
 
 
 def _tells_otherwise(container: Container) -> Predicate:
@@ -70,9 +70,6 @@ def _tells_otherwise(container: Container) -> Predicate:
         return any(one.state.running is None or one.runtime_id != container.id for one in mine)
 
     return tells
-
-
-exit_wakes_the_worker.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-10", on=exited(), needs=(CRI, PODS))
@@ -101,9 +98,6 @@ def older_dead_instances_go(m: Moment) -> Findings:
         not_before=newest,
         text=f"attempt {oldest.attempt} of {name} is removed",
     )
-
-
-older_dead_instances_go.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-12", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
@@ -138,9 +132,6 @@ def _shown(pod: Pod, container: Container) -> bool | None:
     return None
 
 
-readiness_wakes_the_worker.remember(on=OUTSIDE)(take_in)
-
-
 class _Stops:
     """The StopContainer calls that are under way, by call id."""
 
@@ -155,9 +146,6 @@ def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
     if pod is None or not m.node.note(_Stops).open or not can_start(m, pod) or host_ports(m):
         return None
     return starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
-
-
-slow_stop_holds_up_nobody_else.remember(on=OUTSIDE)(take_in)
 
 
 @slow_stop_holds_up_nobody_else.remember(
@@ -182,7 +170,7 @@ def silent_source_holds_up_no_other(m: Moment) -> Findings:
     run again.
     """
     pod = fresh_pod(m)
-    if pod is None or outside(m).api_away_t is None or pod.source != "file" or not can_start(m, pod):
+    if pod is None or kubelet_view(m).api_away_t is None or pod.source != "file" or not can_start(m, pod):
         return None
     return None if host_ports(m) else starts(pod, REACTION, f"static pod {pod.name} is started")
 
@@ -190,7 +178,7 @@ def silent_source_holds_up_no_other(m: Moment) -> Findings:
 @silent_source_holds_up_no_other.clause("exit", on=exited())
 def exit_is_seen_without_the_api(m: Moment) -> Findings:
     """The first end of a container that is to run always is followed by its next instance."""
-    container, pod, known = m.container, m.pod, outside(m)
+    container, pod, known = m.container, m.pod, kubelet_view(m)
     if container is None or pod is None or known.api_away_t is None or not to_run(m):
         return None
     if m.exit is None or m.exit.commanded or container.attempt or container.kind != "app":
@@ -205,9 +193,6 @@ def exit_is_seen_without_the_api(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(call("StopContainer", "StopPodSandbox")),
         text=f"container {container.name} is run again",
     )
-
-
-silent_source_holds_up_no_other.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-21", on=call("RunPodSandbox"))

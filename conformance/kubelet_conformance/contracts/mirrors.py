@@ -22,12 +22,12 @@ from kubelet_conformance.contracts.mirror_writes import (
     static_pod_of,
     take_mirrors,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, of
 from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite, Deleted, PodChange
 from kubelet_conformance.trace.views import Pod
@@ -92,8 +92,8 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
     if (
         m.pod.mirror_uid
         or name in known.names.values()
-        or outside(m).api_away_t is not None
-        or outside(m).node_gone
+        or kubelet_view(m).api_away_t is not None
+        or kubelet_view(m).node_gone
     ):
         return None
 
@@ -109,7 +109,6 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
     )
 
 
-mirror_names_hash_and_node.remember(on=OUTSIDE)(take_in)
 mirror_names_hash_and_node.remember(on=MIRRORS)(take_mirrors)
 
 
@@ -117,7 +116,7 @@ mirror_names_hash_and_node.remember(on=MIRRORS)(take_mirrors)
 def no_mirror_without_a_node(m: Moment) -> Findings:
     """While the node has no object of its own at the API server, no mirror pod is created."""
     config = sandbox_asked(m)
-    if not is_static(config) or not outside(m).node_gone:
+    if not is_static(config) or not kubelet_view(m).node_gone:
         return None
     return answered(
         by=FAULT.either(LIFE_ENDS),
@@ -131,10 +130,9 @@ def no_mirror_without_a_node(m: Moment) -> Findings:
 @no_mirror_without_a_node.clause("create", on=CREATES_A_MIRROR)
 def mirror_has_a_node(m: Moment) -> Findings:
     """Whoever creates a mirror pod has seen the node's object."""
-    return broken("a mirror pod is created for a node without an object") if outside(m).node_gone else None
-
-
-no_mirror_without_a_node.remember(on=OUTSIDE)(take_in)
+    return (
+        broken("a mirror pod is created for a node without an object") if kubelet_view(m).node_gone else None
+    )
 
 
 @contract("STATIC-13", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), clause="request")
@@ -160,7 +158,7 @@ def deleted_mirror_is_replaced(m: Moment) -> Findings:
     if meta is None or meta.deletion_timestamp is None or not kubelet_works(m):
         return None
     pod, uid = static_pod_of(m, meta.uid), meta.uid
-    if pod is None or not pod.wanted or pod.finished or outside(m).api_away_t is not None:
+    if pod is None or not pod.wanted or pod.finished or kubelet_view(m).api_away_t is not None:
         return None
 
     def is_this(n: Moment) -> bool:
@@ -186,7 +184,7 @@ def gone_mirror_is_made_again(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not pod.static or not pod.wanted or pod.finished or pod.termination is not None:
         return None
-    if outside(m).api_away_t is not None or not kubelet_works(m):
+    if kubelet_view(m).api_away_t is not None or not kubelet_works(m):
         return None
     name = pod.namespace, pod.name
 
@@ -204,7 +202,6 @@ def gone_mirror_is_made_again(m: Moment) -> Findings:
     )
 
 
-mirror_is_deleted_with_care.remember(on=OUTSIDE)(take_in)
 mirror_is_deleted_with_care.remember(on=MIRRORS)(take_mirrors)
 
 
@@ -239,7 +236,7 @@ def orphaned_mirror_goes(m: Moment) -> Findings:
         return None  # A kubelet that has never heard of the pod deletes its mirror first.
     if m.world.names.get((pod.namespace, pod.name)) is not pod or not kubelet_works(m):
         return None
-    if any(c.state == "running" for c in pod.every_container()) or outside(m).api_away_t is not None:
+    if any(c.state == "running" for c in pod.every_container()) or kubelet_view(m).api_away_t is not None:
         return None
     return answered(
         by=deleted().where(lambda n: n.pod is pod or _is_mirror_of(pod, n)),
@@ -286,13 +283,10 @@ class _Unheard:
         self.of = False
 
 
-mirror_outlives_its_containers.remember(on=OUTSIDE)(take_in)
-
-
 @mirror_outlives_its_containers.remember(on=pod_unset())
 def _removal_is_unheard(m: Moment) -> None:
     """Take in removals that nobody takes up."""
-    if m.pod is not None and outside(m).api_away_t is not None:
+    if m.pod is not None and kubelet_view(m).api_away_t is not None:
         m.pod.note(_Unheard).of = True
 
 

@@ -27,7 +27,6 @@ from kubelet_conformance.contracts.eviction import EVICTED, EVICTION_PASS
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.kills import wait_before_stop
-from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
@@ -99,7 +98,6 @@ def unknown_resources_do_not_count(m: Moment) -> Findings:
     return _is_started(new[0], REACTION, f"pod {new[0].name} starts, whatever {unknown[0]} is")
 
 
-unknown_resources_do_not_count.remember(on=OUTSIDE)(take_in)
 unknown_resources_do_not_count.remember(on=DISTRESS)(take_distress)
 
 
@@ -191,16 +189,10 @@ def preempted_pod_is_failed(m: Moment) -> Findings:
     return KEPT
 
 
-critical_pod_gets_its_room.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-23", on=pod_set(), needs=(CRI, PODS, STATUS, EVENTS))
 def static_pod_gets_its_room(m: Moment) -> Findings:
     """A static pod that does not fit is started all the same: pods that are not critical make room."""
     return _room_is_made(m, static=True)
-
-
-static_pod_gets_its_room.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-09", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT))
@@ -257,5 +249,4 @@ def _somebody_is_evicted(m: Moment) -> None:
         m.node.note(_Lately).t = m.t
 
 
-short_node_takes_little.remember(on=OUTSIDE)(take_in)
 short_node_takes_little.remember(on=DISTRESS)(take_distress)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, failed, happened, pod_set, status
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     believed_running,
@@ -19,6 +18,7 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     RunPodSandboxRequest,
 )
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.manifests import ContainerStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
@@ -33,12 +33,12 @@ _DEALT_WITH = status().either(
 
 def _sees(m: Moment) -> bool:
     """The kubelet is up for some time, and hears of what happens at the runtime and at the API server."""
-    node, known = m.node, outside(m)
+    node, known = m.node, kubelet_view(m)
     if not node.kubelet_up or node.relisted_t is None or node.listing_failed or node.started_t is None:
         return False
     if m.t - node.started_t < KUBELET_START:
         return False
-    return known.api_away_t is None and known.down_since(m.t) is None
+    return not known.is_cut_off(m.t)
 
 
 def _changed_t(pod: Pod) -> float:
@@ -68,9 +68,6 @@ def running_container_that_went_has_died(m: Moment) -> Findings:
     )
 
 
-running_container_that_went_has_died.remember(on=OUTSIDE)(take_in)
-
-
 def _last_read_as_running(container: Container) -> bool:
     return container.record is not None and container.record.state == "CONTAINER_RUNNING"
 
@@ -93,9 +90,6 @@ def worker_of_an_unchanged_pod_goes_on(m: Moment) -> Findings:
     )
 
 
-worker_of_an_unchanged_pod_goes_on.remember(on=OUTSIDE)(take_in)
-
-
 @contract("PLEG-07", on=happened("removed"), needs=(CRI, PODS))
 def pod_without_records_is_empty(m: Moment) -> Findings:
     """A pod of which no record is left has never run: it gets a first sandbox, and nothing is stopped."""
@@ -111,9 +105,6 @@ def pod_without_records_is_empty(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(_READING_FAILED),
         text=f"{pod.name}, of which nothing is left, gets a first sandbox",
     )
-
-
-pod_without_records_is_empty.remember(on=OUTSIDE)(take_in)
 
 
 def _is_all_there_is(pod: Pod, m: Moment) -> bool:

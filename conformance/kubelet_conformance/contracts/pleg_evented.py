@@ -10,7 +10,6 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, Predicate, call, failed, kubelet, listed_all, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     END,
     FAULT,
@@ -25,6 +24,7 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     ListPodSandboxRequest,
 )
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.manifests import ContainerStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.streaming import event_of
@@ -94,7 +94,7 @@ def events_drive_the_workers(m: Moment) -> Findings:
     event = event_of(m)
     if event is None or event.container_event_type != "CONTAINER_STOPPED_EVENT":
         return None
-    container, known = m.world.containers.get(event.container_id), outside(m)
+    container, known = m.world.containers.get(event.container_id), kubelet_view(m)
     pod = container.pod if container is not None else None
     if container is None or pod is None or not pod.born or not pod.wanted or pod.termination is not None:
         return None
@@ -102,7 +102,7 @@ def events_drive_the_workers(m: Moment) -> Findings:
         return None  # Something newer may be known.
     if container is not pod.newest(container.name) or container.stops or worker_is_busy(pod) or pod.finished:
         return None
-    if known.down_since(m.t) is not None or known.api_away_t is not None or container.kind != "app":
+    if known.is_cut_off(m.t) or container.kind != "app":
         return None
     return answered(
         by=status().either(call("CreateContainer")).where(_is_about(pod)),
@@ -149,7 +149,6 @@ events_drive_the_workers.remember(on=_OPENS)(_stream_opens)
 events_drive_the_workers.remember(on=_BREAKS)(_stream_breaks)
 events_drive_the_workers.remember(on=_BEGINS)(_life_begins)
 events_drive_the_workers.remember(on=_BOTH_LISTS)(_listed)
-events_drive_the_workers.remember(on=OUTSIDE)(take_in)
 
 
 def _is_about(pod: Pod) -> Predicate:

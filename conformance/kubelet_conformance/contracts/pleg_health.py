@@ -5,10 +5,10 @@ from __future__ import annotations
 from kubelet_conformance.contract.frame import Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Predicate, call, done, failed, listed_all, pod_set, read_as
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.reads import WholeList, take_whole_list
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import ListPodSandboxRequest
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 
 _THRESHOLD = 180.0
@@ -53,7 +53,11 @@ def relist_waits_for_nobody(m: Moment) -> Findings:
     container = m.container
     if container is None or (container.record is not None and container.record.state == "CONTAINER_EXITED"):
         return None
-    if outside(m).bad_t is None or not m.node.kubelet_up or m.header.feature_gates.get("EventedPLEG", False):
+    if (
+        kubelet_view(m).bad_t is None
+        or not m.node.kubelet_up
+        or m.header.feature_gates.get("EventedPLEG", False)
+    ):
         return None
     return answered(
         by=call("ListPodSandbox").where(_lists_all_sandboxes),
@@ -62,6 +66,3 @@ def relist_waits_for_nobody(m: Moment) -> Findings:
         whole_node=True,
         text="the runtime is listed again",
     )
-
-
-relist_waits_for_nobody.remember(on=OUTSIDE)(take_in)

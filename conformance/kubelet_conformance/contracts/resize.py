@@ -17,7 +17,6 @@ from kubelet_conformance.contract.words import (
     pod_set,
     status,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.resize_caps import (
     GATE,
     MEMORY,
@@ -37,6 +36,7 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, o
 from kubelet_conformance.contracts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.bodies import CreateContainerRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import ContainerStatsReply
@@ -73,9 +73,9 @@ def _runs(container: Container) -> bool:
 
 
 def _hears(m: Moment) -> bool:
-    known = outside(m)
+    known = kubelet_view(m)
     seen = m.node.kubelet_up and m.node.relisted_t is not None and not m.node.listing_failed
-    return seen and known.api_away_t is None and known.down_since(m.t) is None
+    return seen and not known.is_cut_off(m.t)
 
 
 def _says_pending(m: Moment) -> bool:
@@ -295,5 +295,4 @@ for _contract in (
     memory_in_use_is_not_taken,
     what_is_allocated_counts,
 ):
-    _contract.remember(on=OUTSIDE)(take_in)
     _contract.remember(on=_UPDATED)(take_update)

@@ -20,7 +20,6 @@ from kubelet_conformance.contract.words import (
     status,
 )
 from kubelet_conformance.contracts.distress import amount
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.resize_caps import (
     CPU,
     GATE,
@@ -39,6 +38,7 @@ from kubelet_conformance.contracts.resize_caps import (
 from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about, to_run, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import ContainerStatusReply
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.manifests import ContainerStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
@@ -169,16 +169,12 @@ def status_follows_the_runtime(m: Moment) -> Findings:
     before = caps_told(container) if container is not None else None
     if pod is None or container is None or now is None or before is None or container.state != "running":
         return None
-    spec, known = container.spec, outside(m)
+    spec, known = container.spec, kubelet_view(m)
     limits = (spec.resources.limits if spec is not None else None) or {}
     seen = [what for what in changed(before, now) if what in limits]
     if not seen or (seen == [CPU] and before.quota == now.quota) or not to_run(m) or worker_is_busy(pod):
         return None
-    if (
-        known.api_away_t is not None
-        or known.down_since(m.t) is not None
-        or m.header.feature_gates.get(_EVENTED)
-    ):
+    if known.is_cut_off(m.t) or m.header.feature_gates.get(_EVENTED):
         return None
     return answered(
         by=status().where(_shows(container, now)),
@@ -186,9 +182,6 @@ def status_follows_the_runtime(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(pod_set(), _READING_FAILED, _UPDATE),
         text=f"a status shows what {container.name} has now",
     )
-
-
-status_tells_what_is.remember(on=OUTSIDE)(take_in)
 
 
 def _shows(container: Container, caps: Caps) -> Predicate:

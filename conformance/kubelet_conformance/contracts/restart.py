@@ -48,9 +48,14 @@ from kubelet_conformance.contracts.instances import (
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import NOBODY, another_image, at_its_end, will_not_run_again
+from kubelet_conformance.contracts.situations import (
+    NOBODY,
+    another_image,
+    at_its_end,
+    was_seen_started,
+    will_not_run_again,
+)
 from kubelet_conformance.contracts.stop_reasons import changed, take_in_stop, was_changed, was_going
-from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.tables.container import APPS, AppAct, AppSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.trace.bodies import ContainerConfig, ContainerStatusReply

@@ -17,11 +17,11 @@ from kubelet_conformance.contracts.mirror_writes import (
     latest_mirror,
     take_mirrors,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, runs_of, take_probe
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
@@ -40,7 +40,7 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts admits the pods that run already anew, the oldest first: one whose host port an
     older pod has claimed in the meantime is refused.
     """
-    if outside(m).api_away_t is not None or outside(m).node_gone:
+    if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone:
         return
     wanted = [pod for pod in m.world.pods.values() if _is_to_be_admitted(pod)]
     for pod in wanted:
@@ -53,9 +53,6 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
                 whole_node=True,
                 text=f"pod {pod.name}, which runs, is refused for the older one that wants its port",
             )
-
-
-running_pods_are_admitted_again.remember(on=OUTSIDE)(take_in)
 
 
 def _is_to_be_admitted(pod: Pod) -> bool:

@@ -7,8 +7,8 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import done, exited, pod_set
 from kubelet_conformance.contracts.instances import creation_of
 from kubelet_conformance.contracts.kills import stopped_for_itself
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import RELIST
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
 
 _WANTED_AGAIN = pod_set().where(lambda m: m.pod is not None and not m.pod.wanted, "it is wanted again")
@@ -21,7 +21,7 @@ def nothing_restarts_in_termination(m: Moment) -> Findings:
     if pod is None or container is None or m.exit is None or pod.termination is None:
         return None
     asked_t = pod.termination.t
-    is_told = m.t - (asked_t if pod.static else heard_by(m, asked_t)) >= 2 * RELIST
+    is_told = m.t - (asked_t if pod.static else informed_by(m, asked_t)) >= 2 * RELIST
     aware = bool(container.stops) or is_told
     if not aware or container.kind not in {"app", "init"} or stopped_for_itself(m, pod, container):
         return None
@@ -31,6 +31,3 @@ def nothing_restarts_in_termination(m: Moment) -> Findings:
         not_before=creation_of(container.name),
         text=f"{container.name} is not made again in a pod that goes",
     )
-
-
-nothing_restarts_in_termination.remember(on=DELAYS)(take_in_delays)

@@ -12,8 +12,9 @@ from kubelet_conformance.contract.releases import is_on
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import DISK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.pod_files import is_log, log_names, take_file
+from kubelet_conformance.contracts.situations import DISK
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Metrics
 
@@ -103,13 +104,10 @@ def silent_loop_is_not_healthy(m: Moment) -> Findings:
     """The health of the loop is bad when it has stood still for more than 5 minutes, and good before that."""
     if not isinstance(m.record, Metrics) or _HEALTH not in m.record.values or m.node.started_t is None:
         return None
-    healthy, down = bool(m.record.values[_HEALTH]), outside(m).down_since(m.t)
+    healthy, down = bool(m.record.values[_HEALTH]), kubelet_view(m).down_since(m.t)
     silent = 0.0 if down is None else m.t - down
     if silent > _SILENT_MOST + _SLACK:
         return broken(f"the loop stands still for {silent:g} s, and is said to be well") if healthy else KEPT
     if silent < _SILENT_MOST - _SLACK:
         return KEPT if healthy else broken(f"the loop is said to be ill after {silent:g} s")
     return None
-
-
-silent_loop_is_not_healthy.remember(on=OUTSIDE)(take_in)

@@ -9,7 +9,6 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import told_anew
-from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import (
     ContainerRequest,
@@ -23,6 +22,7 @@ from kubelet_conformance.trace.bodies import (
     StopContainerRequest,
     VersionReply,
 )
+from kubelet_conformance.trace.kubelet_view import has_injected_fault
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Sandbox
 
@@ -35,7 +35,7 @@ def refusal(m: Moment) -> str | None:
     if error is None or error.code in _NO_ANSWER:
         return None
     injected = not m.reply.effect and error.code != "NOT_FOUND"
-    return None if injected or is_struck(m) else error.code
+    return None if injected or has_injected_fault(m) else error.code
 
 
 def _run(sandbox: Sandbox) -> int | None:
@@ -289,7 +289,7 @@ def stop_returns_within_its_timeout(m: Moment) -> Findings:
     if m.container is None:
         return None
     timeout, took = m.request(StopContainerRequest).timeout, m.t - m.call.t
-    if took > max(timeout, 0) + STOP_SLACK and not is_struck(m):
+    if took > max(timeout, 0) + STOP_SLACK and not has_injected_fault(m):
         return broken(f"StopContainer with a timeout of {timeout} s took {took:.1f} s")
     return KEPT
 
@@ -305,7 +305,6 @@ def stop_does_not_return_before_the_exit(m: Moment) -> Findings:
 
 
 stop_returns_within_its_timeout.clause("seen", on=expected("CRI-13"))(as_expected)
-stop_returns_within_its_timeout.remember(on=STRIKES)(take_in_strikes)
 
 
 @contract("CRI-26", on=done("ExecSync"))
@@ -315,7 +314,7 @@ def exec_keeps_its_timeout(m: Moment) -> Findings:
     One without a timeout has no limit.
     """
     timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
-    if timeout > 0 and took > timeout + EXEC_SLACK and not is_struck(m):
+    if timeout > 0 and took > timeout + EXEC_SLACK and not has_injected_fault(m):
         return broken(f"ExecSync with a timeout of {timeout} s answered after {took:.1f} s")
     return KEPT
 
@@ -325,7 +324,7 @@ def exec_is_not_cut_short(m: Moment) -> Findings:
     """DEADLINE_EXCEEDED comes when the timeout is over, neither earlier nor much later."""
     if m.reply.error is None or m.reply.error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
-    if is_struck(m):
+    if has_injected_fault(m):
         return None
     timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
     if timeout <= 0:
@@ -336,7 +335,6 @@ def exec_is_not_cut_short(m: Moment) -> Findings:
 
 
 exec_keeps_its_timeout.clause("seen", on=expected("CRI-26"))(as_expected)
-exec_keeps_its_timeout.remember(on=STRIKES)(take_in_strikes)
 
 
 @contract("CRI-27", on=done("ExecSync").either(failed("ExecSync")))
@@ -383,11 +381,3 @@ def runtime_config_is_asked(_: Moment) -> Findings:
         whole_node=True,
         text="RuntimeConfig is asked",
     )
-
-
-for _contract in (
-    stopped_sandbox_is_notready,
-    unknown_id_is_not_found,
-    stop_of_unknown_container_is_harmless,
-):
-    _contract.remember(on=STRIKES)(take_in_strikes)

@@ -9,7 +9,6 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import (
     ImageStatusReply,
     ImageStatusRequest,
@@ -187,7 +186,3 @@ _SHOWN_CHARS = 120
 def _(m: Moment) -> None:
     if isinstance(m.record, Fault) and "registry is" in m.record.what:
         m.node.note(_Registry).away_seq = 0 if m.record.what.startswith("healed") else m.seq
-
-
-for _contract in (absent_image_is_no_error, removed_image_is_gone, pull_error_says_what_is_wrong):
-    _contract.remember(on=STRIKES)(take_in_strikes)

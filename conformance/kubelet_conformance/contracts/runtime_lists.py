@@ -9,7 +9,6 @@ from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, 
 from kubelet_conformance.contract.words import Pattern, done, failed, listed_all, told
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import (
     ContainerFilter,
     ContainerRecord,
@@ -343,7 +342,3 @@ def _may_leave_something(m: Moment) -> None:
     """A call that failed may have left a record behind."""
     if m.pod is not None and m.reply.effect:
         m.pod.note(_Attempted).unclear = True
-
-
-for _contract in (removed_container_is_gone, removed_sandbox_is_gone):
-    _contract.remember(on=STRIKES)(take_in_strikes)

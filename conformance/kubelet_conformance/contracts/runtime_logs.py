@@ -8,7 +8,6 @@ from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.words import Pattern, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
 from kubelet_conformance.trace.views import Container
@@ -114,6 +113,3 @@ def _(m: Moment) -> None:
 
 
 log_is_reopened.clause("seen", on=expected("CRI-29"))(as_expected)
-
-
-log_is_reopened.remember(on=STRIKES)(take_in_strikes)

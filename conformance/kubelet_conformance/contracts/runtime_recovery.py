@@ -17,9 +17,9 @@ from kubelet_conformance.contracts.runtime_calls import (
 from kubelet_conformance.contracts.runtime_expected import work_goes_on_without_its_caller
 from kubelet_conformance.contracts.runtime_lists import filters_are_obeyed
 from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and_true
-from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
 from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.kubelet_view import has_injected_fault
 from kubelet_conformance.trace.moment import Moment
 
 _KILLED = 137
@@ -32,7 +32,7 @@ def stop_is_not_given_up_on(m: Moment) -> Findings:
     if m.container is None or error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
     timeout = max(m.request(StopContainerRequest).timeout, 0)
-    if took <= timeout + STOP_SLACK or is_struck(m):
+    if took <= timeout + STOP_SLACK or has_injected_fault(m):
         return None
     return broken(f"StopContainer with a timeout of {timeout} s had not returned after {took:.1f} s")
 
@@ -60,10 +60,6 @@ class _WentDown:
 @exit_data_is_whole_and_true.remember(on=kubelet("killed", "stopped"))
 def _kubelet_went_down(m: Moment) -> None:
     m.node.note(_WentDown).seq = m.seq
-
-
-filters_are_obeyed.remember(on=STRIKES)(take_in_strikes)
-work_goes_on_without_its_caller.remember(on=STRIKES)(take_in_strikes)
 
 
 @filters_are_obeyed.clause("robust", on=failed("ListContainers", "ListPodSandbox"))
@@ -156,9 +152,6 @@ class _FailedStart:
 
     def __init__(self) -> None:
         self.seq = 0
-
-
-start_is_for_created_containers_only.remember(on=STRIKES)(take_in_strikes)
 
 
 @start_is_for_created_containers_only.remember(on=failed("StartContainer"))

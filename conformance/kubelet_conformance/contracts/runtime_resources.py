@@ -6,7 +6,6 @@ from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import ContainerStatusReply, LinuxResources
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
@@ -73,6 +72,3 @@ def _(m: Moment) -> None:
 
 
 update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)
-
-
-update_is_seen_at_once.remember(on=STRIKES)(take_in_strikes)

@@ -15,13 +15,13 @@ from kubelet_conformance.contracts.fresh import Fresh, fresh_pod
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import SHUTDOWN, disruption_of, shutdown_of
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
 from kubelet_conformance.trace.views import Pod
@@ -156,7 +156,7 @@ def _new(m: Moment) -> Fresh | None:
     pod, since_then = fresh_pod(m), _going_down(m)
     if pod is None or pod.source != "api" or since_then is None or since_then < ROUNDING:
         return None
-    return None if outside(m).api_away_t is not None or m.node.relisted_t is None else pod
+    return None if kubelet_view(m).api_away_t is not None or m.node.relisted_t is None else pod
 
 
 def _is_refused(pod: Fresh) -> Pattern:
@@ -180,9 +180,6 @@ def no_new_pod_is_taken(m: Moment) -> Findings:
         whole_node=True,
         text=f"pod {pod.name} is refused, as the node shuts down",
     )
-
-
-pods_are_ended_in_groups.remember(on=OUTSIDE)(take_in)
 
 
 def _how_pods_are(m: Moment) -> None:
@@ -371,6 +368,3 @@ def new_pods_are_taken(m: Moment) -> Findings:
         whole_node=True,
         text=f"pod {pod.name} is not refused",
     )
-
-
-shutdown_is_not_graceful_by_itself.remember(on=OUTSIDE)(take_in)

@@ -33,8 +33,13 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.kills import reasons
 from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
-from kubelet_conformance.contracts.situations import at_its_end, hook_command, left_created, stop_asked
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import (
+    at_its_end,
+    hook_command,
+    left_created,
+    stop_asked,
+    was_seen_started,
+)
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply

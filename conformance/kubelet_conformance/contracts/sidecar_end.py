@@ -32,11 +32,11 @@ from kubelet_conformance.contracts.situations import (
     of,
     runs_pre_stop,
 )
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
 from kubelet_conformance.trace.untold import is_missed
@@ -250,7 +250,7 @@ def _hook_ran(container: Container, command: list[str], since_t: float) -> bool:
 
 def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
     """The pod is to go since a moment ago, and there was another reason to stop the container before."""
-    end = heard_by(m, pod.termination.t) if pod.termination is not None else 0.0
+    end = informed_by(m, pod.termination.t) if pod.termination is not None else 0.0
     if pod.termination is None or m.t - end > REACTION:
         return False
     dead = container.sandbox is not None and container.sandbox.state != "ready"
@@ -291,9 +291,6 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
             pod.termination.seq,
         )
     return KEPT if waited >= ROUNDING else None
-
-
-waiting_uses_up_the_grace.remember(on=DELAYS)(take_in_delays)
 
 
 @waiting_uses_up_the_grace.remember(on=POD_IS_TO_GO)

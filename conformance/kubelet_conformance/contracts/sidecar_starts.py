@@ -28,9 +28,9 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.kills import stopped_for_itself
 from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, stop_asked
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
@@ -146,7 +146,7 @@ def not_restarted_in_termination(m: Moment) -> Findings:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.kind != "sidecar" or pod.termination is None:
         return None
-    told_t = heard_by(m, pod.termination.t)
+    told_t = informed_by(m, pod.termination.t)
     if not any(stop_asked(one, told_t) for one in pod.every_container()):
         return None
     if stopped_for_itself(m, pod, container):
@@ -157,6 +157,3 @@ def not_restarted_in_termination(m: Moment) -> Findings:
         not_before=creation_of(container.name),
         text=f"sidecar {container.name} is not made again in a pod that goes",
     )
-
-
-not_restarted_in_termination.remember(on=DELAYS)(take_in_delays)

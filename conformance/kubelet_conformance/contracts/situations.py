@@ -18,7 +18,7 @@ from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncReque
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.records import ApiWrite
+from kubelet_conformance.trace.records import ApiWrite, Disk, Fault
 from kubelet_conformance.trace.untold import is_missed
 from kubelet_conformance.trace.views import Container, Execution, Node, Pod, Sandbox
 
@@ -45,6 +45,31 @@ FAULT = Pattern(frozenset({"fault"}), words="fault")
 """Something was broken or healed from outside."""
 NOBODY = Pattern(frozenset(), words="nothing")
 """No record: for what must be explained by an `unless`, or break."""
+
+
+_OF_PODS = "/pods/"
+"""Stands in the path of every file that a kubelet keeps for a pod."""
+_CGROUPS = "/sys/fs/cgroup/"
+"""Below it every pod has a folder, which no source has written."""
+
+
+def _is_a_manifest(m: Moment) -> bool:
+    return isinstance(m.record, Disk) and not any(part in m.record.path for part in (_OF_PODS, _CGROUPS))
+
+
+DISK = Pattern(frozenset({"disk"}), words="on disk")
+"""A manifest folder or another path changes."""
+MANIFEST = DISK.where(_is_a_manifest, "of a manifest")
+
+
+def _api_is_back(m: Moment) -> bool:
+    return (
+        isinstance(m.record, Fault) and m.record.what.startswith("healed:") and "API server" in m.record.what
+    )
+
+
+API_BACK: Pattern = FAULT.where(_api_is_back, "the API server is back")
+"""The API server can be reached again."""
 
 
 def _is_being_deleted(m: Moment) -> bool:
@@ -103,6 +128,12 @@ def believed_running(container: Container) -> bool:
     if told is not None and told.state != "CONTAINER_RUNNING":
         return False
     return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
+
+
+def was_seen_started(container: Container) -> bool:
+    """The runtime has told that it was started, whatever is answered to the call that did so."""
+    told = container.record.state if container.record is not None else "CONTAINER_CREATED"
+    return container.seen_running or told not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
 
 
 def told_exited(container: Container) -> Pattern:

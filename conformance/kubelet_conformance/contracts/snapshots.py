@@ -26,11 +26,11 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.situations import FAULT, about, of
+from kubelet_conformance.contracts.situations import API_BACK, FAULT, about, of
 from kubelet_conformance.contracts.static_names import sandbox_asked, sent_static
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
@@ -94,9 +94,6 @@ def every_pod_of_a_list_runs(m: Moment) -> Findings:
     return starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
 
 
-every_pod_of_a_list_runs.remember(on=OUTSIDE)(take_in)
-
-
 @contract("CONFIG-15", on=pod_set(), needs=(CRI, PODS))
 def mirror_is_not_run(m: Moment) -> Findings:
     """A change of a mirror pod starts nothing of its own."""
@@ -139,19 +136,16 @@ class _Away:
 @outage_removes_no_pod.clause("no-kill", on=call("StopContainer"))
 def pod_is_not_killed_in_an_outage(m: Moment) -> Findings:
     """None is stopped."""
-    pod, known = m.pod, outside(m)
+    pod, known = m.pod, kubelet_view(m)
     if pod is None or pod.source != "api" or known.api_away_t is None or explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {pod.name} while the API server cannot be reached")
 
 
-outage_removes_no_pod.remember(on=OUTSIDE)(take_in)
-
-
 @outage_removes_no_pod.remember(on=FAULT)
 def _reach_changes(m: Moment) -> None:
     """Take in whether the API server can be reached."""
-    m.node.note(_Away).t = outside(m).api_away_t
+    m.node.note(_Away).t = kubelet_view(m).api_away_t
 
 
 _FORGOTTEN_ONES_GO = ByVersion({"<=1.21": True, ">=1.27": True})
@@ -170,7 +164,7 @@ def kill_waits_for_all_sources(m: Moment) -> Findings:
     """A pod that leaves its source before a kubelet that starts has heard from every source is killed, but
     only then.
     """
-    pod, known, node = m.pod, outside(m), m.node
+    pod, known, node = m.pod, kubelet_view(m), m.node
     if sent_static(m) is None or pod is None or not pod.static or known.api_away_t is None:
         return None
     if not node.kubelet_up or node.started_t is None or known.api_away_t > node.started_t:
@@ -208,9 +202,6 @@ def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
                     whole_node=True,
                     text=f"container {container.name} of {pod.name}, which left its source, is stopped",
                 )
-
-
-kill_waits_for_all_sources.remember(on=OUTSIDE)(take_in)
 
 
 @kill_waits_for_all_sources.remember(on=kubelet("started"))

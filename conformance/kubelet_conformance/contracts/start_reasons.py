@@ -8,12 +8,11 @@ from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.instances import asked, told_otherwise
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import GONE
-from kubelet_conformance.contracts.situations import FAULT, NOBODY, is_let_be, to_run
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import FAULT, NOBODY, is_let_be, to_run, was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import REFUSED
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
 
@@ -111,7 +110,7 @@ def reason_is_told(m: Moment) -> Findings:
     pod, name = m.pod, _name(m)
     if pod is None or not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
         return None
-    if m.header.channels.api != "full" or outside(m).api_away_t is not None or is_let_be(pod, name):
+    if m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None or is_let_be(pod, name):
         return None
     if m.container is not None and was_seen_started(m.container):
         return None  # An event has told that the start took place.
@@ -124,9 +123,6 @@ def reason_is_told(m: Moment) -> Findings:
         ),
         text=f"the pod's status tells why {name} could not be started",
     )
-
-
-reason_is_told.remember(on=OUTSIDE)(take_in)
 
 
 def _tried_here(m: Moment, pod: Pod, name: str, reason: str) -> bool | None:

@@ -19,7 +19,6 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import (
     FullName,
@@ -28,9 +27,9 @@ from kubelet_conformance.contracts.static_names import (
     sandbox_asked,
     sent_static,
 )
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
+from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Pod
@@ -104,7 +103,7 @@ def _is_killed(m: Moment) -> Iterator[Finding]:
     pod = m.pod
     if sent_static(m) is None or pod is None or not pod.static or not pod.born or not kubelet_works(m):
         return
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if kubelet_view(m).is_cut_off(m.t):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
@@ -122,9 +121,6 @@ def _is_of(pod: Pod) -> Predicate:
     return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 
-bad_manifest_disturbs_no_other.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-09", on=FRESH_STATIC, needs=(CRI, PODS))
 def manifest_is_noticed_at_once(m: Moment) -> Findings:
     """A manifest that appears in the folder is noticed at once, not at the next listing of the folder."""
@@ -134,14 +130,11 @@ def manifest_is_noticed_at_once(m: Moment) -> Findings:
     return starts(pod, REACTION, f"static pod {pod.name} is started")
 
 
-manifest_is_noticed_at_once.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-10", on=FRESH_STATIC, needs=(CRI, PODS))
 def static_pod_needs_no_api_server(m: Moment) -> Findings:
     """A static pod runs though the API server cannot be reached: its containers are created."""
     pod = fresh_pod(m)
-    if pod is None or pod.source != "file" or outside(m).api_away_t is None or not can_start(m, pod):
+    if pod is None or pod.source != "file" or kubelet_view(m).api_away_t is None or not can_start(m, pod):
         return None
 
     def is_made(n: Moment) -> bool:
@@ -155,9 +148,6 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
         whole_node=True,
         text=f"a container of static pod {pod.name} is created",
     )
-
-
-static_pod_needs_no_api_server.remember(on=OUTSIDE)(take_in)
 
 
 class _Leaving:
@@ -234,9 +224,6 @@ def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
     return starts(pod, REACTION, f"pod {pod.name} of the API server is started beside the static one")
 
 
-api_pod_does_not_wait_for_a_static_one.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))
 def removal_is_no_failure(m: Moment) -> Findings:
     """A static pod whose manifest is removed is not made Failed or Succeeded for that."""
@@ -289,7 +276,7 @@ def skipped_version_is_not_run(m: Moment) -> Findings:
         return None
     if not pod.wanted and pod.set_t is not None and pod.set_t < edited_t:
         # A kubelet that was held up may have begun with it before it heard of the edit.
-        is_held_up = sandbox.run.t <= heard_by(m, edited_t) + REACTION
+        is_held_up = sandbox.run.t <= informed_by(m, edited_t) + REACTION
         return None if is_held_up else broken(f"a version of {pod.name} that was edited away is run", seq)
     config = m.request(CreateContainerRequest).config
     spec, image = pod.container_spec(config.metadata.name), config.image.user_specified_image
@@ -306,6 +293,3 @@ def _waiting_version_is_edited(m: Moment) -> None:
     name, old = sent_static(m), m.replaced
     if name is not None and old is not None and not old.uid:
         m.node.note(_Superseded).of[name] = m.t, m.seq
-
-
-skipped_version_is_not_run.remember(on=DELAYS)(take_in_delays)

@@ -22,8 +22,8 @@ from kubelet_conformance.contracts.static_names import (
     sandbox_asked,
     sent_static,
 )
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
@@ -84,7 +84,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
     if meta.uid == version.before:
         # What was under way for the old version may come just after the edit is heard of.
         begun_t = m.t if m.pod is None else since_when_at_work(m.pod, m.t)
-        edited = begun_t - heard_by(m, version.t) >= REACTION
+        edited = begun_t - informed_by(m, version.t) >= REACTION
         return broken(f"{meta.name} keeps its UID {meta.uid} though edited", version.seq) if edited else None
     again, version.uid = bool(version.uid), meta.uid
     return KEPT if again or version.before else None
@@ -103,9 +103,6 @@ def _manifest_is_sent(m: Moment) -> None:
     content, old = msgspec.json.decode(m.record.pod), versions.get(name)
     if old is None or old.content != content:
         versions[name] = _Version(content, (old.uid or old.before) if old is not None else "", m.t, m.seq)
-
-
-uid_follows_the_content.remember(on=DELAYS)(take_in_delays)
 
 
 _HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
@@ -191,7 +188,7 @@ def only_manifests_make_static_pods(m: Moment) -> Findings:
     if pod is None or pod.set_t is None:
         meta = config.metadata
         gone_t = m.node.note(_Gone).t.get((meta.namespace, meta.name))
-        if gone_t is not None and m.t <= heard_by(m, gone_t) + REACTION:
+        if gone_t is not None and m.t <= informed_by(m, gone_t) + REACTION:
             return None  # Its kubelet has not heard of the removal.
         return broken(f"static pod {config.metadata.name} is run, and no manifest that counts holds it")
     return KEPT
@@ -210,9 +207,6 @@ def _manifest_goes(m: Moment) -> None:
     name = sent_static(m)
     if name is not None:
         m.node.note(_Gone).t[name] = m.t
-
-
-only_manifests_make_static_pods.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("STATIC-22", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))

@@ -20,9 +20,9 @@ from kubelet_conformance.contracts.situations import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.static_names import sent_static
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START, REACTION
 from kubelet_conformance.contracts.written import seconds
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ABSENT, ApiWrite, Status
 from kubelet_conformance.trace.views import Pod
@@ -230,7 +230,7 @@ def status_of_a_removed_pod_is_forgotten(m: Moment) -> Findings:
     begun = seconds(now.start_time)
     if removed_t is None or pod.changed_t is None or begun is None:
         return None
-    if pod.changed_t - heard_by(m, removed_t) < _FORGOTTEN or m.t < pod.changed_t:
+    if pod.changed_t - informed_by(m, removed_t) < _FORGOTTEN or m.t < pod.changed_t:
         return None
     if begun - origin >= removed_t:
         return KEPT
@@ -269,9 +269,6 @@ def _was_there_lately(m: Moment) -> bool:
     left = any(one.state != "removed" and not one.stops for one in pod.sandboxes)
     is_busy = left or any(one.state == "ready" for one in pod.sandboxes) or worker_is_busy(pod)
     return is_busy or any(t is None or m.t - t < _FORGOTTEN for t in ends)
-
-
-status_of_a_removed_pod_is_forgotten.remember(on=DELAYS)(take_in_delays)
 
 
 @status_of_a_removed_pod_is_forgotten.remember(on=LIFE_ENDS)

@@ -19,16 +19,16 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     wants_restart,
 )
-from kubelet_conformance.contracts.outside import API_BACK
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, GONE, standing, told_of
 from kubelet_conformance.contracts.situations import (
+    API_BACK,
     NOBODY,
     runs_post_start,
     starts_or_creates,
     to_run,
     told_anew,
+    was_seen_started,
 )
-from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StatusReply
 from kubelet_conformance.trace.container_specs import ContainerSpec

@@ -10,7 +10,6 @@ from kubelet_conformance.contracts.instances import REMAKING, asked, creation_of
 from kubelet_conformance.contracts.kills import fails_as_a_whole, reasons
 from kubelet_conformance.contracts.sandboxes import GONE, why_replaced
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
-from kubelet_conformance.contracts.struck import DELAYS, take_in_delays
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
@@ -92,7 +91,6 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment) -> Findings:
 
 
 running_container_is_stopped_for_a_reason.remember(on=REMOVALS)(take_removals)
-running_container_is_stopped_for_a_reason.remember(on=DELAYS)(take_in_delays)
 
 
 @running_container_is_stopped_for_a_reason.clause("container", on=REMAKING)

@@ -8,11 +8,9 @@ from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, event, failed, sandbox_died
 from kubelet_conformance.contracts.backoffs import retry_bound
 from kubelet_conformance.contracts.instances import asked, creation_of, told_otherwise
-from kubelet_conformance.contracts.outside import DISK
 from kubelet_conformance.contracts.pod_files import files, take_file
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
-from kubelet_conformance.contracts.situations import NOBODY, is_let_be, to_run
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import DISK, NOBODY, is_let_be, to_run, was_seen_started
 from kubelet_conformance.contracts.sync import CUT_OFF
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply

@@ -34,10 +34,10 @@ from kubelet_conformance.contracts.situations import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.stop_reasons import stop_to_remake
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
 from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
@@ -212,9 +212,6 @@ def containers_are_stopped_together(m: Moment) -> Findings:
     ]
 
 
-containers_are_stopped_together.remember(on=DELAYS)(take_in_delays)
-
-
 @contract("TERM-10", on=failed("StopContainer", "StopPodSandbox"), needs=(CRI, PODS))
 def not_found_is_as_good_as_stopped(m: Moment) -> Findings:
     """A stop answered by NOT_FOUND counts as done: the pod goes on terminating."""
@@ -310,7 +307,7 @@ def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
         return None
-    if pod.termination is not None or not _has_no_work(pod) or heard_by(m, m.t) > m.t:
+    if pod.termination is not None or not _has_no_work(pod) or informed_by(m, m.t) > m.t:
         return None
     # One by force takes the object away at once: whoever asks for it does, and not the kubelet.
     return answered(
@@ -320,9 +317,6 @@ def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
         not_before=call("StopContainer", "StopPodSandbox"),
         text=f"pod {pod.name}, of which nothing was made, goes",
     )
-
-
-pod_that_never_started_goes_without_stops.remember(on=DELAYS)(take_in_delays)
 
 
 def _wait_for_volumes(m: Moment, pod: Pod) -> float:

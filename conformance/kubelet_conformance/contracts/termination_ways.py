@@ -21,7 +21,6 @@ from kubelet_conformance.contract.words import (
     kubelet,
     pod_set,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     FAULT,
@@ -38,6 +37,7 @@ from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, stop
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
 from kubelet_conformance.trace.bodies import ExecSyncRequest, StopContainerRequest
 from kubelet_conformance.trace.container_specs import Handler, Probe
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
 from kubelet_conformance.trace.written_keys import Annotation
@@ -237,7 +237,7 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts during the grace period of a pod begins its termination again, with the whole
     recorded grace.
     """
-    if outside(m).api_away_t is not None:
+    if kubelet_view(m).api_away_t is not None:
         return
     for pod in m.world.pods.values():
         end = pod.termination
@@ -253,9 +253,6 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
                     whole_node=True,
                     text=f"container {container.name} of {pod.name} is stopped again",
                 )
-
-
-new_kubelet_ends_what_is_ending.remember(on=OUTSIDE)(take_in)
 
 
 def _ends_it(m: Moment) -> bool:

@@ -18,8 +18,9 @@ from kubelet_conformance.contract.words import (
     status,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import API_BACK, DISK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
+    API_BACK,
+    DISK,
     END,
     FAULT,
     TERMINATION_ASKED,
@@ -41,6 +42,7 @@ from kubelet_conformance.contracts.timing import (
     RETRY_SLACK,
 )
 from kubelet_conformance.trace.bodies import SandboxRequest, StopContainerRequest
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
@@ -62,7 +64,7 @@ def wait_for_volumes_is_cut(m: Moment) -> Findings:
     if (
         m.node.started_t is None
         or m.t - m.node.started_t < KUBELET_START
-        or outside(m).api_away_t is not None
+        or kubelet_view(m).api_away_t is not None
     ):
         return None
     return answered(
@@ -71,9 +73,6 @@ def wait_for_volumes_is_cut(m: Moment) -> Findings:
         unless=FAULT.either(starts_or_creates().where(of(pod))),
         text=f"{pod.name}, which waits for its volumes, goes",
     )
-
-
-wait_for_volumes_is_cut.remember(on=OUTSIDE)(take_in)
 
 
 def _waits_for_volumes(pod: Pod, m: Moment) -> bool:
@@ -193,13 +192,10 @@ def _gives_not(grace: int) -> Predicate:
     return lambda m: m.request(StopContainerRequest).timeout != grace
 
 
-worker_is_told_by_housekeeping.remember(on=OUTSIDE)(take_in)
-
-
 @worker_is_told_by_housekeeping.remember(on=pod_unset().either(kubelet("started")))
 def _lost_removals_are_remembered(m: Moment) -> None:
     """Remember the removals that a kubelet which has not heard the API server yet lets be."""
-    pod, known, node = m.pod, outside(m), m.node
+    pod, known, node = m.pod, kubelet_view(m), m.node
     if m.keys[0] == "kubelet:started":
         node.note(_Lost).pods.clear()
         return
@@ -293,7 +289,7 @@ def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
     """From 1.27 on its status is completed, where it says nothing of the pod's being ready."""
     if not _FINISHED_BY_A_SYNC.get(m.kubernetes) or m.header.channels.api != "full":
         return
-    if outside(m).api_away_t is not None:
+    if kubelet_view(m).api_away_t is not None:
         return
     for pod in m.world.pods.values():
         sent = pod.manifest.status if pod.manifest else None
@@ -314,7 +310,7 @@ def leftovers_of_an_ended_pod_are_stopped(m: Moment) -> Iterator[Finding]:
     """A pod that has a terminal phase when a kubelet starts, and of which something still runs, is terminated
     as any other.
     """
-    if outside(m).api_away_t is not None:
+    if kubelet_view(m).api_away_t is not None:
         return
     for pod in m.world.pods.values():
         sent = pod.manifest.status if pod.manifest else None
@@ -356,9 +352,6 @@ def folders_outlast_the_containers(m: Moment) -> Findings:
         what = below or "the folder"
         return broken(f"{what} of {pod.name}, which is {row.then}, is removed: {row.why}", pod.set_seq)
     return KEPT if pod.containers else None
-
-
-leftovers_of_an_ended_pod_are_stopped.remember(on=OUTSIDE)(take_in)
 
 
 def _is_quiet(container: Container) -> bool:

@@ -21,8 +21,8 @@ from kubelet_conformance.contract.words import (
 )
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
+    API_BACK,
     FAULT,
     TERMINATION_ASKED,
     of,
@@ -33,6 +33,7 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StopContainerRequest
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
@@ -51,7 +52,7 @@ class _Version:
         self.t, self.seq = m.t, m.seq
         self.images = {spec.image for _, spec in manifest.spec.entries.values()}
         self.under_way = {one.id for one in pod.calls_open.values() if one.rpc in _STEPS}
-        self.heard = outside(m).api_away_t is None
+        self.heard = kubelet_view(m).api_away_t is None
         self.skipped = False
 
 
@@ -98,9 +99,6 @@ def _replaced_versions_are_remembered(m: Moment) -> None:
             one.skipped = True
 
 
-newest_update_replaces_the_others.remember(on=OUTSIDE)(take_in)
-
-
 class _Shortened:
     """The least grace that was asked for while a stop of the container was under way."""
 
@@ -126,7 +124,7 @@ def next_stop_has_the_shorter_grace(m: Moment) -> Findings:
 def _shorter_graces_are_remembered(m: Moment) -> None:
     """Remember a grace that is less than that of the stop under way."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
-    if m.pod is None or not grace or outside(m).api_away_t is not None:
+    if m.pod is None or not grace or kubelet_view(m).api_away_t is not None:
         return
     for container in m.pod.every_container():
         stop = container.stops[-1] if container.stopping else None
@@ -134,9 +132,6 @@ def _shorter_graces_are_remembered(m: Moment) -> None:
         least = short.grace if short.grace is not None else stop.timeout if stop else None
         if stop is not None and least is not None and grace < least:
             short.grace, short.t, short.seq = grace, m.t, m.seq
-
-
-next_stop_has_the_shorter_grace.remember(on=OUTSIDE)(take_in)
 
 
 def _is_alive(m: Moment) -> bool:
@@ -160,7 +155,7 @@ def failed_sync_is_repeated(m: Moment) -> Findings:
 @failed_sync_is_repeated.clause("resync", on=API_BACK)
 def healthy_pod_is_looked_at_again(m: Moment) -> Iterator[Finding]:
     """A mirror pod that could not be made, which fails no sync, is made with the next one."""
-    if not m.node.kubelet_up or outside(m).node_gone:
+    if not m.node.kubelet_up or kubelet_view(m).node_gone:
         return
     for pod in m.world.pods.values():
         runs = any(c.state == "running" for c in pod.every_container())
@@ -185,9 +180,6 @@ def _makes_mirror_of(pod: Pod) -> Predicate:
         return name in bytes(write.body)
 
     return makes
-
-
-failed_sync_is_repeated.remember(on=OUTSIDE)(take_in)
 
 
 class _Blind:
@@ -218,7 +210,7 @@ def unreadable_pod_is_told(m: Moment) -> Findings:
     pod = m.pod
     if pod is None or pod.static or not _is_alive(m) or worker_is_busy(pod) or not _is_blind(m, pod):
         return None
-    if outside(m).api_away_t is not None:
+    if kubelet_view(m).api_away_t is not None:
         return None
     return answered(
         by=event("FailedSync"),
@@ -245,9 +237,6 @@ def nothing_is_done_blindly(m: Moment) -> Findings:
 def _worker_was_busy(m: Moment, pod: Pod) -> bool:
     """A step of a sync that began before the pod became unreadable has ended only now."""
     return pod.note(_LastStep).t > (pod.note(_Blind).t or 0.0) or m.t - pod.note(_LastStep).t < REACTION
-
-
-unreadable_pod_is_told.remember(on=OUTSIDE)(take_in)
 
 
 class _LastStep:
