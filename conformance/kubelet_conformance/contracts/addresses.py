@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import DISK
-from kubelet_conformance.contracts.pod_files import files, take_file
+from kubelet_conformance.contracts.pod_files import files
 from kubelet_conformance.contracts.sandboxes import told_ips
 from kubelet_conformance.trace.bodies import Mount, PodSandboxStatusReply
 from kubelet_conformance.trace.container_specs import ContainerSpec
@@ -42,6 +41,10 @@ class _Told:
         """All of them; none where it had no address when it was last read, or one that is none."""
 
 
+_READ: Pattern = done("PodSandboxStatus")
+
+
+@observer(on=_READ)
 def _take_address(m: Moment) -> None:
     ips = told_ips(m.response(PodSandboxStatusReply).status)
     if m.sandbox is None:
@@ -53,9 +56,6 @@ def _take_address(m: Moment) -> None:
     # One that has died since, and a sync whose own reading came late, know of no address.
     is_known = bool(ips) and all(version_of(ip) is not None for ip in told.ips)
     told.to_tell = told.ips if is_known else set()
-
-
-_READ: Pattern = done("PodSandboxStatus")
 
 
 def _addresses(m: Moment) -> set[str]:
@@ -89,9 +89,6 @@ def container_is_told_the_address_of_its_sandbox(m: Moment) -> Findings:
         KEPT if value in told else broken(f"{name} of {spec.name} is {value!r}, {expected}")
         for name, value in variables
     ]
-
-
-container_is_told_the_address_of_its_sandbox.remember(on=_READ)(_take_address)
 
 
 def _old_addresses(m: Moment) -> set[str]:
@@ -137,10 +134,6 @@ def _has_no_old_address(m: Moment, spec: ContainerSpec, old: set[str]) -> Iterat
         )
 
 
-replacement_brings_its_own_address.remember(on=_READ)(_take_address)
-replacement_brings_its_own_address.remember(on=DISK)(take_file)
-
-
 def _own_mounts(spec: ContainerSpec) -> int:
     """How many mounts of its own the container has where the hosts file is."""
     return [one.mount_path for one in spec.volume_mounts].count(HOSTS) if spec.volume_mounts else 0
@@ -161,9 +154,6 @@ def hosts_file_is_mounted(m: Moment) -> Findings:
     if count != max(1, own):
         return broken(f"{spec.name} has {count} mounts at {HOSTS}, expected {max(1, own)}", pod.set_seq)
     return KEPT
-
-
-hosts_file_is_mounted.remember(on=_READ)(_take_address)
 
 
 def _aliases(spec: PodSpec) -> set[tuple[str, str]]:
@@ -196,10 +186,6 @@ def hosts_file_tells_the_pods_names(m: Moment) -> Findings:
         ip, name = min(missing)
         return broken(f"the hosts file of {spec.name} does not tell that {name} is at {ip}", pod.set_seq)
     return KEPT if due else None
-
-
-hosts_file_tells_the_pods_names.remember(on=_READ)(_take_address)
-hosts_file_tells_the_pods_names.remember(on=DISK)(take_file)
 
 
 @contract("SANDBOX-22", on=status(), needs=(CRI, STATUS), versions=since("1.23"))

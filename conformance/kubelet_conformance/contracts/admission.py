@@ -7,13 +7,22 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, event, pod_set, status
 from kubelet_conformance.contracts.fresh import REJECTIONS, Fresh, can_start, fresh_pod, host_ports
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
@@ -68,7 +77,7 @@ def update_is_not_admitted_again(m: Moment) -> Findings:
         return None
     if not any(c.state == "running" for c in pod.every_container()):
         return None
-    refused = status().where(_fails_for, "it is refused")
+    refused = status().where(_fails_for)
     return answered(
         by=LIFE_ENDS.either(TERMINATION_ASKED.where(of(pod))),
         unless=FAULT,
@@ -144,7 +153,7 @@ def refused_pod_stays_refused(m: Moment) -> Findings:
     return KEPT
 
 
-@refused_pod_is_told_and_left_alone.remember(on=event(*sorted(REJECTIONS)))
+@observer(on=event(*sorted(REJECTIONS)))
 def _warning_is_sent(m: Moment) -> None:
     """Take Warning events in."""
     if m.pod is not None and isinstance(m.record, Event) and m.record.type == "Warning":
@@ -164,7 +173,7 @@ def refusals_have_known_reasons(m: Moment) -> Findings:
     return broken(f"pod {pod.name} was never started and is Failed with reason {now.reason!r}", pod.set_seq)
 
 
-@refusals_have_known_reasons.remember(on=call("RunPodSandbox"))
+@observer(on=call("RunPodSandbox"))
 def _sandbox_is_tried(m: Moment) -> None:
     """Take in that the pod was admitted."""
     if m.pod is not None:
@@ -192,7 +201,7 @@ def _is_refused(pod: Fresh, holder: Pod) -> Finding:
         return n.status is not None and n.status.phase == "Failed" and pod.is_about(n)
 
     return answered(
-        by=status().where(is_its_refusal, "it fails"),
+        by=status().where(is_its_refusal),
         # What was withheld at first comes with the next batch.
         within=_STATUS_BATCH + REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(pod.is_about)),
@@ -270,7 +279,7 @@ def _is_alone(m: Moment, pod: Pod) -> bool:
     return True
 
 
-@leaving_pod_still_counts.remember(on=pod_set().either(deleted()))
+@observer(on=pod_set().either(deleted()))
 def _size_is_told(m: Moment) -> None:
     """Take in what pods ask for."""
     sizes, record = m.node.note(_Sizes).of, m.record
@@ -280,9 +289,6 @@ def _size_is_told(m: Moment) -> None:
         sizes.pop(m.pod.uid, None)
 
 
-leaving_pod_still_counts.remember(on=OUTSIDE)(take_in)
-
-
 @contract("ADMIT-06", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
 def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
     """Of two pods that want one host port the newer is refused."""
@@ -290,16 +296,10 @@ def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
     return None if pod is None or holder is None else _is_refused(pod, holder)
 
 
-newer_pod_does_not_get_the_port.remember(on=OUTSIDE)(take_in)
-
-
 @contract("ADMIT-10", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
 def refused_pod_can_be_deleted(m: Moment) -> Findings:
     """A pod that was refused and is then deleted is deleted for good."""
     return _is_finalized(m)
-
-
-refused_pod_can_be_deleted.remember(on=OUTSIDE)(take_in)
 
 
 def _is_finalized(m: Moment) -> Findings:
@@ -364,9 +364,6 @@ def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
     return KEPT if grace == 0 else broken(f"pod {pod.name} is deleted with grace {grace}, expected 0")
 
 
-refused_pod_is_finalized.remember(on=OUTSIDE)(take_in)
-
-
 @contract("ADMIT-11", on=FINISHED, needs=(CRI, PODS, STATUS))
 def admission_comes_first(m: Moment) -> Findings:
     """Nothing is asked of the runtime for a pod before it is admitted: one that is refused left no call."""
@@ -385,7 +382,7 @@ def admission_comes_first(m: Moment) -> Findings:
     )
 
 
-@admission_comes_first.remember(on=call("RunPodSandbox"))
+@observer(on=call("RunPodSandbox"))
 def _sandbox_is_asked_for(m: Moment) -> None:
     """Take in that the pod was admitted."""
     if m.pod is not None:

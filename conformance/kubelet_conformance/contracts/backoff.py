@@ -21,10 +21,9 @@ from kubelet_conformance.contracts.backoffs import (
     pulls_are_held_up,
     restart_at,
     retry_bound,
-    take_attempt,
     was_killed,
 )
-from kubelet_conformance.contracts.former_lives import REMOVALS, has_come_back, take_removals
+from kubelet_conformance.contracts.former_lives import has_come_back
 from kubelet_conformance.contracts.instances import (
     FREE_CHANGE,
     HELD_UP,
@@ -121,9 +120,6 @@ def _(m: Moment) -> Findings:
     )
 
 
-doubles_from_ten_seconds.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("BACKOFF-02", on=OWN_END, needs=(CRI, PODS))
 def counts_from_the_end(m: Moment) -> Findings:
     """The delay is measured from the end of the newest exited instance, not from a refused attempt.
@@ -140,9 +136,6 @@ def counts_from_the_end(m: Moment) -> Findings:
         unless=_called_off(container),
         text=f"{container.name} is made again after a back-off of {delay:g} s",
     )
-
-
-counts_from_the_end.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("BACKOFF-03", on=OWN_END.either(ATTEMPTS), needs=(CRI, PODS))
@@ -194,9 +187,6 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
             )
 
 
-change_begins_anew.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("BACKOFF-06", on=REFUSED, needs=(CRI, PODS, STATUS))
 def refusal_is_told(m: Moment) -> Iterator[Finding]:
     """While a container is held up its status is Waiting with reason CrashLoopBackOff.
@@ -228,9 +218,6 @@ def refusal_is_told(m: Moment) -> Iterator[Finding]:
         yield broken(wrong) if wrong else KEPT
 
 
-refusal_is_told.remember(on=REMOVALS)(take_removals)
-
-
 def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
     found = _TOLD.fullmatch(message)
     if found is None or found[3] != name or (found[5], found[4]) != (pod.namespace, pod.name):
@@ -260,9 +247,6 @@ def siblings_are_not_held_up(m: Moment) -> Findings:
     )
 
 
-siblings_are_not_held_up.remember(on=ATTEMPTS)(take_attempt)
-
-
 def _waits_for_inits(pod: Pod, container: Container) -> bool:
     """Its sandbox is no more: in the next one the init containers come first."""
     is_gone = container.sandbox is None or container.sandbox.state != "ready"
@@ -284,15 +268,12 @@ def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
             held_up = delay_before(m, pod, name) - (m.t - newest.exit.t)
             if held_up > KUBELET_START + RETRY and wants_restart(pod, newest):
                 yield answered(
-                    by=start_of(name).where(of(pod), "of this pod"),
+                    by=start_of(name).where(of(pod)),
                     within=KUBELET_START,
-                    unless=HELD_UP.where(of(pod), "of this pod"),
+                    unless=HELD_UP.where(of(pod)),
                     whole_node=True,
                     text=f"{name} of {pod.name} is made at once by the new kubelet",
                 )
-
-
-forgotten_with_the_kubelet.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("BACKOFF-10", on=ATTEMPTS, needs=(CRI, PODS))

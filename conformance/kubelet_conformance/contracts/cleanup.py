@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
@@ -53,10 +53,7 @@ def _is_wanted_again(m: Moment, pod: Pod) -> bool:
     return newest is not None and newest.static and newest.wanted
 
 
-mirrors_go_before_unknown_pods.remember(on=OUTSIDE)(take_in)
-
-
-@mirrors_go_before_unknown_pods.remember(on=API_DELETE.either(deleted()))
+@observer(on=API_DELETE.either(deleted()))
 def _mirror_is_deleted(m: Moment) -> None:
     """Take in which mirrors are gone."""
     pod = pod_of_write(m) or m.pod
@@ -74,7 +71,7 @@ def failed_listing_ends_housekeeping(m: Moment) -> Findings:
         return None
     rpc = m.call.rpc
     return answered(
-        by=LISTED.where(lambda n: n.call.rpc == rpc, f"it is {rpc}"),
+        by=LISTED.where(lambda n: n.call.rpc == rpc),
         not_before=call("StopContainer").where(_kills_an_orphan),
         whole_node=True,
         text=f"{rpc} succeeds",

@@ -10,7 +10,6 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import deleted, done, happened, status
 from kubelet_conformance.contracts.instances import sidecars
-from kubelet_conformance.contracts.reads import READS, take_in_reads
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
@@ -283,9 +282,6 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Findings:
     return KEPT
 
 
-ready_to_start_means_a_usable_sandbox.remember(on=READS)(take_in_reads)
-
-
 @ready_to_start_means_a_usable_sandbox.clause("in the end", on=deleted())
 def sandbox_is_gone_in_the_end(m: Moment) -> Findings:
     """The last status of a pod that was stopped does not tell of a sandbox."""
@@ -386,7 +382,7 @@ def new_sandbox_is_told_at_once(m: Moment) -> Findings:
         return n.pod is pod and told is not None and told.status == "True"
 
     return answered(
-        by=status().where(tells, f"{READY_TO_START} is True"),
+        by=status().where(tells),
         within=REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), happened("sandbox-died", "removed")),
         whole_node=True,

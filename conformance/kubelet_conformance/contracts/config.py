@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     Pattern,
@@ -20,7 +20,7 @@ from kubelet_conformance.contract.words import (
     pod_unset,
 )
 from kubelet_conformance.contracts.change_table import Change, Word, change_row, word
-from kubelet_conformance.contracts.former_lives import REMOVALS, ended_since_its_file_went, take_removals
+from kubelet_conformance.contracts.former_lives import ended_since_its_file_went
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
     Fresh,
@@ -31,7 +31,7 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sandbox_asked, sent_static
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
@@ -74,9 +74,6 @@ def _has_another_uid(uid: str) -> Predicate:
     return lambda m: sandbox_asked(m).metadata.uid != uid
 
 
-sources_do_not_displace_each_other.remember(on=OUTSIDE)(take_in)
-
-
 class _Ports:
     """Static pods that have just been removed from a source: when, from which, and their host ports."""
 
@@ -100,10 +97,7 @@ def removals_come_before_additions(m: Moment) -> Findings:
     return starts(pod, _HTTP_OR_FILE[pod.source], f"pod {pod.name} is admitted in place of the one removed")
 
 
-removals_come_before_additions.remember(on=OUTSIDE)(take_in)
-
-
-@removals_come_before_additions.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _removal_is_sent(m: Moment) -> None:
     """Take removals in."""
     record, pod = _record(m), m.pod
@@ -164,10 +158,7 @@ def pods_of_other_sources_stay(m: Moment) -> Findings:
     return to_be_explained(f"there is a reason to stop {pod.name}, another pod having left another source,")
 
 
-pod_that_left_its_source_is_killed.remember(on=OUTSIDE)(take_in)
-
-
-@pod_that_left_its_source_is_killed.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _departure_is_sent(m: Moment) -> None:
     """Take removals in."""
     record = _record(m)
@@ -278,17 +269,15 @@ def meaningful_change_is_taken_up(m: Moment) -> Findings:
     )
 
 
-only_meaningful_changes_count.remember(on=OUTSIDE)(take_in)
-
-
-@only_meaningful_changes_count.remember(
+@observer(
     on=failed("RunPodSandbox").either(
         done("RunPodSandbox"),
         call("RunPodSandbox", "StopPodSandbox"),
         pod_set(),
         deleted(),
         pod_unset(),
-    )
+    ),
+    last=True,
 )
 def _sync_fails(m: Moment) -> None:
     """Take manifests and failures in."""
@@ -318,9 +307,6 @@ def first_seen_stays(m: Moment) -> Findings:
     if before != now:
         return broken(f"{SEEN} is {now}, and was {before}", old.run.seq if old.run else None)
     return KEPT
-
-
-first_seen_stays.remember(on=REMOVALS)(take_removals)
 
 
 @contract("CONFIG-08", on=pod_set().either(kubelet("started")), needs=(CRI, PODS), clause="gone")
@@ -372,6 +358,3 @@ def deleted_pod_gets_no_sandbox(m: Moment) -> Findings:
     if pod.termination.seq != pod.set_seq or pod.source != "api":
         return None
     return broken(f"a sandbox is run for {pod.name}, which came deleted", pod.set_seq)
-
-
-pod_that_comes_deleted_is_not_started.remember(on=OUTSIDE)(take_in)

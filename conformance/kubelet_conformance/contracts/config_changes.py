@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import Finding, Findings, answered, contract
+from kubelet_conformance.contract.frame import Finding, Findings, answered, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import Fresh, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.static_names import kubelet_works
@@ -79,7 +79,7 @@ def others_are_not_stopped(m: Moment) -> Findings:
     return to_be_explained(f"there is a reason to stop {pod.name}, another pod having been changed,")
 
 
-@change_concerns_its_pod_alone.remember(on=_CHANGE)
+@observer(on=_CHANGE)
 def _source_changes(m: Moment) -> None:
     """Take the change in."""
     if isinstance(m.record, PodChange):
@@ -121,7 +121,7 @@ def _differ(old: Manifest, new: Manifest) -> bool:
 
 
 def _stopped_twice(container: Container) -> Pattern:
-    return call("StopContainer").where(about(container)).where(lambda _: container.stopping, "it is stopped")
+    return call("StopContainer").where(about(container)).where(lambda _: container.stopping)
 
 
 def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
@@ -132,9 +132,6 @@ def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
         return n.pod is pod and (now is None or now < grace)
 
     return TERMINATION_ASKED.where(is_less)
-
-
-deletion_and_change_are_one_thing.remember(on=OUTSIDE)(take_in)
 
 
 def _node_is_there(m: Moment) -> bool:
@@ -155,7 +152,7 @@ def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
     if not known.node_gone or known.api_away_t is not None or not any(map(_awaits, m.world.names.values())):
         return None
     return answered(
-        by=FAULT.where(_node_is_there, "the node's object is there"),
+        by=FAULT.where(_node_is_there),
         not_before=call("RunPodSandbox").where(lambda n: n.pod is not None and n.pod.source == "api"),
         whole_node=True,
         text="the node's object is there before a pod of the API server is run",
@@ -183,10 +180,7 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
             yield starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
 
 
-pods_are_asked_for_after_the_node.remember(on=OUTSIDE)(take_in)
-
-
-@pods_are_asked_for_after_the_node.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _node_is_told(m: Moment) -> None:
     """Take in whether the node's object is there when the kubelet starts."""
     m.node.note(_Waits).waits = outside(m).node_gone
@@ -223,6 +217,3 @@ def _is(said: PodStatus, kind: str) -> bool:
 
 def _is_not_ready_itself(m: Moment) -> bool:
     return m.status is not None and not _is(m.status, "ContainersReady")
-
-
-gate_is_noticed.remember(on=OUTSIDE)(take_in)

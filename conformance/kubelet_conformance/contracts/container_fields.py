@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, status
 from kubelet_conformance.contracts.container_status import NEEDS
-from kubelet_conformance.contracts.former_lives import (
-    LIVES,
-    is_without_a_past,
-    last_told_in_a_former_life,
-    take_lives,
-)
+from kubelet_conformance.contracts.former_lives import is_without_a_past, last_told_in_a_former_life
 from kubelet_conformance.contracts.sandbox_config import never_updated
-from kubelet_conformance.contracts.written import (
-    END_TOLD,
-    Entry,
-    is_late,
-    kubelets_entries,
-    record_with,
-    take_names,
-)
+from kubelet_conformance.contracts.written import END_TOLD, Entry, is_late, kubelets_entries, record_with
 from kubelet_conformance.trace.bodies import CreateContainerReply
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Status
@@ -85,7 +73,7 @@ def _number(container: Container) -> str:
 _REMOVED_REMEMBERED = 16
 
 
-@restart_count_is_that_of_the_record.remember(on=call("RemoveContainer"))
+@observer(on=call("RemoveContainer"))
 def _number_goes(m: Moment) -> None:
     """The status of the sync that removes a record comes later, and tells of that record."""
     record = m.container.record if m.container is not None else None
@@ -106,9 +94,6 @@ def _is_forgotten(m: Moment, pod: Pod) -> bool:
     if pod.wanted and last_told_in_a_former_life(m, pod):
         return True
     return pod.static and started_t is not None and (pod.status_t or 0.0) < started_t
-
-
-restart_count_is_that_of_the_record.remember(on=LIVES)(take_lives)
 
 
 @contract("CSTAT-08", on=status(), needs=NEEDS)
@@ -150,7 +135,7 @@ class _Made:
 _MADE_REMEMBERED = 1_000
 
 
-@image_is_that_of_the_record.remember(on=done("CreateContainer"))
+@observer(on=done("CreateContainer"))
 def _made(m: Moment) -> None:
     if m.pod is not None:
         ids = m.pod.note(_Made).ids
@@ -159,7 +144,7 @@ def _made(m: Moment) -> None:
             del ids[next(iter(ids))]
 
 
-@image_is_that_of_the_record.remember(on=call("RemoveContainer"))
+@observer(on=call("RemoveContainer"))
 def _removed(m: Moment) -> None:
     """Its creation may have gone unheard, and the status of the sync that removes it comes later."""
     if m.pod is not None and m.container is not None:
@@ -258,9 +243,6 @@ def end_reason_is_the_runtimes(m: Moment) -> Iterator[Finding]:
                 yield KEPT
             else:
                 yield broken(f"{entry.status.name} ended with reason {said.reason!r}, not {record.reason!r}")
-
-
-end_reason_is_the_runtimes.remember(on=status())(take_names)
 
 
 @contract("CSTAT-12", on=status(), needs=(STATUS,), versions=ByVersion({"<=1.32": True}))

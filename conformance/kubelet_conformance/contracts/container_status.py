@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import read_as, status
-from kubelet_conformance.contracts.former_lives import (
-    LIVES,
-    REMOVALS,
-    end_is_made_up,
-    ended_since_its_file_went,
-    is_cut_off,
-    take_lives,
-    take_removals,
-)
-from kubelet_conformance.contracts.reads import READS, take_in_reads
+from kubelet_conformance.contracts.former_lives import end_is_made_up, ended_since_its_file_went, is_cut_off
 from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.unseen import is_unseen
@@ -30,7 +21,6 @@ from kubelet_conformance.contracts.written import (
     kubelets_entries,
     record_with,
     seconds,
-    take_names,
     tells_of_its_sandbox_only,
     tells_of_probes_only,
 )
@@ -71,9 +61,6 @@ def container_without_record_waits(m: Moment) -> Iterator[Finding]:
             yield broken(f"{name} waits with reason {waiting.reason!r}, expected {default}", pod.set_seq)
         else:
             yield KEPT
-
-
-container_without_record_waits.remember(on=REMOVALS)(take_removals)
 
 
 def _wrong_end(said: Terminated, container: Container) -> str | None:
@@ -136,10 +123,6 @@ def _ended(container: Container) -> int | None:
     return container.exit.seq if container.exit else _started(container)
 
 
-state_is_that_of_the_record.remember(on=READS)(take_in_reads)
-state_is_that_of_the_record.remember(on=REMOVALS)(take_removals)
-
-
 @state_is_that_of_the_record.clause("last state", on=END_TOLD)
 def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
     """A terminated lastState has the data of the record that it names."""
@@ -166,7 +149,7 @@ _RECORDED: dict[str, Recorded] = {
 }
 
 
-@state_is_that_of_the_record.remember(on=read_as("created", "running", "exited", "unknown"))
+@observer(on=read_as("created", "running", "exited", "unknown"))
 def _state_is_read(m: Moment) -> None:
     record = m.response(ContainerStatusReply).status
     state = _RECORDED.get(record.state) if record is not None else None
@@ -228,9 +211,6 @@ def _records(m: Moment, name: str) -> list[Container]:
     return m.pod.containers.get(name, []) if m.pod else []
 
 
-only_the_newest_two_records_count.remember(on=status())(take_names)
-
-
 @contract("CSTAT-04", on=status(), needs=NEEDS)
 def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
     """A container whose restart was refused waits with the reason, and its end moves to lastState.
@@ -252,9 +232,6 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
             yield broken(f"{said.name} waits with reason {waiting.reason!r}, no start has failed")
         else:
             yield KEPT
-
-
-refused_restart_waits_after_its_end.remember(on=REMOVALS)(take_removals)
 
 
 def _was_made_up(m: Moment, entry: Entry) -> bool:
@@ -312,9 +289,6 @@ def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-vanished_record_leaves_its_trace.remember(on=status())(take_names)
-
-
 @contract("CSTAT-14", on=AGAIN, needs=NEEDS)
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
     """LastState is of a record: it goes with that record once the status is built from the remaining one.
@@ -345,11 +319,6 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             )
 
 
-last_state_goes_with_its_record.remember(on=status())(take_names)
-last_state_goes_with_its_record.remember(on=LIVES)(take_lives)
-last_state_goes_with_its_record.remember(on=REMOVALS)(take_removals)
-
-
 @contract("CSTAT-15", on=status(), needs=NEEDS)
 def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
     """A record that was created and never started is shown as waiting."""
@@ -367,6 +336,3 @@ def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
             yield KEPT
         else:
             yield broken(f"{said.name} was never started and does not wait", _started(container))
-
-
-unstarted_record_waits.remember(on=REMOVALS)(take_removals)

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, kubelet, status
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, worker_is_busy
@@ -100,7 +109,7 @@ def pod_ends_at_its_deadline(m: Moment) -> Findings:
     return _is_ended(m, pod, deadline, REACTION)
 
 
-@pod_ends_at_its_deadline.remember(on=_KEEPS_THE_WORKER)
+@observer(on=_KEEPS_THE_WORKER)
 def _(m: Moment) -> None:
     """Ask again once the worker is free: what was owed until then may be late."""
     if m.pod is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, event, failed
@@ -35,6 +35,10 @@ class _Resources:
         self.failed_seq = 0
 
 
+_ENDED = done("NodePrepareResources", "NodeUnprepareResources").either(failed("NodePrepareResources"))
+
+
+@observer(on=_ENDED)
 def _hear(m: Moment) -> None:
     """Take down how a call to a plugin has ended."""
     m.node.note(_Plugin).heard = True
@@ -47,9 +51,6 @@ def _hear(m: Moment) -> None:
         memory.devices.update({one.name: one.cdi_devices for one in m.response(ClaimsReply).claims})
     else:
         memory.devices.clear()
-
-
-_ENDED = done("NodePrepareResources", "NodeUnprepareResources").either(failed("NodePrepareResources"))
 
 
 def _of_its_own(m: Moment, pod: Pod) -> bool:
@@ -81,16 +82,11 @@ def resources_come_before_the_sandbox(m: Moment) -> Findings:
     return KEPT
 
 
-resources_come_before_the_sandbox.remember(on=_ENDED)(_hear)
-
-
 def _is_awaited(m: Moment) -> bool:
     return isinstance(m.record, Expect) and m.record.contract == "SYNC-18"
 
 
-@resources_come_before_the_sandbox.clause(
-    "prepared", on=Pattern(frozenset({"expect"}), words="a wait").where(_is_awaited, "it is for SYNC-18")
-)
+@resources_come_before_the_sandbox.clause("prepared", on=Pattern(frozenset({"expect"})).where(_is_awaited))
 def resources_are_prepared(m: Moment) -> Findings:
     """Whether plugins are called at all knows only who has made one."""
     if not isinstance(m.record, Expect):
@@ -181,9 +177,6 @@ def terminal_status_comes_after_that(m: Moment) -> Findings:
     if not _of_its_own(m, pod) or not held:
         return None
     return broken(f"a terminal status is written, and the claim {min(held)} is prepared")
-
-
-resources_are_given_back_last.remember(on=_ENDED)(_hear)
 
 
 @resources_are_given_back_last.clause("back", on=TERMINATION_ASKED)

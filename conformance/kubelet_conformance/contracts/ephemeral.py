@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, exited, failed, happened, sandbox_died, status
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -126,9 +126,6 @@ def failed_one_harms_no_other(m: Moment) -> Findings:
         unless=_CUT_SHORT,
         text=f"{due} is made though ephemeral container {name} cannot be started",
     )
-
-
-failed_one_harms_no_other.remember(on=ATTEMPTS)(take_attempt)
 
 
 def _next_ephemeral(pod: Pod, failing: str) -> str | None:

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterator
 from typing import cast
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, event, failed
@@ -168,7 +168,7 @@ def hook_events_hold_no_output(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@hook_events_hold_no_output.remember(on=done("ExecSync"))
+@observer(on=done("ExecSync"))
 def _hook_prints(m: Moment) -> None:
     """Take in what failing hooks print."""
     if m.pod is None or m.container is None or m.reply.response is None:
@@ -219,7 +219,7 @@ def unhealthy_comes_before_killing(m: Moment) -> Findings:
     return broken(f"Killing of {record.container} for its liveness probe without an Unhealthy")
 
 
-@events_come_in_order.remember(on=event("Created", "Unhealthy"))
+@observer(on=event("Created", "Unhealthy"))
 def _event_is_sent(m: Moment) -> None:
     """Take events in."""
     record, pod = _event(m), m.pod
@@ -308,7 +308,7 @@ class _Kills:
         self.told: dict[str, int] = {}
 
 
-@each_kill_is_told.remember(on=event("Killing"))
+@observer(on=event("Killing"))
 def _kill_is_told(m: Moment) -> None:
     """Take Killing events in: they come before the preStop hook."""
     if m.pod is not None and _event(m).container:
@@ -338,7 +338,7 @@ class _LastFailure:
         self.seq = 0
 
 
-@failed_start_is_told.remember(on=failed("CreateContainer", "StartContainer"))
+@observer(on=failed("CreateContainer", "StartContainer"))
 def _start_has_failed(m: Moment) -> None:
     if m.pod is not None and m.reply.error is not None:
         memory = m.pod.note(_LastFailure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, event, happened, pod_set, pod_unset
@@ -36,7 +36,7 @@ def _is_being_deleted(m: Moment) -> bool:
     return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
 
 
-_DELETION: Pattern = pod_set().where(_is_being_deleted, "it is being deleted").either(pod_unset())
+_DELETION: Pattern = pod_set().where(_is_being_deleted).either(pod_unset())
 
 
 class _Ran:
@@ -57,14 +57,15 @@ def _was_evicted(m: Moment) -> Pod | None:
     return pod
 
 
+_KILLS = event("Evicted", "Preempting")
+
+
+@observer(on=_KILLS)
 def _take_in(m: Moment) -> None:
     """Take in whether the pod was running as its kill began."""
     pod = m.pod
     if pod is not None and any(c.state == "running" for c in pod.every_container()):
         pod.note(_Ran).seq = m.seq
-
-
-_KILLS = event("Evicted", "Preempting")
 
 
 @contract("EVICT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT))
@@ -82,9 +83,6 @@ def evicted_pod_is_failed(m: Moment) -> Iterator[Finding]:
         yield broken(f"the message {now.message[:60]!r} names no resource", seq)
     running = [c.name for c in pod.every_container() if c.state == "running"]
     yield broken(f"it is written while {', '.join(running)} still runs", seq) if running else KEPT
-
-
-evicted_pod_is_failed.remember(on=_KILLS)(_take_in)
 
 
 @contract("EVICT-05", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="goes")
@@ -117,9 +115,6 @@ def ends_are_told_before(m: Moment) -> Iterator[Finding]:
         yield broken(f"nobody knows any more how {one.name} ended", container.exit.seq) if lost else KEPT
 
 
-evicted_pods_records_go.remember(on=_KILLS)(_take_in)
-
-
 @contract("EVICT-06", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT))
 def evicted_pods_object_stays(m: Moment) -> Findings:
     """The object of an evicted pod stays in the API server until somebody else deletes it."""
@@ -132,9 +127,6 @@ def evicted_pods_object_stays(m: Moment) -> Findings:
         whole_node=True,
         text=f"the kubelet does not delete pod {pod.name}, which was evicted,",
     )
-
-
-evicted_pods_object_stays.remember(on=_KILLS)(_take_in)
 
 
 @contract("EVICT-07", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="stays")
@@ -175,9 +167,6 @@ def _is_evicted_before(m: Moment, pod: Pod) -> bool:
     if told is None or told.reason != "Evicted" or not pod.sandboxes or pod.termination is not None:
         return False
     return started is not None and pod.status_t is not None and pod.status_t < started and pod.wanted
-
-
-evicted_pod_stays_ended.remember(on=_KILLS)(_take_in)
 
 
 def _is_disrupted(m: Moment, pod: Pod, now: PodStatus) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import deleted, happened, status
-from kubelet_conformance.contracts.former_lives import LIVES, is_told_nowhere, is_without_a_past, take_lives
+from kubelet_conformance.contracts.former_lives import is_told_nowhere, is_without_a_past
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.written import AGAIN, is_lost
@@ -27,7 +27,7 @@ def _ends_here(m: Moment) -> bool:
     return not (sent and sent.terminal) and not (before and before.terminal)
 
 
-FIRST_TERMINAL = status().where(_ends_here, "the phase becomes terminal")
+FIRST_TERMINAL = status().where(_ends_here)
 
 
 @contract("TERM-15", on=FIRST_TERMINAL, needs=(CRI, STORED_STATUS))
@@ -171,9 +171,6 @@ def _lost_count(
     return None
 
 
-final_status_keeps_the_past.remember(on=LIVES)(take_lives)
-
-
 class _TakenAway:
     """The containers of a pod of which somebody else has removed a record: what it told is lost."""
 
@@ -181,7 +178,7 @@ class _TakenAway:
         self.names: set[str] = set()
 
 
-@final_status_keeps_the_past.remember(on=happened("removed"))
+@observer(on=happened("removed"))
 def _take_removal(m: Moment) -> None:
     if m.container is not None and m.pod is not None:
         m.pod.note(_TakenAway).names.add(m.container.name)

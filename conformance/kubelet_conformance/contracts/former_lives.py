@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.static_names import FullName, sent_static
@@ -60,6 +61,7 @@ class _Away:
         self.until_t = -math.inf
 
 
+@observer(on=LIVES)
 def take_lives(m: Moment) -> None:
     """Take in which pods come back, which mirrors go, and when the API server is away."""
     pod, record = m.pod, m.record
@@ -75,6 +77,7 @@ def take_lives(m: Moment) -> None:
         pod.note(_Life).back_t = m.t
 
 
+@observer(on=REMOVALS)
 def take_removals(m: Moment) -> None:
     """Take in which files go, and which are edited."""
     name = sent_static(m)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     call,
@@ -17,11 +17,11 @@ from kubelet_conformance.contract.words import (
     pod_unset,
     read_as,
 )
-from kubelet_conformance.contracts.distress import DISTRESS, distress, setting, take_distress
+from kubelet_conformance.contracts.distress import distress, setting
 from kubelet_conformance.contracts.former_lives import is_left_to_itself
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.disruption import disruption_of
@@ -76,10 +76,7 @@ def _made_due_by_a_death(m: Moment, container: Container, records: list[Containe
     return m.t <= heard_by(m, due_t) + RELIST + REACTION
 
 
-oldest_record_goes_first.remember(on=DELAYS)(take_in_delays)
-
-
-@oldest_record_goes_first.remember(on=done("RemoveContainer").either(failed("RemoveContainer")))
+@observer(on=done("RemoveContainer").either(failed("RemoveContainer")))
 def _waits_are_remembered(m: Moment) -> None:
     if m.t - m.call.t > TOGETHER:
         m.node.note(_Removals).waited_t = m.t
@@ -104,9 +101,6 @@ def newest_record_is_kept(m: Moment) -> Findings:
 def _disk_is_short(m: Moment) -> bool:
     """The node removes whatever it can do without (EVICT-01)."""
     return any(low.of_disk for low in distress(m).low.values())
-
-
-newest_record_is_kept.remember(on=DISTRESS)(take_distress)
 
 
 def _may_all_go(m: Moment, pod: Pod) -> bool:
@@ -143,9 +137,6 @@ def older_dead_record_is_removed(m: Moment) -> Findings:
     ]
 
 
-newest_record_is_kept.remember(on=OUTSIDE)(take_in)
-
-
 @contract("GC-02", on=deleted().either(pod_unset()), needs=(CRI, PODS))
 def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
     """When a pod is gone, all its dead containers are removed within a minute."""
@@ -163,7 +154,7 @@ def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=REMOVE.where(about(container)),
                 within=GC_PERIOD + GC_SLACK + grace,
-                unless=pod_set().where(of(pod), "it is wanted again"),
+                unless=pod_set().where(of(pod)),
                 text=f"the record of {container.name}, whose pod is gone, is removed",
                 whole_node=True,
             )
@@ -189,7 +180,7 @@ class _Told:
         self.unknown = False
 
 
-@unknown_container_is_stopped_before_it_goes.remember(on=read_as("unknown"))
+@observer(on=read_as("unknown"))
 def _unknown_states_are_remembered(m: Moment) -> None:
     """Remember it: once stopped, the container is told as exited."""
     record = m.response(ContainerStatusReply).status
@@ -234,10 +225,7 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
     return KEPT
 
 
-sandbox_goes_when_it_is_empty_and_stopped.remember(on=DELAYS)(take_in_delays)
-
-
-@sandbox_goes_when_it_is_empty_and_stopped.remember(on=pod_unset().either(pod_set()))
+@observer(on=pod_unset().either(pod_set()))
 def _pod_comes_back(m: Moment) -> None:
     if m.pod is None:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, done, event, exited, failed
 from kubelet_conformance.contracts.distress import setting
@@ -111,6 +111,6 @@ def failed_round_is_told(m: Moment) -> Findings:
     )
 
 
-@failed_round_is_told.remember(on=done("ListContainers"))
+@observer(on=done("ListContainers"))
 def _list_is_read(m: Moment) -> None:
     m.node.note(_Rounds).failing = False

@@ -15,6 +15,7 @@ from kubelet_conformance.contract.frame import (
     answered,
     broken,
     contract,
+    observer,
 )
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
@@ -29,7 +30,7 @@ from kubelet_conformance.contracts.kills import (
 )
 from kubelet_conformance.contracts.situations import hook_command, may_be_unknown, runs_pre_stop
 from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.moment import Moment
@@ -44,7 +45,7 @@ def _stops_a_running_container(m: Moment) -> bool:
     return m.container is not None and m.container.state == "running"
 
 
-STOP = call("StopContainer").where(_stops_a_running_container, "the container runs")
+STOP = call("StopContainer").where(_stops_a_running_container)
 
 
 def _timeout(m: Moment) -> int:
@@ -81,6 +82,7 @@ class _Graces:
         """Each grace, the record that asked for it, and when."""
 
 
+@observer(on=pod_set())
 def _graces_are_remembered(m: Moment) -> None:
     """Remember each grace that is asked for, once for all contracts."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
@@ -131,10 +133,6 @@ def stop_is_not_given_up(m: Moment) -> Findings:
     return KEPT
 
 
-grace_follows_the_reason.remember(on=pod_set())(_graces_are_remembered)
-grace_follows_the_reason.remember(on=DELAYS)(take_in_delays)
-
-
 @contract("TERM-04", on=STOP, needs=(CRI, PODS), versions=_READ)
 def deletion_grace_wins_over_a_probes(m: Moment) -> Findings:
     """While the pod is being deleted, a probe's own grace period plays no part."""
@@ -179,10 +177,6 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
         f"expected {left[0]} to {left[-1]} s left of {why[0].seconds} after {wait.seconds:.1f} s, got {got}"
     )
     return broken(text, why[0].seq)
-
-
-waiting_is_taken_off_the_grace.remember(on=pod_set())(_graces_are_remembered)
-waiting_is_taken_off_the_grace.remember(on=DELAYS)(take_in_delays)
 
 
 def _open_pre_stop(container: Container) -> Execution | None:
@@ -266,10 +260,6 @@ def grace_only_shrinks(m: Moment) -> Findings:
     return KEPT
 
 
-grace_only_shrinks.remember(on=pod_set())(_graces_are_remembered)
-grace_only_shrinks.remember(on=DELAYS)(take_in_delays)
-
-
 @contract("WORK-08", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True, ">=1.31": True}))
 def grace_of_a_forced_deletion(m: Moment) -> Findings:
     """A forced deletion (grace 0) stops containers with the pod's own grace up to 1.26, with the least from
@@ -301,15 +291,11 @@ class _Apart:
         self.seqs = deque[int](maxlen=_APART_KEPT)
 
 
-@grace_of_a_forced_deletion.remember(on=STOP)
+@observer(on=STOP)
 def _stops_for_another_reason_are_remembered(m: Moment) -> None:
     """Remember which they are: that the pod is to go may be told just after one of them."""
     if m.pod is not None and _fits_another_reason(m):
         m.pod.note(_Apart).seqs.append(m.seq)
-
-
-grace_of_a_forced_deletion.remember(on=pod_set())(_graces_are_remembered)
-grace_of_a_forced_deletion.remember(on=DELAYS)(take_in_delays)
 
 
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())

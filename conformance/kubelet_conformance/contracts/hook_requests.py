@@ -82,14 +82,14 @@ def any_answer_is_a_success(m: Moment) -> Findings:
     if record is None or one is None or container is None or answered_with(record) < _BAD:
         return None
     if one.what == "post_start":
-        by: Pattern = status().where(_is_running(container.name), "it runs").either(call("CreateContainer"))
+        by: Pattern = status().where(_is_running(container.name)).either(call("CreateContainer"))
     else:
         by = call("StopContainer").where(about(container))
     return answered(
         by=by,
         within=RELIST + REACTION,
         unless=TERMINATION_ASKED.either(exited().where(about(container))),
-        not_before=event(_FAILED[one.what]).where(_on(container.name), "the hook has failed"),
+        not_before=event(_FAILED[one.what]).where(_on(container.name)),
         text=f"the hook of {container.name}, answered with {record.outcome}, is a success",
     )
 
@@ -103,7 +103,7 @@ def plain_answer_is_asked_for(m: Moment) -> Findings:
     if one is None:
         return None
     return answered(
-        by=KNOCK.where(is_of(one)).where(_is_http, "it is sent in plain HTTP"),
+        by=KNOCK.where(is_of(one)).where(_is_http),
         within=TOGETHER,
         unless=TERMINATION_ASKED,
         text=f"the hook of {one.spec.name} is sent in plain HTTP",
@@ -126,7 +126,7 @@ def fallback_is_told(m: Moment) -> Findings:
     if one is None or m.header.channels.events == "none":
         return None
     return answered(
-        by=event("LifecycleHTTPFallback").where(_on(one.spec.name), f"on {one.spec.name}"),
+        by=event("LifecycleHTTPFallback").where(_on(one.spec.name)),
         within=EVENT_SLACK,
         text="LifecycleHTTPFallback is sent",
     )
@@ -148,7 +148,7 @@ def _must_fail(m: Moment, why: str) -> Answered:
     container = m.container
     name = container.name if container is not None else ""
     return answered(
-        by=event("FailedPostStartHook").where(_on(name), f"on {name}"),
+        by=event("FailedPostStartHook").where(_on(name)),
         within=EVENT_SLACK,
         unless=TERMINATION_ASKED,
         text=f"the postStart hook of {name}, {why}, fails",

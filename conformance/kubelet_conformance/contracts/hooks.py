@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, event, exited, failed, read_as, status
 from kubelet_conformance.contracts.backoffs import retry_bound
@@ -302,7 +302,7 @@ def pre_stop_is_for_running_containers(m: Moment) -> Findings:
     return KEPT if container.state == "running" else None
 
 
-@pre_stop_is_for_running_containers.remember(on=read_as("exited"))
+@observer(on=read_as("exited"))
 def exits_are_remembered(m: Moment) -> None:
     """Remember when the kubelet reads that a container has exited."""
     record = m.response(ContainerStatusReply).status

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, event, failed, kubelet, sandbox_died
@@ -55,13 +55,13 @@ def pulls_wait_for_their_turn(m: Moment) -> Findings:
     return KEPT if pulls.calls or 0 <= m.t - pulls.ended_t <= SAME_MOMENT else None
 
 
-@pulls_wait_for_their_turn.remember(on=call("PullImage"))
+@observer(on=call("PullImage"), last=True)
 def _begins(m: Moment) -> None:
     """A pull is under way."""
     m.node.note(UnderWay).calls[m.call.id] = m.seq
 
 
-@pulls_wait_for_their_turn.remember(on=_ENDED)
+@observer(on=_ENDED)
 def _ends(m: Moment) -> None:
     """It is over."""
     pulls = m.node.note(UnderWay)
@@ -69,7 +69,7 @@ def _ends(m: Moment) -> None:
     pulls.ended_t = m.t
 
 
-@pulls_wait_for_their_turn.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _begins_anew(m: Moment) -> None:
     """What another kubelet has asked for does not count."""
     m.node.note(UnderWay).calls.clear()
@@ -148,9 +148,7 @@ def _awaited(m: Moment) -> bool:
     )
 
 
-@every_credential_is_tried.clause(
-    "next", on=Pattern(frozenset({"expect"}), words="a wait").where(_awaited, "it is for IMAGE-13")
-)
+@every_credential_is_tried.clause("next", on=Pattern(frozenset({"expect"})).where(_awaited))
 def next_credential_is_tried(m: Moment) -> Findings:
     """What secrets hold no trace tells: whoever has made them knows what must follow."""
     expected = m.record
@@ -183,9 +181,9 @@ def image_is_pulled_without_it(m: Moment) -> Findings:
         return None
     if image in pod.pulls:
         return None  # It may be backing off.
-    ends = TERMINATION_ASKED.either(sandbox_died()).where(of(pod), "it is of the pod")
+    ends = TERMINATION_ASKED.either(sandbox_died()).where(of(pod))
     return answered(
-        by=call("PullImage").where(of(pod), "it is for the pod"),
+        by=call("PullImage").where(of(pod)),
         within=REACTION,
         unless=ends.either(call("PullImage")),  # Another pod's turn may come first.
         whole_node=True,
@@ -263,7 +261,7 @@ def right_to_an_image_is_proven(m: Moment) -> Findings:
     return KEPT if any(spec.pull_policy == "IfNotPresent" for spec in containers_of(pod, image)) else None
 
 
-@image_of_others_is_not_used.remember(on=done("PullImage"))
+@observer(on=done("PullImage"))
 def _owners(m: Moment) -> None:
     """Remember with whose credentials an image came."""
     pod, image, owners = m.pod, pulled_image(m), m.node.note(_Owners)
@@ -277,7 +275,7 @@ def _owners(m: Moment) -> None:
         owners.open[image] = None
 
 
-@image_of_others_is_not_used.remember(on=done("RemoveImage"))
+@observer(on=done("RemoveImage"))
 def _nobody_owns(m: Moment) -> None:
     """An image has gone; which, does not matter."""
     owners = m.node.note(_Owners)

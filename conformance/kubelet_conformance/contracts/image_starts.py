@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, event, failed, status
 from kubelet_conformance.contracts.images import pulled_image, reference
@@ -53,7 +53,7 @@ def unreadable_name_is_told(m: Moment) -> Findings:
     if not name:
         return None
     return answered(
-        by=status().where(_waits_for(name, "InvalidImageName"), "it waits for InvalidImageName"),
+        by=status().where(_waits_for(name, "InvalidImageName")),
         within=RETRY + RETRY_SLACK,
         unless=HELD_UP,
         text=f"{name} waits for InvalidImageName",
@@ -130,7 +130,7 @@ def events_come_in_order(m: Moment) -> Findings:
     return KEPT if before in told else broken(f"{record.reason} is told, and {before} was not")
 
 
-@events_come_in_order.remember(on=event("Pulling", "Pulled", "Created", "Started"))
+@observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
 def _events(m: Moment) -> None:
     """Remember what was told."""
     record, pod = m.record, m.pod
@@ -184,7 +184,7 @@ def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
     return bool(must_not) and all(one is None or one.run_as_user is None for one in (own, shared))
 
 
-@root_is_kept_out.remember(on=done("ImageStatus"))
+@observer(on=done("ImageStatus"))
 def _users(m: Moment) -> None:
     """Remember the user of an image."""
     image = m.response(ImageStatusReply).image

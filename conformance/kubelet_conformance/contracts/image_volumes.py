@@ -10,7 +10,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.instances import asked, creation_of
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import FAULT, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
@@ -83,7 +83,7 @@ def shown_image_is_asked_for(m: Moment) -> Iterator[Finding]:
     pod = m.pod
     if pod is None or not pod.born or not to_run(m):
         return
-    ends = GONE.either(sandbox_died(), failed("PodSandboxStatus")).where(of(pod), "it is of this pod")
+    ends = GONE.either(sandbox_died(), failed("PodSandboxStatus")).where(of(pod))
     for image in sorted(set(_images_of(pod).values())):
         yield answered(
             by=_asks_for(image),
@@ -106,7 +106,7 @@ def _refused(name: str) -> Pattern:
         one = m.status.by_name.get(name) if m.status is not None else None
         return one is not None and one.state.waiting is not None and one.state.waiting.reason in START_ERRORS
 
-    return status().where(fits, f"{name} is shown to wait for it")
+    return status().where(fits)
 
 
 @shown_image_is_mounted.clause("told", on=failed("PullImage"))
@@ -124,9 +124,6 @@ def missing_image_is_told(m: Moment) -> Findings:
         unless=GONE.either(FAULT, sandbox_died(), pulled),
         text=f"the status tells why {users[0]}, which mounts {image}, was not made",
     )
-
-
-missing_image_is_told.remember(on=OUTSIDE)(take_in)
 
 
 @shown_image_is_mounted.clause("others", on=failed("PullImage"))

@@ -9,11 +9,7 @@ from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, 
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call
-from kubelet_conformance.contracts.former_images import (
-    former_policies,
-    may_follow_a_former_version,
-    remember_versions,
-)
+from kubelet_conformance.contracts.former_images import former_policies, may_follow_a_former_version
 from kubelet_conformance.contracts.image_table import ImageFacts, ImageRow, Presence, image_row
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandbox_config import never_updated
@@ -380,13 +376,3 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     if last.present:
         return KEPT
     return broken(f"{use.name} is made, though ImageStatus did not find it", last.seq)
-
-
-for _each in (
-    image_is_ensured_before_each_container,
-    pull_policy_decides,
-    container_is_made_from_what_was_found,
-    policy_follows_from_the_tag,
-    image_is_asked_once_more_for_its_user,
-):
-    remember_versions(_each)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import no_pull, restart_bound
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -25,7 +25,7 @@ from kubelet_conformance.contracts.instances import (
     start_of,
     stop_of,
 )
-from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
+from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.moment import Moment
@@ -79,10 +79,6 @@ def one_at_a_time_in_order(m: Moment) -> Findings:
     return KEPT
 
 
-one_at_a_time_in_order.remember(on=PURGES)(take_purges)
-one_at_a_time_in_order.remember(on=ATTEMPTS)(take_attempt)
-
-
 @one_at_a_time_in_order.clause("next-follows", on=OWN_END)
 def _(m: Moment) -> Findings:
     pod, container = m.pod, m.container
@@ -124,9 +120,6 @@ def end_was_read_before_next(m: Moment) -> Findings:
     return KEPT if standing else None
 
 
-end_was_read_before_next.remember(on=PURGES)(take_purges)
-
-
 def _seq(container: Container) -> int | None:
     return container.create.seq if container.create else None
 
@@ -143,9 +136,6 @@ def nothing_else_meanwhile(m: Moment) -> Findings:
         if other.create and other.create.seq > container.start.seq and other.sandbox is container.sandbox:
             return broken(f"{other.name} was made while {container.name} ran", other.create.seq)
     return KEPT
-
-
-nothing_else_meanwhile.remember(on=PURGES)(take_purges)
 
 
 @nothing_else_meanwhile.clause("at-once", on=call("CreateContainer"))
@@ -271,9 +261,6 @@ def new_sandbox_runs_init_again(m: Moment) -> Findings:
                 f"{name} is made in the new sandbox, where {spec.name} has not completed", pod.set_seq
             )
     return KEPT
-
-
-new_sandbox_runs_init_again.remember(on=PURGES)(take_purges)
 
 
 @contract("INIT-13", on=FREE_CHANGE, needs=(CRI, PODS))

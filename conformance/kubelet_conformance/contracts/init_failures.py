@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, failed, read_as
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.init_table import InitAct, InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
@@ -23,7 +23,7 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     unread_end,
 )
-from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
+from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_image
 from kubelet_conformance.contracts.struck import was_seen_started
@@ -62,10 +62,6 @@ def failed_one_is_retried(m: Moment) -> Findings:
         not_before=creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is made again after it failed",
     )
-
-
-failed_one_is_retried.remember(on=ATTEMPTS)(take_attempt)
-failed_one_is_retried.remember(on=PURGES)(take_purges)
 
 
 @failed_one_is_retried.clause("end-was-read", on=REMAKING)
@@ -150,9 +146,6 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
     )
 
 
-out_of_memory_is_a_failure.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("INIT-11", on=REMAKING, needs=(CRI, PODS))
 def unknown_one_is_stopped_first(m: Moment) -> Findings:
     """An init container whose state is unknown is stopped before it is made again.
@@ -211,7 +204,3 @@ def created_one_is_tried_again(m: Moment) -> Findings:
         not_before=creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is made again after its start failed",
     )
-
-
-created_one_is_tried_again.remember(on=ATTEMPTS)(take_attempt)
-created_one_is_tried_again.remember(on=PURGES)(take_purges)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import exited, failed, status
-from kubelet_conformance.contracts.former_lives import REMOVALS, has_come_back, take_removals
+from kubelet_conformance.contracts.former_lives import has_come_back
 from kubelet_conformance.contracts.instances import failing_start, regular_inits, sidecars
 from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
 from kubelet_conformance.trace.moment import Moment
@@ -118,16 +118,13 @@ def _was_put_off(pod: Pod, name: str, reason: str) -> bool:
     return reason == "ImagePullBackOff" and pulls is not None and bool(pulls.failed_seq)
 
 
-apps_wait_for_initializing.remember(on=REMOVALS)(take_removals)
-
-
-@apps_wait_for_initializing.remember(on=failed("CreateContainer", "PullImage"))
+@observer(on=failed("CreateContainer", "PullImage"))
 def _(m: Moment) -> None:
     if m.pod is not None:
         m.pod.note(_Failed).names.add(failing_start(m))
 
 
-@apps_wait_for_initializing.remember(on=exited())
+@observer(on=exited())
 def _takes_in_the_last_init(m: Moment) -> None:
     """Take in that the last init container completed: app containers may be tried from here on."""
     pod, container = m.pod, m.container

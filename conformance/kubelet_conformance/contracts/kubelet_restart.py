@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, Predicate, call, kubelet
-from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
+from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life
 from kubelet_conformance.contracts.instances import INIT_FIRST, REMAKING, SIDECAR_ENDS, waits_for_sidecars
 from kubelet_conformance.contracts.kills import reasons
-from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.situations import (
     END,
@@ -132,9 +131,6 @@ def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
                 yield KEPT
 
 
-healthy_container_is_not_stopped.remember(on=OUTSIDE)(take_in)
-
-
 @contract("RESTARTKUBELET-03", on=REMAKING, needs=(CRI, PODS))
 def restart_count_is_found_again(m: Moment) -> Findings:
     """A container made again after the kubelet's restart counts on from the attempt at the runtime."""
@@ -232,7 +228,7 @@ def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
 
 @ended_pods_stay_ended.clause(
     "nothing",
-    on=call("RunPodSandbox", "CreateContainer", "StartContainer").where(has_ended, "the pod has ended"),
+    on=call("RunPodSandbox", "CreateContainer", "StartContainer").where(has_ended),
 )
 def ended_pod_is_not_started(m: Moment) -> Findings:
     """Nothing of it is made."""
@@ -262,9 +258,6 @@ def address_and_start_time_live_on(m: Moment) -> Findings:
     if is_told and before.pod_ip and before.pod_ip == address != now.pod_ip:
         return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
     return KEPT
-
-
-address_and_start_time_live_on.remember(on=LIVES)(take_lives)
 
 
 def _was_initialized(pod: Pod, node: Node) -> bool:

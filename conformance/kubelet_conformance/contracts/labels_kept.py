@@ -6,7 +6,7 @@ from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken,
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, event
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, take_attempt
+from kubelet_conformance.contracts.backoffs import most_delay
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
     OWN_END,
@@ -137,6 +137,3 @@ def each_look_is_told(m: Moment) -> Findings:
         unless=HELD_UP.either(call("StopPodSandbox")),  # A static pod that is edited away is just killed.
         text=f"{name} sits out its back-off, and the pod is looked at again",
     )
-
-
-crash_loop_is_looked_at_again.remember(on=ATTEMPTS)(take_attempt)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, starts
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import API_BACK, outside
 from kubelet_conformance.contracts.situations import END, FAULT, TERMINATION_ASKED, about, of, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.bodies import StatusReply
@@ -34,7 +34,7 @@ def _says_ready(m: Moment) -> bool:
     return m.response(StatusReply).says.get("RuntimeReady", False)
 
 
-_READY: Pattern = done("Status").where(_says_ready, "the runtime is ready")
+_READY: Pattern = done("Status").where(_says_ready)
 
 
 class _Waiting:
@@ -97,10 +97,7 @@ def _has_still_to_begin(pod: Pod | None) -> bool:
     return pod is not None and pod.wanted and pod.termination is None and not pod.sandboxes
 
 
-unhealthy_runtime_stops_the_loop.remember(on=OUTSIDE)(take_in)
-
-
-@unhealthy_runtime_stops_the_loop.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _another_kubelet_starts(m: Moment) -> None:
     """It finds all pods anew."""
     m.node.note(_Waiting).pods = []
@@ -123,9 +120,6 @@ def only_others_are_told(m: Moment) -> Findings:
     if m.pod.spec.host_network:
         return broken(f"pod {m.pod.name} is on the host's network and has a NetworkNotReady event")
     return KEPT
-
-
-network_stops_nobody_on_the_host.remember(on=OUTSIDE)(take_in)
 
 
 class _Polls:
@@ -161,8 +155,11 @@ def status_is_polled(m: Moment) -> Findings:
     return KEPT if "end" not in m.keys else None
 
 
-@nothing_happens_before_the_first_status.remember(
-    on=call("Status").either(done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT)
+@observer(
+    on=call("Status").either(
+        done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT
+    ),
+    last=True,
 )
 def _poll(m: Moment) -> None:
     """Take the polls in."""
@@ -203,9 +200,6 @@ def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
             )
 
 
-empty_sources_count_as_seen.remember(on=OUTSIDE)(take_in)
-
-
 def _of_the_api(m: Moment) -> bool:
     """What is stopped runs, and belongs to a pod that only the API server knows."""
     pod, container, sandbox = m.pod, m.container, m.sandbox
@@ -233,6 +227,3 @@ def silent_source_keeps_its_pods(m: Moment) -> Findings:
         whole_node=True,
         text="the API server answers again",
     )
-
-
-silent_source_keeps_its_pods.remember(on=OUTSIDE)(take_in)

@@ -19,7 +19,7 @@ from kubelet_conformance.contract.words import (
     told,
 )
 from kubelet_conformance.contracts.fresh import REJECTIONS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
@@ -56,7 +56,7 @@ def _is_not_ready(m: Moment) -> bool:
     return known.bad_t is not None or known.network_bad_t is not None
 
 
-_NOT_READY = done("Status").where(_is_not_ready, "the runtime is not ready")
+_NOT_READY = done("Status").where(_is_not_ready)
 _DELAYED = FAULT.either(_READS_FAIL, _NOT_READY)
 """The kubelet cannot go on, or sees nothing."""
 
@@ -80,18 +80,15 @@ def retry_comes_when_it_is_due(m: Moment) -> Findings:
     due = m.t + _RETRY_LEAST - SAME_MOMENT
     again = call("RunPodSandbox").where(of(pod))
     return answered(
-        by=again.where(lambda n: n.t >= due, "it is due"),
+        by=again.where(lambda n: n.t >= due),
         within=RETRY + RETRY_SLACK,
-        not_before=again.where(lambda n: n.t < due, "it is not due"),
+        not_before=again.where(lambda n: n.t < due),
         unless=_DELAYED.either(
             TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), _HINDERED.where(of(pod)), _NEWS
         ),
         whole_node=True,
         text=f"the sandbox of {pod.name} is tried again when that is due",
     )
-
-
-retry_comes_when_it_is_due.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-14", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
@@ -107,9 +104,7 @@ def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=call("RunPodSandbox").where(of(older)),
                 within=KUBELET_START,
-                not_before=call("RunPodSandbox")
-                .where(_is_one_of(rivals), "it is of a newer one")
-                .either(_NO_PORT.where(of(older), "it is refused its port")),
+                not_before=call("RunPodSandbox").where(_is_one_of(rivals)).either(_NO_PORT.where(of(older))),
                 unless=_DELAYED.either(
                     TERMINATION_ASKED.where(of(older)), _HINDERED_OTHERWISE.where(of(older))
                 ),
@@ -145,9 +140,6 @@ def _taken(m: Moment, pod: Pod) -> bool:
     return not _age(pod) or any(_ports(other) & _ports(pod) for other in others)
 
 
-older_pod_comes_first.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-15", on=call("StopContainer"), needs=(CRI, PODS), clause="deleted")
 def deletion_is_graceful(m: Moment) -> Findings:
     """A pod that gets a deletion time is stopped with grace, and one whose object is gone is killed."""
@@ -179,9 +171,6 @@ def pod_without_object_is_killed(m: Moment) -> Iterator[Finding]:
             )
 
 
-deletion_is_graceful.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-20", on=exited(), needs=(CRI, PODS, EVENTS))
 def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
     """A container that ended for the first time and is to run always is run again with the next resync at the
@@ -209,9 +198,6 @@ def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
     )
 
 
-resync_makes_up_for_what_was_missed.remember(on=OUTSIDE)(take_in)
-
-
 @contract("EVENTS-05", on=done("CreateContainer"), needs=(CRI, PODS))
 def nothing_waits_for_its_event(m: Moment) -> Findings:
     """While no event can be sent a container that was created, which is an event, is started all the same."""
@@ -225,6 +211,3 @@ def nothing_waits_for_its_event(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(FAULT),
         text=f"container {name} is started",
     )
-
-
-nothing_waits_for_its_event.remember(on=OUTSIDE)(take_in)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import (
     Predicate,
@@ -18,7 +18,7 @@ from kubelet_conformance.contract.words import (
 from kubelet_conformance.contracts.fresh import FRESH_STATIC, can_start, fresh_pod, host_ports, starts
 from kubelet_conformance.contracts.garbage import being_removed
 from kubelet_conformance.contracts.instances import HELD_UP
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
@@ -48,7 +48,7 @@ def exit_wakes_the_worker(m: Moment) -> Findings:
     if worker_is_busy(pod) or has_ended_for_good(pod):
         return None  # A hook, a pull or a stop of another container comes first.
     return answered(
-        by=status().where(_tells_otherwise(container), f"{container.name} does not run"),
+        by=status().where(_tells_otherwise(container)),
         within=RELIST + REACTION,
         unless=HELD_UP,
         text=f"a status tells that {container.name} has ended",
@@ -70,9 +70,6 @@ def _tells_otherwise(container: Container) -> Predicate:
         return any(one.state.running is None or one.runtime_id != container.id for one in mine)
 
     return tells
-
-
-exit_wakes_the_worker.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-10", on=exited(), needs=(CRI, PODS))
@@ -103,9 +100,6 @@ def older_dead_instances_go(m: Moment) -> Findings:
     )
 
 
-older_dead_instances_go.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-12", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
 def readiness_wakes_the_worker(m: Moment) -> Findings:
     """When a readiness probe changes its result, a status says so at once, not at the next resync."""
@@ -123,7 +117,7 @@ def readiness_wakes_the_worker(m: Moment) -> Findings:
         return any(one.runtime_id == container.id and one.ready is ready for one in every)
 
     return answered(
-        by=status().where(says, f"{container.name} is {'' if ready else 'not '}ready"),
+        by=status().where(says),
         within=REACTION,
         unless=TERMINATION_ASKED.either(exited(), call("StopContainer", "StopPodSandbox")),
         text=f"a status tells that {container.name} is {'' if ready else 'not '}ready",
@@ -136,9 +130,6 @@ def _shown(pod: Pod, container: Container) -> bool | None:
         if one.runtime_id == container.id:
             return one.ready
     return None
-
-
-readiness_wakes_the_worker.remember(on=OUTSIDE)(take_in)
 
 
 class _Stops:
@@ -157,10 +148,7 @@ def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
     return starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
 
 
-slow_stop_holds_up_nobody_else.remember(on=OUTSIDE)(take_in)
-
-
-@slow_stop_holds_up_nobody_else.remember(
+@observer(
     on=call("StopContainer").either(
         done("StopContainer"), failed("StopContainer"), kubelet("started", "killed", "stopped")
     )
@@ -205,9 +193,6 @@ def exit_is_seen_without_the_api(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(call("StopContainer", "StopPodSandbox")),
         text=f"container {container.name} is run again",
     )
-
-
-silent_source_holds_up_no_other.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-21", on=call("RunPodSandbox"))

@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.fresh import (
     host_ports,
     starts,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION
 from kubelet_conformance.trace.moment import Moment
@@ -39,9 +39,6 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
             whole_node=True,
             text=f"container {container.name}, which nobody wants, is stopped",
         )
-
-
-missing_folder_counts_as_seen.remember(on=OUTSIDE)(take_in)
 
 
 @missing_folder_counts_as_seen.clause("picked-up", on=FRESH_STATIC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, deleted, done, pod_set, pod_unset, status
@@ -13,16 +13,14 @@ from kubelet_conformance.contracts.mirror_writes import (
     CREATED,
     CREATES_A_MIRROR,
     MIRROR_IS_TO_GO,
-    MIRRORS,
     Json,
     body_of,
     learn_mirrors,
     metadata_of,
     name_of,
     static_pod_of,
-    take_mirrors,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, of
 from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
@@ -109,10 +107,6 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
     )
 
 
-mirror_names_hash_and_node.remember(on=OUTSIDE)(take_in)
-mirror_names_hash_and_node.remember(on=MIRRORS)(take_mirrors)
-
-
 @contract("STATIC-12", on=call("RunPodSandbox"), needs=(CRI, PODS, EVERY_STATUS))
 def no_mirror_without_a_node(m: Moment) -> Findings:
     """While the node has no object of its own at the API server, no mirror pod is created."""
@@ -132,9 +126,6 @@ def no_mirror_without_a_node(m: Moment) -> Findings:
 def mirror_has_a_node(m: Moment) -> Findings:
     """Whoever creates a mirror pod has seen the node's object."""
     return broken("a mirror pod is created for a node without an object") if outside(m).node_gone else None
-
-
-no_mirror_without_a_node.remember(on=OUTSIDE)(take_in)
 
 
 @contract("STATIC-13", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), clause="request")
@@ -204,10 +195,6 @@ def gone_mirror_is_made_again(m: Moment) -> Findings:
     )
 
 
-mirror_is_deleted_with_care.remember(on=OUTSIDE)(take_in)
-mirror_is_deleted_with_care.remember(on=MIRRORS)(take_mirrors)
-
-
 @contract(
     "STATIC-15", on=deleted(), needs=(CRI, PODS, STORED_STATUS), versions=since("1.22"), clause="not-before"
 )
@@ -263,14 +250,14 @@ class _ToGo:
         self.gone = ""
 
 
-@mirror_outlives_its_containers.remember(on=deleted())
+@observer(on=deleted(), last=True)
 def _mirror_is_gone(m: Moment) -> None:
     """Take in that it is."""
     if isinstance(m.record, Deleted) and m.pod is not None and m.pod.static:
         m.pod.note(_ToGo).gone = m.record.uid
 
 
-@mirror_outlives_its_containers.remember(on=MIRROR_IS_TO_GO)
+@observer(on=MIRROR_IS_TO_GO, last=True)
 def _mirror_is_to_go(m: Moment) -> None:
     """Take in deletions that are not the kubelet's."""
     uid = m.manifest.metadata.uid if m.manifest is not None else ""
@@ -286,10 +273,7 @@ class _Unheard:
         self.of = False
 
 
-mirror_outlives_its_containers.remember(on=OUTSIDE)(take_in)
-
-
-@mirror_outlives_its_containers.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _removal_is_unheard(m: Moment) -> None:
     """Take in removals that nobody takes up."""
     if m.pod is not None and outside(m).api_away_t is not None:
@@ -333,7 +317,7 @@ def each_mirror_gets_the_status(m: Moment) -> Findings:
         )
 
     return answered(
-        by=API_WRITE.either(status()).where(names_it, "it is about that mirror"),
+        by=API_WRITE.either(status()).where(names_it),
         within=_STATUS_BATCH + REACTION,
         unless=FAULT.either(pod_unset(), pod_set().where(lambda n: not is_mirror(n))),
         whole_node=True,

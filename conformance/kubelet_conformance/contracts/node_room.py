@@ -6,11 +6,19 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, event, pod_set, status
 from kubelet_conformance.contracts.distress import (
-    DISTRESS,
     PATIENCE,
     SYSTEM_CRITICAL,
     amount,
@@ -21,13 +29,11 @@ from kubelet_conformance.contracts.distress import (
     is_critical,
     is_hard,
     runs,
-    take_distress,
 )
 from kubelet_conformance.contracts.eviction import EVICTED, EVICTION_PASS
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.kills import wait_before_stop
-from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
 from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
@@ -69,7 +75,7 @@ def _is_refused(pod: Fresh) -> Pattern:
     def fails(m: Moment) -> bool:
         return m.status is not None and m.status.phase == "Failed" and pod.is_about(m)
 
-    return status().where(fails, "it is refused")
+    return status().where(fails)
 
 
 def _is_started(pod: Fresh, within: float, text: str, *, before: Pattern | None = None) -> Answered:
@@ -97,10 +103,6 @@ def unknown_resources_do_not_count(m: Moment) -> Findings:
     if new is None:
         return None
     return _is_started(new[0], REACTION, f"pod {new[0].name} starts, whatever {unknown[0]} is")
-
-
-unknown_resources_do_not_count.remember(on=OUTSIDE)(take_in)
-unknown_resources_do_not_count.remember(on=DISTRESS)(take_distress)
 
 
 def _on_the_node(m: Moment) -> list[Pod]:
@@ -191,16 +193,10 @@ def preempted_pod_is_failed(m: Moment) -> Findings:
     return KEPT
 
 
-critical_pod_gets_its_room.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-23", on=pod_set(), needs=(CRI, PODS, STATUS, EVENTS))
 def static_pod_gets_its_room(m: Moment) -> Findings:
     """A static pod that does not fit is started all the same: pods that are not critical make room."""
     return _room_is_made(m, static=True)
-
-
-static_pod_gets_its_room.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-09", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT))
@@ -250,12 +246,8 @@ def _tolerates(spec: PodSpec) -> bool:
     )
 
 
-@short_node_takes_little.remember(on=EVICTED)
+@observer(on=EVICTED)
 def _somebody_is_evicted(m: Moment) -> None:
     """Take in that the kubelet is at it."""
     if not any(one.t <= m.t <= one.t + EVICTION_PASS + REACTION for one in distress(m).low.values()):
         m.node.note(_Lately).t = m.t
-
-
-short_node_takes_little.remember(on=OUTSIDE)(take_in)
-short_node_takes_little.remember(on=DISTRESS)(take_distress)

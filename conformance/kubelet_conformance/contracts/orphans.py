@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done, exited, pod_set
 from kubelet_conformance.contracts.kills import ORPHAN_GRACE
@@ -54,7 +63,7 @@ class _Faults:
         self.t = float("-inf")
 
 
-@unknown_pod_is_killed_quickly.remember(on=FAULT)
+@observer(on=FAULT)
 def faults_are_remembered(m: Moment) -> None:
     """Remember the last fault: a source may be out of reach."""
     m.node.note(_Faults).t = m.t

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, done, failed, kubelet
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import STATUS_STALE
@@ -19,9 +20,9 @@ def _is_a_manifest(m: Moment) -> bool:
     return isinstance(m.record, Disk) and not any(part in m.record.path for part in (_OF_PODS, _CGROUPS))
 
 
-DISK = Pattern(frozenset({"disk"}), words="on disk")
+DISK = Pattern(frozenset({"disk"}))
 """A manifest folder or another path changes."""
-MANIFEST = DISK.where(_is_a_manifest, "of a manifest")
+MANIFEST = DISK.where(_is_a_manifest)
 OUTSIDE: Pattern = FAULT.either(done("Status"), failed("Status"), kubelet("started"), DISK)
 """What a contract that asks `outside` has to see besides what it judges: `remember(on=OUTSIDE)(take_in)`."""
 _AWAY = "the API server is away"
@@ -34,7 +35,7 @@ def _api_is_back(m: Moment) -> bool:
     return isinstance(m.record, Fault) and m.record.what.startswith(_HEALED) and "API server" in m.record.what
 
 
-API_BACK: Pattern = FAULT.where(_api_is_back, "the API server is back")
+API_BACK: Pattern = FAULT.where(_api_is_back)
 
 
 class Outside:
@@ -92,6 +93,7 @@ def outside(m: Moment) -> Outside:
     return known
 
 
+@observer(on=OUTSIDE)
 def take_in(m: Moment) -> None:
     """Keep what `outside` tells up to date; done once a moment for all."""
     outside(m)

@@ -9,14 +9,7 @@ from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, status
 from kubelet_conformance.contracts.deadline import time_may_be_over
-from kubelet_conformance.contracts.former_lives import (
-    LIVES,
-    REMOVALS,
-    end_is_made_up,
-    has_no_mirror,
-    take_lives,
-    take_removals,
-)
+from kubelet_conformance.contracts.former_lives import end_is_made_up, has_no_mirror
 from kubelet_conformance.contracts.kills import is_killed_already
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import (
@@ -52,7 +45,7 @@ def _all_stopped(m: Moment) -> bool:
     return now is not None and now.counts.all_stopped
 
 
-STOPPED = status().where(_all_stopped, "every app container has stopped")
+STOPPED = status().where(_all_stopped)
 
 
 def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
@@ -79,7 +72,7 @@ def _follows(now: Written) -> Findings:
         return None
     phase = " or ".join(sorted(now.allowed))
     return answered(
-        by=status().where(lambda m: m.status is not None and m.status.phase in now.allowed, f"it is {phase}"),
+        by=status().where(lambda m: m.status is not None and m.status.phase in now.allowed),
         within=REACTION,
         unless=exited().either(TERMINATION_ASKED, FAULT, LIFE_ENDS),
         text=f"phase {phase} follows what a probe has found",
@@ -95,7 +88,7 @@ def _ended(pod: Pod, *, badly: bool) -> bool:
     return None not in codes and any(codes) == badly
 
 
-_KILLED = done("StopPodSandbox").where(to_run, "nobody has asked its pod to go")
+_KILLED = done("StopPodSandbox").where(to_run)
 
 
 def _owed(m: Moment, phase: str) -> Findings:
@@ -105,7 +98,7 @@ def _owed(m: Moment, phase: str) -> Findings:
     if has_no_mirror(m, m.pod):
         return None
     return answered(
-        by=status().where(lambda now: now.status is not None and now.status.phase == phase, f"it is {phase}"),
+        by=status().where(lambda now: now.status is not None and now.status.phase == phase),
         within=REACTION,
         unless=TERMINATION_ASKED.either(call("RunPodSandbox"), failed("NodeUnprepareResources")),
         text=f"phase {phase} is written",
@@ -130,9 +123,7 @@ def end_does_not_wait_for_debugging(m: Moment) -> Findings:
     if m.exit.commanded or is_killed_already(m, last):
         return None  # The sync that kills it for a reason may make it again, whatever its exit code.
     return answered(
-        by=status()
-        .where(of(pod))
-        .where(lambda now: now.status is not None and now.status.terminal, "its phase is final"),
+        by=status().where(of(pod)).where(lambda now: now.status is not None and now.status.terminal),
         within=REACTION + (pod.spec.grace_seconds if pod.spec is not None else 0),
         unless=TERMINATION_ASKED.where(of(pod)).either(FAULT),
         whole_node=True,
@@ -181,9 +172,6 @@ def success_is_written_in_the_end(m: Moment) -> Findings:
     return _owed(m, "Succeeded") if m.pod is not None and _ended(m.pod, badly=False) else None
 
 
-all_ended_well_is_succeeded.remember(on=LIVES)(take_lives)
-
-
 @contract("PHASE-07", on=STOPPED, needs=NEEDS)
 def failure_is_final_only_under_never(m: Moment) -> Findings:
     """With all containers stopped and one failed, a pod is Failed under Never and Running under OnFailure."""
@@ -199,9 +187,6 @@ def failure_is_final_only_under_never(m: Moment) -> Findings:
 def failure_is_written_in_the_end(m: Moment) -> Findings:
     """Failed is written once the sandbox of such a pod is stopped."""
     return _owed(m, "Failed") if m.pod is not None and _ended(m.pod, badly=True) else None
-
-
-failure_is_final_only_under_never.remember(on=LIVES)(take_lives)
 
 
 @contract("PHASE-08", on=status(), needs=NEEDS)
@@ -229,9 +214,6 @@ def init_failure_is_written_in_the_end(m: Moment) -> Findings:
         return None
     exits = [c.exit for c in pod.of_kind("init") if c is pod.newest(c.name)]
     return _owed(m, "Failed") if any(e is not None and e.code for e in exits) else None
-
-
-initialization_decides_first.remember(on=LIVES)(take_lives)
 
 
 @contract("PHASE-10", on=END_TOLD, needs=NEEDS)
@@ -315,20 +297,3 @@ def nothing_started_is_pending(m: Moment) -> Findings:
         return bool(statuses) and all(seen(s) == "waiting" and not s.container_id for s in statuses)
 
     return _judged(m, nothing_there)
-
-
-for _judge in (
-    ephemeral_containers_do_not_count,
-    unstarted_container_makes_pending,
-    crash_loop_is_running,
-    always_never_succeeds,
-    all_ended_well_is_succeeded,
-    failure_is_final_only_under_never,
-    no_failure_while_another_runs,
-    initialization_decides_first,
-    init_that_waits_after_success_is_done,
-    running_may_become_pending,
-    deleted_pod_ends_by_its_exit_codes,
-    nothing_started_is_pending,
-):
-    _judge.remember(on=REMOVALS)(take_removals)

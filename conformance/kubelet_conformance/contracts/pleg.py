@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     Pattern,
@@ -20,8 +20,8 @@ from kubelet_conformance.contract.words import (
     pod_set,
     sandbox_died,
 )
-from kubelet_conformance.contracts.reads import WholeList, take_whole_list
-from kubelet_conformance.contracts.resize_caps import awaits_resize, take_update
+from kubelet_conformance.contracts.reads import WholeList
+from kubelet_conformance.contracts.resize_caps import awaits_resize
 from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
@@ -127,12 +127,7 @@ def _is_in_the_middle(m: Moment) -> bool:
     return any(one.request.view(ListContainersRequest).everything for one in under_way)
 
 
-relist_asks_for_both.remember(on=listed_all("ListContainers"))(take_whole_list)
-
-
-@relist_asks_for_both.remember(
-    on=failed("ListPodSandbox", "ListContainers").either(kubelet("killed", "stopped"))
-)
+@observer(on=failed("ListPodSandbox", "ListContainers").either(kubelet("killed", "stopped")))
 def relist_is_given_up(m: Moment) -> None:
     """A failing listing ends the relist; the next one begins anew."""
     m.node.note(_Relist).t = None
@@ -185,9 +180,6 @@ def unchanged_pod_is_not_inspected(m: Moment) -> Findings:
             f"{len(quiet.inspected)} inspections in {m.t - first:.1f} s, nothing having changed", seq
         )
     return None
-
-
-unchanged_pod_is_not_inspected.remember(on=done("UpdateContainerResources"))(take_update)
 
 
 @unchanged_pod_is_not_inspected.clause("changed", on=_CHANGES)
@@ -310,7 +302,7 @@ def _lacks(sandbox: Sandbox) -> Pattern:
         listed = m.response(ListPodSandboxReply).items
         return _lists_all_sandboxes(m) and all(one.id != sandbox.id for one in listed)
 
-    return done("ListPodSandbox").where(lacks, "it is not in it")
+    return done("ListPodSandbox").where(lacks)
 
 
 def _lacks_container(container: Container) -> Pattern:
@@ -320,4 +312,4 @@ def _lacks_container(container: Container) -> Pattern:
         listed = m.response(ListContainersReply).containers
         return _lists_all_containers(m) and all(one.id != container.id for one in listed)
 
-    return done("ListContainers").where(lacks, "it is not in it")
+    return done("ListContainers").where(lacks)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, failed, happened, pod_set, status
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     believed_running,
@@ -68,9 +68,6 @@ def running_container_that_went_has_died(m: Moment) -> Findings:
     )
 
 
-running_container_that_went_has_died.remember(on=OUTSIDE)(take_in)
-
-
 def _last_read_as_running(container: Container) -> bool:
     return container.record is not None and container.record.state == "CONTAINER_RUNNING"
 
@@ -93,9 +90,6 @@ def worker_of_an_unchanged_pod_goes_on(m: Moment) -> Findings:
     )
 
 
-worker_of_an_unchanged_pod_goes_on.remember(on=OUTSIDE)(take_in)
-
-
 @contract("PLEG-07", on=happened("removed"), needs=(CRI, PODS))
 def pod_without_records_is_empty(m: Moment) -> Findings:
     """A pod of which no record is left has never run: it gets a first sandbox, and nothing is stopped."""
@@ -111,9 +105,6 @@ def pod_without_records_is_empty(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(_READING_FAILED),
         text=f"{pod.name}, of which nothing is left, gets a first sandbox",
     )
-
-
-pod_without_records_is_empty.remember(on=OUTSIDE)(take_in)
 
 
 def _is_all_there_is(pod: Pod, m: Moment) -> bool:
@@ -172,14 +163,14 @@ def record_that_is_gone_is_left_out(m: Moment) -> Findings:
     )
 
 
-@record_that_is_gone_is_left_out.remember(on=done("ListContainers"))
+@observer(on=done("ListContainers"))
 def _(m: Moment) -> None:
     pod = m.world.pods.get(_pod_asked(m)) if "all:ListContainers" not in m.keys else None
     if pod is not None:
         pod.note(_Inspection).begin(m.response(ListContainersReply))
 
 
-@record_that_is_gone_is_left_out.remember(on=call("ContainerStatus"))
+@observer(on=call("ContainerStatus"))
 def _(m: Moment) -> None:
     pod = _inspected(m)
     if pod is not None:
@@ -237,7 +228,7 @@ def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
     )
 
 
-@newest_record_is_the_one_that_counts.remember(on=done("ContainerStatus"))
+@observer(on=done("ContainerStatus"))
 def _(m: Moment) -> None:
     if m.container is not None:
         read = m.container.note(_FirstRead)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, Predicate, call, failed, kubelet, listed_all, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import (
     END,
     FAULT,
@@ -33,7 +33,7 @@ from kubelet_conformance.trace.views import Pod
 
 GATE = "EventedPLEG"
 _STREAM = "GetContainerEvents"
-_TOLD = Pattern(frozenset({"message"}), words="the runtime tells")
+_TOLD = Pattern(frozenset({"message"}))
 _HEARD = 7.0
 """How late the reaction to an event may be: a worker may wait for the cache to count as new, every 5 s."""
 _TRIES = 5
@@ -64,28 +64,32 @@ class _Stream:
         self.listed = deque[tuple[float, int]](maxlen=_LISTINGS_MAX + 1)
 
 
+_OPENS, _BREAKS, _BEGINS = call(_STREAM), failed(_STREAM), kubelet("started")
+_BOTH_LISTS = call("ListContainers").where(_lists_all_containers)
+
+
+@observer(on=_OPENS)
 def _stream_opens(m: Moment) -> None:
     stream = m.node.note(_Stream)
     stream.heard_t = m.t
     stream.listed.clear()
 
 
+@observer(on=_BREAKS)
 def _stream_breaks(m: Moment) -> None:
     stream = m.node.note(_Stream)
     stream.failures += 1
     stream.heard_t = None
 
 
+@observer(on=_BEGINS)
 def _life_begins(m: Moment) -> None:
     m.node.note(_Stream).begin()
 
 
+@observer(on=_BOTH_LISTS, last=True)
 def _listed(m: Moment) -> None:
     m.node.note(_Stream).listed.append((m.t, m.seq))
-
-
-_OPENS, _BREAKS, _BEGINS = call(_STREAM), failed(_STREAM), kubelet("started")
-_BOTH_LISTS = call("ListContainers").where(_lists_all_containers)
 
 
 @contract("PLEG-14", on=_TOLD, needs=(CRI, PODS), gate=GATE, clause="heard")
@@ -145,13 +149,6 @@ def stream_is_opened(m: Moment) -> Findings:
     )
 
 
-events_drive_the_workers.remember(on=_OPENS)(_stream_opens)
-events_drive_the_workers.remember(on=_BREAKS)(_stream_breaks)
-events_drive_the_workers.remember(on=_BEGINS)(_life_begins)
-events_drive_the_workers.remember(on=_BOTH_LISTS)(_listed)
-events_drive_the_workers.remember(on=OUTSIDE)(take_in)
-
-
 def _is_about(pod: Pod) -> Predicate:
     return lambda m: m.pod is pod
 
@@ -180,11 +177,6 @@ def runtime_is_listed_again(m: Moment) -> Findings:
         whole_node=True,
         text="the runtime is listed again, as the stream of its events was given up",
     )
-
-
-broken_stream_is_made_up_for.remember(on=_OPENS)(_stream_opens)
-broken_stream_is_made_up_for.remember(on=_BREAKS)(_stream_breaks)
-broken_stream_is_made_up_for.remember(on=_BEGINS)(_life_begins)
 
 
 class _Heard:
@@ -247,7 +239,7 @@ def _heard_late(m: Moment) -> _Heard | None:
     return heard if heard is not None and heard.late and m.t - heard.late_t <= REACTION else None
 
 
-@late_event_changes_nothing.remember(on=_TOLD)
+@observer(on=_TOLD)
 def _(m: Moment) -> None:
     event = event_of(m)
     told = event.pod_sandbox_status if event is not None else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kubelet_conformance.contract.frame import Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import Predicate, call, done, failed, listed_all, pod_set, read_as
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.reads import WholeList, take_whole_list
+from kubelet_conformance.contract.words import Predicate, call, done, failed, pod_set, read_as
+from kubelet_conformance.contracts.outside import outside
+from kubelet_conformance.contracts.reads import WholeList
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import ListPodSandboxRequest
 from kubelet_conformance.trace.moment import Moment
@@ -40,9 +40,6 @@ def _is_of(uid: str) -> Predicate:
     return lambda m: m.pod is not None and m.pod.uid == uid
 
 
-blind_kubelet_begins_nothing.remember(on=listed_all("ListContainers"))(take_whole_list)
-
-
 def _lists_all_sandboxes(m: Moment) -> bool:
     return m.request(ListPodSandboxRequest).everything
 
@@ -62,6 +59,3 @@ def relist_waits_for_nobody(m: Moment) -> Findings:
         whole_node=True,
         text="the runtime is listed again",
     )
-
-
-relist_waits_for_nobody.remember(on=OUTSIDE)(take_in)

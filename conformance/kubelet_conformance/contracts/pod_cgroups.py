@@ -23,7 +23,7 @@ def _made(pod: Pod) -> Pattern:
     def fits(m: Moment) -> bool:
         return isinstance(m.record, Disk) and pod_of_cgroup(m.world, m.record.path) is pod
 
-    return _changed("folder").where(fits, "the pod's cgroup is made")
+    return _changed("folder").where(fits)
 
 
 @contract("SYNC-17", on=_changed("removed"), needs=(CRI, PODS))
@@ -37,11 +37,11 @@ def pod_without_cgroup_is_killed(m: Moment) -> Findings:
         return None
     if not runs_containers(pod) or pod.calls_open or not m.node.kubelet_up or pod.spec is None:
         return None
-    kill = call("StopContainer", "StopPodSandbox", "ExecSync").where(of(pod), "it is of this pod")
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync").where(of(pod))
     return answered(
         by=kill,
         within=RESYNC,
-        unless=BLIND.either(NOT_READY, GONE.where(of(pod), "it is this pod")),
+        unless=BLIND.either(NOT_READY, GONE.where(of(pod))),
         text=f"the pod {pod.name} is killed, whose cgroup is missing,",
         whole_node=True,
     )
@@ -66,7 +66,7 @@ def killed_pod_gets_another_cgroup(m: Moment) -> Findings:
     return answered(
         by=_made(pod),
         within=REACTION,
-        unless=GONE.where(of(pod), "it is this pod"),
+        unless=GONE.where(of(pod)),
         text=f"the pod {pod.name} gets another cgroup",
         whole_node=True,
     )

@@ -20,7 +20,6 @@ from kubelet_conformance.contracts.probe_runs import (
     probes_have_ended,
     runs_of,
     runs_probe,
-    take_probe,
     unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, is_first_of_this_life
@@ -75,9 +74,6 @@ def _workers_are_to_come(m: Moment, container: Container) -> bool:
     return m.t - began < KUBELET_START or is_first_of_this_life(m)
 
 
-container_is_not_ready_at_first.remember(on=PROBES)(take_probe)
-
-
 @contract("PROBE-06", on=call("StopContainer"), needs=(CRI, PODS), clause="kill")
 def failures_in_a_row_count(m: Moment) -> Findings:
     """Only as many failures in a row as failureThreshold says make a probe fail, and as many successes in a
@@ -98,9 +94,6 @@ def failures_in_a_row_count(m: Moment) -> Findings:
         for name, runs in zip(names, tallies, strict=True)
     )
     return to_be_explained(f"there is a reason to stop container {container.name} ({told} in a row)")
-
-
-failures_in_a_row_count.remember(on=PROBES)(take_probe)
 
 
 @failures_in_a_row_count.clause("ready", on=AGAIN)
@@ -197,7 +190,7 @@ def liveness_ends_with_the_deletion(m: Moment) -> Iterator[Finding]:
             continue
         ends = exited().where(about(container))
         for name, probe in exec_probes(container).items():
-            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION, "it is long after")
+            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
             if name == "readiness" and _ready_to_go_on(m, container):
                 yield answered(
                     by=runs_probe(container, probe),
@@ -217,9 +210,6 @@ def _ready_to_go_on(m: Moment, container: Container) -> bool:
     return runs_of(container, "readiness", m).total > 0
 
 
-liveness_ends_with_the_deletion.remember(on=PROBES)(take_probe)
-
-
 @contract("PROBE-22", on=PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
 def each_failure_is_told(m: Moment) -> Findings:
     """Each failed execution gives a Warning event Unhealthy on its container."""
@@ -227,7 +217,7 @@ def each_failure_is_told(m: Moment) -> Findings:
     if probed is None or probed.outcome != "failure" or m.pod is None or m.pod.termination is not None:
         return None
     return answered(
-        by=event("Unhealthy").where(_on(probed.container.name), f"on {probed.container.name}"),
+        by=event("Unhealthy").where(_on(probed.container.name)),
         within=REACTION,
         unless=TERMINATION_ASKED,
         text=f"an Unhealthy event on {probed.container.name} tells of the failed {probed.name} probe",
@@ -325,9 +315,6 @@ def _was_ready(m: Moment, now: ContainerStatus) -> bool | None:
         if one.runtime_id == now.runtime_id:
             return one.ready
     return None
-
-
-readiness_after_a_kubelet_restart.remember(on=PROBES)(take_probe)
 
 
 class _Late:

@@ -23,7 +23,6 @@ from kubelet_conformance.contracts.probe_runs import (
     probes_of,
     runs_of,
     runs_probe,
-    take_probe,
     unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, runs_post_start
@@ -45,7 +44,7 @@ _AT_ONCE = RELIST + REACTION
 """The container is seen to run, and a status is computed."""
 
 
-_POST_START = call("ExecSync").where(runs_post_start, "it is a postStart hook")
+_POST_START = call("ExecSync").where(runs_post_start)
 """It holds up the sync of its pod: until it is over, no status tells the prober of a container that runs."""
 
 
@@ -116,9 +115,6 @@ def startup_probe_goes_first(m: Moment) -> Findings:
         if row.probes
         else broken(f"the {probed.name} probe runs: {row.why}", probed.container.started_seq)
     )
-
-
-startup_probe_goes_first.remember(on=PROBED)(take_probe)
 
 
 @contract("PROBE-04", on=_BEGINS, needs=(CRI, PODS))
@@ -282,7 +278,7 @@ def readiness_out_of_time_has_failed(m: Moment) -> Findings:
     return answered(
         by=runs_probe(container, probed.probe),
         unless=no_more_probed(container),
-        not_before=status().where(_is_ready(container), "it is ready"),
+        not_before=status().where(_is_ready(container)),
         text=f"container {container.name} is probed again",
     )
 
@@ -350,9 +346,6 @@ def period_begins_anew(m: Moment) -> Findings:
     return KEPT
 
 
-readiness_is_asked_without_waiting.remember(on=PROBED)(take_probe)
-
-
 @contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))
 def one_worker_executes_a_probe(m: Moment) -> Findings:
     """A probe has one worker: an execution does not begin while the one before is under way."""
@@ -362,9 +355,3 @@ def one_worker_executes_a_probe(m: Moment) -> Findings:
     if probed.before.call is not None:
         return broken(f"two {probed.name} probes run at the same time", probed.before.call.seq)
     return KEPT
-
-
-one_worker_executes_a_probe.remember(on=PROBED)(take_probe)
-
-
-probes_wait_for_the_initial_delay.remember(on=PROBED)(take_probe)

@@ -48,7 +48,7 @@ def failing_liveness_kills_at_once(m: Moment) -> Findings:
     if is_killed_already(m, container):
         return None
     begun = m.t
-    soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY, "it was soon")
+    soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY)
     return answered(
         by=kill_begins(container),
         within=REACTION + unseen_hook_seconds(container),
@@ -78,7 +78,7 @@ def liveness_ends_with_the_deadline(m: Moment) -> Iterator[Finding]:
         for name, probe in exec_probes(container).items():
             if name == "readiness":
                 continue
-            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION, "it is long after")
+            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
             yield answered(
                 by=exited().where(about(container)).either(call("RemoveContainer", "StopPodSandbox")),
                 not_before=late,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, done, event, failed, pod_set, sandbox_died
@@ -85,7 +85,7 @@ def failed_pull_is_retried(m: Moment) -> Findings:
         return pulled_image(n) == image
 
     return answered(
-        by=call("PullImage").where(is_it, f"it is for {image}"),
+        by=call("PullImage").where(is_it),
         within=delay + RETRY + RETRY_SLACK,
         unless=GONE.either(call("CreateContainer"), pod_set(), sandbox_died()),
         text=f"{image} is pulled again",
@@ -215,14 +215,14 @@ def good_pull_clears_no_other_back_off(m: Moment) -> Findings:
     return KEPT
 
 
-@good_pull_clears_no_other_back_off.remember(on=failed("PullImage"))
+@observer(on=failed("PullImage"))
 def _bad_pulls(m: Moment) -> None:
     """Take failures in."""
     if m.pod is not None and m.pod.born:
         _delay_at(m, m.pod)
 
 
-@good_pull_clears_no_other_back_off.remember(on=done("PullImage"))
+@observer(on=done("PullImage"))
 def _good_pulls(m: Moment) -> None:
     """Remember the last good pull."""
     brought = m.node.note(_Brought)
@@ -246,7 +246,7 @@ class _Limited:
         self.ever = False
 
 
-@back_off_is_the_pods_own.remember(on=event("Failed").either(REFUSED))
+@observer(on=event("Failed").either(REFUSED), last=True)
 def _limited_pulls(m: Moment) -> None:
     """Remember a pull that failed without a call (IMAGE-12)."""
     texts = [m.record.message] if isinstance(m.record, Event) else []

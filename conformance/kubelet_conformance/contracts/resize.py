@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import (
@@ -17,7 +17,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     status,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.resize_caps import (
     GATE,
     MEMORY,
@@ -29,7 +29,6 @@ from kubelet_conformance.contracts.resize_caps import (
     has_now,
     pending,
     restarts,
-    take_update,
     updated,
     wants,
 )
@@ -84,9 +83,7 @@ def _says_pending(m: Moment) -> bool:
     return now is not None and (condition is not None or now.resize in {"Infeasible", "Deferred"})
 
 
-_CALLED_OFF: Pattern = TERMINATION_ASKED.either(
-    status().where(_says_pending, "the resize is pending"), _UPDATE_FAILED, pod_set()
-)
+_CALLED_OFF: Pattern = TERMINATION_ASKED.either(status().where(_says_pending), _UPDATE_FAILED, pod_set())
 
 
 @contract("RESIZE-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
@@ -126,7 +123,7 @@ class _Anew:
         self.names: dict[str, Caps] = {}
 
 
-@container_is_made_anew_where_its_policy_says.remember(on=pod_set())
+@observer(on=pod_set())
 def _(m: Moment) -> None:
     for container, spec, what in _resized(m):
         if restarts(spec, what) and m.pod is not None:
@@ -163,7 +160,7 @@ def impossible_resize_is_refused(m: Moment) -> Findings:
     if m.manifest is None or not asks_the_impossible(m.manifest.spec) or not any(_resized(m)):
         return None
     return answered(
-        by=status().where(_says_infeasible, "it is infeasible"),
+        by=status().where(_says_infeasible),
         not_before=call("UpdateContainerResources", "StopContainer"),
         within=REACTION,
         unless=TERMINATION_ASKED,
@@ -277,7 +274,7 @@ def what_is_allocated_counts(m: Moment) -> Findings:
     return KEPT
 
 
-@what_is_allocated_counts.remember(on=status().where(_says_pending))
+@observer(on=status().where(_says_pending))
 def _(m: Moment) -> None:
     pod = m.pod
     if pod is None or pod.spec is None or pod.note(_Pending).seq == pod.spec_changed_seq:
@@ -286,14 +283,3 @@ def _(m: Moment) -> None:
     newest = {one.name: pod.newest(one.name) for one in pod.spec.containers}
     noted.seq = pod.spec_changed_seq
     noted.told = {name: has for name, one in newest.items() if one is not None and (has := caps_told(one))}
-
-
-for _contract in (
-    container_is_resized_while_it_runs,
-    container_is_made_anew_where_its_policy_says,
-    impossible_resize_is_refused,
-    memory_in_use_is_not_taken,
-    what_is_allocated_counts,
-):
-    _contract.remember(on=OUTSIDE)(take_in)
-    _contract.remember(on=_UPDATED)(take_update)

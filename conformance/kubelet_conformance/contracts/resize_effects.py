@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import (
@@ -20,7 +20,7 @@ from kubelet_conformance.contract.words import (
     status,
 )
 from kubelet_conformance.contracts.distress import amount
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.resize_caps import (
     CPU,
     GATE,
@@ -32,7 +32,6 @@ from kubelet_conformance.contracts.resize_caps import (
     changed,
     has_now,
     restarts,
-    take_update,
     updated,
     wants,
 )
@@ -100,7 +99,7 @@ def _to_shrink(pod: Pod, what: str) -> Iterator[Container]:
             yield container
 
 
-@what_shrinks_goes_first.remember(on=pod_set())
+@observer(on=pod_set())
 def _(m: Moment) -> None:
     pod, manifest = m.pod, m.manifest
     if pod is None or manifest is None or pod.spec is None or pod.spec == manifest.spec:
@@ -111,7 +110,7 @@ def _(m: Moment) -> None:
     shrunk.changed_t = m.t
 
 
-@what_shrinks_goes_first.remember(on=_UPDATE)
+@observer(on=_UPDATE, last=True)
 def _(m: Moment) -> None:
     pod, container = m.pod, m.container
     has = has_now(container) if container is not None else None
@@ -123,9 +122,6 @@ def _(m: Moment) -> None:
     for what in changed(has, new):
         if not has.grows_to(new, what):
             shrunk.resources[what] = m.seq
-
-
-what_shrinks_goes_first.remember(on=_UPDATED)(take_update)
 
 
 class _Told:
@@ -188,9 +184,6 @@ def status_follows_the_runtime(m: Moment) -> Findings:
     )
 
 
-status_tells_what_is.remember(on=OUTSIDE)(take_in)
-
-
 def _shows(container: Container, caps: Caps) -> Predicate:
     def shows(m: Moment) -> bool:
         said = m.status.by_name.get(container.name) if m.status is not None else None
@@ -202,7 +195,7 @@ def _shows(container: Container, caps: Caps) -> Predicate:
     return shows
 
 
-@status_tells_what_is.remember(on=done("ContainerStatus"))
+@observer(on=done("ContainerStatus"))
 def _(m: Moment) -> None:
     caps = _read(m)
     if caps is not None and m.container is not None:
@@ -280,15 +273,12 @@ def watched_until_it_is_told(m: Moment) -> Findings:
     return None
 
 
-@resized_container_is_watched.remember(on=_UPDATED)
+@observer(on=_UPDATED)
 def _(m: Moment) -> None:
     if m.container is not None:
         watched = m.container.note(_Watched)
         watched.wanted, watched.met_t = updated(m), None
         watched.reads.clear()
-
-
-resized_container_is_watched.remember(on=_UPDATED)(take_update)
 
 
 _ACTS = call("UpdateContainerResources", "StopContainer")
@@ -332,9 +322,6 @@ def _is_as_wanted(pod: Pod, name: str) -> bool:
     return spec is not None and has is not None and not changed(has, wants(spec))
 
 
-allocations_outlive_the_kubelet.remember(on=_UPDATED)(take_update)
-
-
 class _Mirrored:
     """When a mirror was sent with other resources than its static pod has."""
 
@@ -355,7 +342,7 @@ def static_pod_is_not_resized(m: Moment) -> Iterator[Finding]:
         yield broken(f"a container of the static pod {m.pod.name} is resized", m.pod.note(_Mirrored).seq)
 
 
-@static_pod_is_not_resized.remember(on=pod_set())
+@observer(on=pod_set())
 def _(m: Moment) -> None:
     manifest = m.manifest
     if manifest is None or not manifest.metadata.is_mirror:

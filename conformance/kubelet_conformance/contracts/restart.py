@@ -18,14 +18,7 @@ from kubelet_conformance.contract.words import (
     read_as,
 )
 from kubelet_conformance.contracts.app_table import AppAct, AppSeen, app_row
-from kubelet_conformance.contracts.backoffs import (
-    ATTEMPTS,
-    may_stay_stopped,
-    most_delay,
-    restart_bound,
-    retry_bound,
-    take_attempt,
-)
+from kubelet_conformance.contracts.backoffs import may_stay_stopped, most_delay, restart_bound, retry_bound
 from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -50,7 +43,7 @@ from kubelet_conformance.contracts.instances import (
     wants_restart,
 )
 from kubelet_conformance.contracts.situations import NOBODY, another_image, at_its_end, will_not_run_again
-from kubelet_conformance.contracts.stop_reasons import changed, take_in_stop, was_changed, was_going
+from kubelet_conformance.contracts.stop_reasons import changed, was_changed, was_going
 from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.trace.bodies import ContainerConfig, ContainerStatusReply
@@ -115,9 +108,6 @@ def running_one_is_left(m: Moment) -> Findings:
     return broken(f"{newest.name} was stopped and is made again for no reason in sight", _seq(newest))
 
 
-running_one_is_left.remember(on=call("StopContainer"))(take_in_stop)
-
-
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     spec, unknown = container.spec, _was_unknown(container)
     hook = spec is None or spec.lifecycle.post_start is not None
@@ -141,9 +131,6 @@ def created_one_is_started_again(m: Moment) -> Findings:
         unless=HELD_UP.either(told_otherwise(container), another_image(container)),
         text=f"{container.name} is made again after its start failed",
     )
-
-
-created_one_is_started_again.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("RESTART-04", on=REMAKING, needs=(CRI, PODS))
@@ -183,7 +170,7 @@ def _was_unknown(container: Container) -> bool:
 
 def _replaced(container: Container) -> Pattern:
     """Another instance is made while the record of this one is there to forbid it."""
-    return creation_of(container.name).where(lambda _: container.state == "exited", "its record is there")
+    return creation_of(container.name).where(lambda _: container.state == "exited")
 
 
 @contract("RESTART-05", on=OWN_END, needs=(CRI, PODS))
@@ -209,9 +196,6 @@ def policy_and_code_decide(m: Moment) -> Findings:
         unless=HELD_UP.either(SIDECAR_ENDS, another_image(container)),
         text=f"{container.name} is made again after code {m.exit.code} under {m.pod.restart_policy}",
     )
-
-
-policy_and_code_decide.remember(on=ATTEMPTS)(take_attempt)
 
 
 @policy_and_code_decide.clause("left", on=REMAKING)
@@ -258,7 +242,7 @@ def _is_restart(m: Moment) -> bool:
     return to_watch(m) and not may_stay_stopped(m, container)
 
 
-_STOPPED = done("StopContainer").where(_is_restart, "it ran, and its pod goes on")
+_STOPPED = done("StopContainer").where(_is_restart)
 
 
 @changed_definition_restarts.clause("replaced", on=_STOPPED)
@@ -266,9 +250,6 @@ def _(m: Moment) -> Findings:
     container = m.container
     is_changed = container is not None and changed(container)
     return _made_again(container, REACTION, "for its new image") if container and is_changed else None
-
-
-changed_definition_restarts.remember(on=ATTEMPTS)(take_attempt)
 
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
@@ -316,9 +297,6 @@ def probe_kill_restarts(m: Moment) -> Findings:
     return _made_again(container, restart_bound(m, container.name), "after its probe failed", or_not)
 
 
-probe_kill_restarts.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("RESTART-10", on=_STOPPED, needs=(CRI, PODS))
 def probe_kill_under_never(m: Moment) -> Findings:
     """Under policy Never a container killed for its probe is not run again."""
@@ -344,9 +322,6 @@ def kill_and_restart_in_one_sync(m: Moment) -> Findings:
     if not changed(container) and (is_held_up or (took > SAME_MOMENT and most_delay(m, container.name))):
         return None
     return _made_again(container, RELIST, "in the same sync")
-
-
-kill_and_restart_in_one_sync.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("RESTART-12", on=_STOPPED, needs=(CRI, PODS))
@@ -378,7 +353,7 @@ def siblings_are_untouched(m: Moment) -> Findings:
         answered(
             by=start_of(container.name),
             unless=CALLED_OFF.either(exited(), pod_set()),
-            not_before=stop_of(other).where(_goes_on, "its pod goes on"),
+            not_before=stop_of(other).where(_goes_on),
             text=f"{other.name} is not stopped while {container.name} is made again",
         )
         for other in others

@@ -7,11 +7,11 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import done, exited, pod_set
 from kubelet_conformance.contracts.instances import creation_of
 from kubelet_conformance.contracts.kills import stopped_for_itself
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import RELIST
 from kubelet_conformance.trace.moment import Moment
 
-_WANTED_AGAIN = pod_set().where(lambda m: m.pod is not None and not m.pod.wanted, "it is wanted again")
+_WANTED_AGAIN = pod_set().where(lambda m: m.pod is not None and not m.pod.wanted)
 
 
 @contract("RESTART-06", on=exited(), needs=(CRI, PODS))
@@ -31,6 +31,3 @@ def nothing_restarts_in_termination(m: Moment) -> Findings:
         not_before=creation_of(container.name),
         text=f"{container.name} is not made again in a pod that goes",
     )
-
-
-nothing_restarts_in_termination.remember(on=DELAYS)(take_in_delays)

@@ -12,8 +12,8 @@ from kubelet_conformance.contract.releases import is_on
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import DISK, OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.pod_files import is_log, log_names, take_file
+from kubelet_conformance.contracts.outside import outside
+from kubelet_conformance.contracts.pod_files import is_log, log_names
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Metrics
 
@@ -95,10 +95,7 @@ def _number(names: list[str], *, anchored: bool) -> int:
     return max((int(one[1]) + 1 for one in found if one is not None), default=0)
 
 
-foreign_files_do_not_count.remember(on=DISK)(take_file)
-
-
-@contract("LOOP-19", on=Pattern(frozenset({"metrics"}), words="the kubelet is asked"), needs=(CRI,))
+@contract("LOOP-19", on=Pattern(frozenset({"metrics"})), needs=(CRI,))
 def silent_loop_is_not_healthy(m: Moment) -> Findings:
     """The health of the loop is bad when it has stood still for more than 5 minutes, and good before that."""
     if not isinstance(m.record, Metrics) or _HEALTH not in m.record.values or m.node.started_t is None:
@@ -110,6 +107,3 @@ def silent_loop_is_not_healthy(m: Moment) -> Findings:
     if silent < _SILENT_MOST - _SLACK:
         return KEPT if healthy else broken(f"the loop is said to be ill after {silent:g} s")
     return None
-
-
-silent_loop_is_not_healthy.remember(on=OUTSIDE)(take_in)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded
-from kubelet_conformance.contracts.outside import DISK
-from kubelet_conformance.contracts.pod_files import is_log, log_names, take_file
+from kubelet_conformance.contracts.pod_files import is_log, log_names
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
@@ -74,10 +73,7 @@ def number_from_the_logs(m: Moment) -> Findings:
     return _attempt_is(m, newest.attempt + 1, f"instance {newest.attempt} left its log", newest)
 
 
-number_from_the_logs.remember(on=DISK)(take_file)
-
-
-@number_from_the_logs.remember(on=call("RemoveContainer"))
+@observer(on=call("RemoveContainer"))
 def _(m: Moment) -> None:
     if m.container is not None:
         m.container.note(_Removed).was_tried = True
@@ -146,17 +142,14 @@ def tries_do_not_count(m: Moment) -> Findings:
     return None
 
 
-tries_do_not_count.remember(on=DISK)(take_file)
-
-
-@tries_do_not_count.remember(on=failed("CreateContainer"))
+@observer(on=failed("CreateContainer"))
 def _(m: Moment) -> None:
     if m.pod is not None and m.sandbox is not None and m.reply.error and not m.reply.effect:
         meta = asked(m).metadata
         m.pod.note(_Failed).attempts[meta.name] = meta.attempt, m.sandbox.id
 
 
-@tries_do_not_count.remember(on=done("CreateContainer"))
+@observer(on=done("CreateContainer"))
 def _(m: Moment) -> None:
     if m.pod is not None:
         m.pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, done, exited, status
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
     OWN_END,
@@ -93,10 +102,6 @@ def first_rule_decides(m: Moment) -> Findings:
             return None
 
 
-for _each in (own_policy_decides, first_rule_decides):
-    _each.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("RESTART-21", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.34"), gate=RULES_GATE)
 def own_never_fails_the_pod(m: Moment) -> Findings:
     """An init container with policy Never of its own that fails makes its pod Failed, under any policy."""
@@ -108,7 +113,7 @@ def own_never_fails_the_pod(m: Moment) -> Findings:
 
 def _fails(pod: Pod, name: str) -> Answered:
     return answered(
-        by=status().where(lambda n: n.status is not None and n.status.phase == "Failed", "Failed"),
+        by=status().where(lambda n: n.status is not None and n.status.phase == "Failed"),
         unless=TERMINATION_ASKED,
         not_before=creation_of_kind("init", "app"),
         text=f"pod {pod.name} fails with its init container {name}",
@@ -145,7 +150,7 @@ def pod_begins_anew(m: Moment) -> Findings:
         within=restart_bound(m, container.name) + 2 * REACTION,
         unless=TERMINATION_ASKED,
         not_before=call("RunPodSandbox", "StopPodSandbox")
-        .where(of(pod), "it is the pod's")
+        .where(of(pod))
         .either(creation_of_kind("app", "init", besides=first)),
         text=f"{first} is made again first, in the same sandbox",
     )
@@ -167,12 +172,9 @@ def all_are_stopped(m: Moment) -> Iterator[Finding]:
                 by=stop_of(other),
                 within=2 * REACTION,
                 unless=TERMINATION_ASKED.either(exited()),
-                not_before=call("ExecSync").where(about(other)).where(runs_pre_stop, "it is its hook"),
+                not_before=call("ExecSync").where(about(other)).where(runs_pre_stop),
                 text=f"{other.name} is stopped with the others",
             )
-
-
-pod_begins_anew.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("RESTART-23", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE)
@@ -187,13 +189,11 @@ def failed_init_ends_it(m: Moment) -> Findings:
     return _fails(pod, container.name) if to_watch(m) and in_place(container) else None
 
 
+@observer(on=OWN_END, last=True)
 def _take(m: Moment) -> None:
     """Take restarts of whole pods in."""
     if m.pod is not None and _restarts_all(m) is not None:
         m.pod.note(_Anew).seq = m.seq
-
-
-failed_init_ends_it.remember(on=OWN_END)(_take)
 
 
 @contract(
@@ -205,7 +205,7 @@ def restart_is_told(m: Moment) -> Findings:
     if container is None or pod is None:
         return None
     return answered(
-        by=status().where(lambda n: _is_restarting(n) is True, "the condition is True"),
+        by=status().where(lambda n: _is_restarting(n) is True),
         within=2 * REACTION,
         unless=TERMINATION_ASKED,
         text=f"the status of {pod.name} says that all containers restart",
@@ -221,9 +221,6 @@ def condition_is_cleared(m: Moment) -> Findings:
     if not all(one.state.running is not None for one in now.container_statuses):
         return None
     return broken("all containers run, and are said to restart") if _is_restarting(m) else KEPT
-
-
-restart_is_told.remember(on=OWN_END)(_take)
 
 
 def _is_restarting(m: Moment) -> bool | None:

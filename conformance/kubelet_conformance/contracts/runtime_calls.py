@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import told_anew
-from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
+from kubelet_conformance.contracts.struck import is_struck
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import (
     ContainerRequest,
@@ -179,7 +179,7 @@ def _id_of(m: Moment) -> str:
     return m.request(SandboxRequest).pod_sandbox_id
 
 
-@unknown_id_is_not_found.remember(on=done("RemoveContainer", "RemovePodSandbox"))
+@observer(on=done("RemoveContainer", "RemovePodSandbox"))
 def _something_is_removed(m: Moment) -> None:
     m.node.note(_Removed).add(_id_of(m), m.t, m.seq)
 
@@ -305,7 +305,6 @@ def stop_does_not_return_before_the_exit(m: Moment) -> Findings:
 
 
 stop_returns_within_its_timeout.clause("seen", on=expected("CRI-13"))(as_expected)
-stop_returns_within_its_timeout.remember(on=STRIKES)(take_in_strikes)
 
 
 @contract("CRI-26", on=done("ExecSync"))
@@ -336,7 +335,6 @@ def exec_is_not_cut_short(m: Moment) -> Findings:
 
 
 exec_keeps_its_timeout.clause("seen", on=expected("CRI-26"))(as_expected)
-exec_keeps_its_timeout.remember(on=STRIKES)(take_in_strikes)
 
 
 @contract("CRI-27", on=done("ExecSync").either(failed("ExecSync")))
@@ -383,11 +381,3 @@ def runtime_config_is_asked(_: Moment) -> Findings:
         whole_node=True,
         text="RuntimeConfig is asked",
     )
-
-
-for _contract in (
-    stopped_sandbox_is_notready,
-    unknown_id_is_not_found,
-    stop_of_unknown_container_is_harmless,
-):
-    _contract.remember(on=STRIKES)(take_in_strikes)

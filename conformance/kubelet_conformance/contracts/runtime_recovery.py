@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, observer
 from kubelet_conformance.contract.words import done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_calls import (
     container_is_created_in_a_ready_sandbox,
@@ -17,7 +17,7 @@ from kubelet_conformance.contracts.runtime_calls import (
 from kubelet_conformance.contracts.runtime_expected import work_goes_on_without_its_caller
 from kubelet_conformance.contracts.runtime_lists import filters_are_obeyed
 from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and_true
-from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
+from kubelet_conformance.contracts.struck import is_struck
 from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.moment import Moment
@@ -57,13 +57,9 @@ class _WentDown:
         self.seq = 0
 
 
-@exit_data_is_whole_and_true.remember(on=kubelet("killed", "stopped"))
+@observer(on=kubelet("killed", "stopped"))
 def _kubelet_went_down(m: Moment) -> None:
     m.node.note(_WentDown).seq = m.seq
-
-
-filters_are_obeyed.remember(on=STRIKES)(take_in_strikes)
-work_goes_on_without_its_caller.remember(on=STRIKES)(take_in_strikes)
 
 
 @filters_are_obeyed.clause("robust", on=failed("ListContainers", "ListPodSandbox"))
@@ -158,10 +154,7 @@ class _FailedStart:
         self.seq = 0
 
 
-start_is_for_created_containers_only.remember(on=STRIKES)(take_in_strikes)
-
-
-@start_is_for_created_containers_only.remember(on=failed("StartContainer"))
+@observer(on=failed("StartContainer"))
 def _start_failed(m: Moment) -> None:
     container = m.container
     if container is None or refusal(m) is None or not m.reply.effect:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import ContainerStatusReply, LinuxResources
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
@@ -49,15 +48,13 @@ def update_is_seen_at_once(m: Moment) -> Findings:
     return KEPT if limits.owed else None
 
 
-@update_is_seen_at_once.remember(on=call("UpdateContainerResources"))
+@observer(on=call("UpdateContainerResources"))
 def _(m: Moment) -> None:
     if m.container is not None:
         m.container.note(_Limits).under_way += 1
 
 
-@update_is_seen_at_once.remember(
-    on=done("UpdateContainerResources").either(failed("UpdateContainerResources"))
-)
+@observer(on=done("UpdateContainerResources").either(failed("UpdateContainerResources")))
 def _(m: Moment) -> None:
     if m.container is None:
         return
@@ -73,6 +70,3 @@ def _(m: Moment) -> None:
 
 
 update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)
-
-
-update_is_seen_at_once.remember(on=STRIKES)(take_in_strikes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.words import (
     call,
@@ -97,7 +97,7 @@ def new_pod_gets_a_sandbox(m: Moment) -> Findings:
     return answered(
         by=run_of(names),
         within=RETRY + RETRY_SLACK + (FILE_POLL if static else 0),
-        unless=GONE.where(is_this, "it is this pod").either(BLIND, NOT_READY),
+        unless=GONE.where(is_this).either(BLIND, NOT_READY),
         text=f"a sandbox is run for {manifest.metadata.name}",
         whole_node=True,
     )
@@ -130,13 +130,13 @@ class _Vanished:
         self.ids: deque[str] = deque(maxlen=_VANISHED_REMEMBERED)
 
 
-@first_sandbox_is_attempt_zero.remember(on=happened("removed").either(done("RemovePodSandbox")))
+@observer(on=happened("removed").either(done("RemovePodSandbox")))
 def _a_record_vanished(m: Moment) -> None:
     if m.sandbox is not None:
         m.node.note(_Vanished).ids.append(m.sandbox.id)
 
 
-@first_sandbox_is_attempt_zero.remember(on=failed("RunPodSandbox"))
+@observer(on=failed("RunPodSandbox"))
 def _nothing_was_made(m: Moment) -> None:
     """A RunPodSandbox that failed without any effect made none."""
     if m.pod is not None and not m.reply.effect:
@@ -180,9 +180,7 @@ def _needs_others(pod: Pod) -> bool:
     return pod.spec is not None and bool(pod.spec.runtime_class_name or pod.spec.resource_claims)
 
 
-@sandbox_is_run_only_where_one_is_needed.clause(
-    "replaced", on=done("StopPodSandbox").where(to_run, "nobody has asked its pod to go")
-)
+@sandbox_is_run_only_where_one_is_needed.clause("replaced", on=done("StopPodSandbox").where(to_run))
 def dead_sandbox_is_replaced(m: Moment) -> Findings:
     """When the dead sandbox of a pod that always restarts was stopped, its replacement is run."""
     pod, sandbox = m.pod, m.sandbox
@@ -208,9 +206,9 @@ def dead_sandbox_is_noticed(m: Moment) -> Findings:
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
-        by=kill.where(of(pod), "it is of this pod"),
+        by=kill.where(of(pod)),
         within=REACTION,
-        unless=BLIND.either(GONE.where(of(pod), "it is this pod")),
+        unless=BLIND.either(GONE.where(of(pod))),
         text=f"the pod {pod.name} is killed, whose sandbox died,",
         whole_node=True,
     )
@@ -228,9 +226,9 @@ def sandbox_without_address_is_replaced(m: Moment) -> Findings:
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
-        by=kill.where(of(pod), "it is of this pod"),
+        by=kill.where(of(pod)),
         within=RETRY + RETRY_SLACK,
-        unless=BLIND.either(GONE.where(of(pod), "it is this pod"), TERMINATION_ASKED),
+        unless=BLIND.either(GONE.where(of(pod)), TERMINATION_ASKED),
         text=f"the pod {pod.name} is killed, whose sandbox has no IP,",
         whole_node=True,
     )
@@ -248,9 +246,9 @@ def several_sandboxes_are_replaced(m: Moment) -> Findings:
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
-        by=kill.where(of(pod), "it is of this pod"),
+        by=kill.where(of(pod)),
         within=RETRY + RETRY_SLACK,
-        unless=BLIND.either(GONE.where(of(pod), "it is this pod"), TERMINATION_ASKED),
+        unless=BLIND.either(GONE.where(of(pod)), TERMINATION_ASKED),
         text=f"the pod {pod.name} is killed, which has two ready sandboxes,",
         whole_node=True,
     )
@@ -280,9 +278,9 @@ def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
         if _needs_others(pod):
             continue
         yield answered(
-            by=call("RunPodSandbox").where(of(pod), "it is for this pod"),
+            by=call("RunPodSandbox").where(of(pod)),
             within=REACTION,
-            unless=BLIND.either(GONE.where(of(pod), "it is this pod")),
+            unless=BLIND.either(GONE.where(of(pod))),
             text=f"another sandbox is run for {pod.name}, whose sandbox has vanished,",
             whole_node=True,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import ip_address
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, STATUS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, pod_set, status
 from kubelet_conformance.contracts.former_lives import is_left_to_itself
@@ -20,7 +20,7 @@ WITHHELD_SINCE = (1, 22)
 
 
 def _stop_of(sandbox: Sandbox) -> Pattern:
-    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox, "it is of this sandbox")
+    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox)
 
 
 def _to_be_stopped(m: Moment, container: Container) -> bool:
@@ -126,7 +126,7 @@ def records_outlast_the_kill(m: Moment) -> Findings:
     return KEPT
 
 
-@records_outlast_the_kill.remember(on=pod_set())
+@observer(on=pod_set())
 def _take_edit(m: Moment) -> None:
     if m.pod is None or not m.pod.static:
         return

@@ -8,7 +8,7 @@ from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, call, done, exited, failed, pod_unset, sandbox_died
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import asked, put_off, recorded
-from kubelet_conformance.contracts.left_over import PURGES, take_purges, was_tried
+from kubelet_conformance.contracts.left_over import was_tried
 from kubelet_conformance.contracts.replacement_table import Stopped, Successor, successor_row
 from kubelet_conformance.contracts.sandboxes import (
     BLIND,
@@ -41,9 +41,6 @@ def replacement_begins_with_initialization(m: Moment) -> Findings:
             made = container.create.seq if container.create else None
             return broken(f"the old record of {container.name} stands when the new sandbox is run", made)
     return KEPT if records else None
-
-
-replacement_begins_with_initialization.remember(on=PURGES)(take_purges)
 
 
 @replacement_begins_with_initialization.clause("not before", on=call("RemoveContainer"))
@@ -117,14 +114,14 @@ def sandbox_of_run_once_pod_is_stopped(m: Moment) -> Findings:
         return None
     if pod.calls_open or not m.node.kubelet_up:
         return None
-    again = call("RunPodSandbox").where(of(pod), "it is for this pod")
-    stop = call("StopPodSandbox").where(of(pod), "it is of this pod")
+    again = call("RunPodSandbox").where(of(pod))
+    stop = call("StopPodSandbox").where(of(pod))
     over = _successor(pod) == "none"
     return answered(
         by=stop if over else again,
         not_before=again if over else None,
         within=REACTION + (2 * pod.spec.grace_seconds if runs_containers(pod) else 0),
-        unless=BLIND.either(_collected(pod) if over else GONE.where(of(pod), "it is this pod")),
+        unless=BLIND.either(_collected(pod) if over else GONE.where(of(pod))),
         text="the dead sandbox of the Never pod is stopped" if over else "the sandbox is replaced",
         whole_node=True,
     )
@@ -239,15 +236,15 @@ def sandbox_of_a_finished_pod_is_stopped(m: Moment) -> Findings:
     if not _ends_the_pod(pod, container, ended.code) or not to_run(m):
         return None
     others = any(one.state == "running" and one is not container for one in pod.every_container())
-    creation = call("CreateContainer").where(of(pod)).where(_not_of_an_ephemeral, "it is for this pod")
+    creation = call("CreateContainer").where(of(pod)).where(_not_of_an_ephemeral)
     return answered(
-        by=call("StopPodSandbox").where(of(pod), "it is of this pod"),
+        by=call("StopPodSandbox").where(of(pod)),
         within=REACTION + (2 * pod.spec.grace_seconds if others else 0),
-        not_before=creation.either(call("RunPodSandbox").where(of(pod), "it is for this pod")),
+        not_before=creation.either(call("RunPodSandbox").where(of(pod))),
         unless=BLIND.either(
             _collected(pod),
             stop_to_remake(container),
-            REVIVES_A_SIDECAR.where(of(pod), "it is of this pod"),
+            REVIVES_A_SIDECAR.where(of(pod)),
         ),
         text=f"the sandbox of {pod.name} is stopped, which has nothing left to run,",
         whole_node=True,
@@ -260,7 +257,7 @@ def _collected(pod: Pod) -> Pattern:
     def has_just_started(m: Moment) -> bool:
         return m.node.started_t is not None and m.t - m.node.started_t < REACTION
 
-    return pod_unset().where(of(pod), "it is this pod").where(has_just_started, "its kubelet is young")
+    return pod_unset().where(of(pod)).where(has_just_started)
 
 
 @contract("SANDBOX-23", on=exited(), needs=(CRI, PODS))
@@ -275,10 +272,10 @@ def ephemeral_container_does_not_keep_the_pod(m: Moment) -> Findings:
     if not _ends_the_pod(pod, container, ended.code) or not to_run(m):
         return None
     guest = running[0]
-    stop = call("StopContainer").where(lambda n: n.container is guest, f"it stops {guest.name}")
+    stop = call("StopContainer").where(lambda n: n.container is guest)
     return answered(
         by=stop.either(exited().where(lambda n: n.container is guest)),
-        not_before=call("StopPodSandbox").where(of(pod), "it is of this pod"),
+        not_before=call("StopPodSandbox").where(of(pod)),
         within=REACTION,
         unless=BLIND,
         text=f"the ephemeral container {guest.name} is stopped, whose pod is done,",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, Predicate, call, done, exited, pod_set, status
@@ -15,7 +15,7 @@ from kubelet_conformance.contracts.fresh import Fresh, fresh_pod
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
@@ -37,7 +37,7 @@ def _is_announced(m: Moment) -> bool:
     return isinstance(m.record, Fault) and m.record.what == SHUTDOWN
 
 
-ANNOUNCED: Pattern = FAULT.where(_is_announced, "the node shuts down")
+ANNOUNCED: Pattern = FAULT.where(_is_announced)
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -163,7 +163,7 @@ def _is_refused(pod: Fresh) -> Pattern:
     def refuses(m: Moment) -> bool:
         return m.status is not None and m.status.reason == "NodeShutdown" and pod.is_about(m)
 
-    return status().where(refuses, "it is refused")
+    return status().where(refuses)
 
 
 @pods_are_ended_in_groups.clause("refuses", on=pod_set())
@@ -182,18 +182,13 @@ def no_new_pod_is_taken(m: Moment) -> Findings:
     )
 
 
-pods_are_ended_in_groups.remember(on=OUTSIDE)(take_in)
-
-
+@observer(on=ANNOUNCED)
 def _how_pods_are(m: Moment) -> None:
     """Take in which pods run, and which have succeeded by themselves."""
     for pod in every_pod(m):
         then = pod.note(_Then)
         then.ran = then.ran or runs(pod)
         then.had_succeeded = _has_succeeded(m, pod)
-
-
-pods_are_ended_in_groups.remember(on=ANNOUNCED)(_how_pods_are)
 
 
 def _has_succeeded(m: Moment, pod: Pod) -> bool:
@@ -231,7 +226,7 @@ def _is_let_go(m: Moment) -> bool:
     return isinstance(m.record, Fault) and m.record.what == LET_GO
 
 
-@shut_down_pod_is_failed.clause("told", on=FAULT.where(_is_let_go, "nothing holds the shutdown up"))
+@shut_down_pod_is_failed.clause("told", on=FAULT.where(_is_let_go))
 def ends_are_told_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
     """The kubelet lets the machine go when the API server knows how its pods ended, or the time is over."""
     every, since_then = groups(m), _going_down(m)
@@ -242,9 +237,6 @@ def ends_are_told_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
             yield (
                 KEPT if pod.finished else broken(f"nobody was told how pod {pod.name} ended", pod.status_seq)
             )
-
-
-shut_down_pod_is_failed.remember(on=ANNOUNCED)(_how_pods_are)
 
 
 _AWAITS_VOLUMES = since("1.32")
@@ -261,6 +253,7 @@ class _Volumes:
         """The fault that keeps them from being removed; 0 if there is none."""
 
 
+@observer(on=FAULT)
 def _volumes_are_stuck(m: Moment) -> None:
     """Take in whose volumes cannot be removed."""
     what = m.record.what if isinstance(m.record, Fault) else ""
@@ -333,10 +326,6 @@ def next_group_waits_for_volumes(m: Moment) -> Findings:
     return None
 
 
-next_group_does_not_wait.remember(on=ANNOUNCED)(_how_pods_are)
-next_group_does_not_wait.remember(on=FAULT)(_volumes_are_stuck)
-
-
 @contract("SHUT-04", on=ANNOUNCED, needs=(CRI, PODS, STATUS), clause="lives-on")
 def shutdown_is_not_graceful_by_itself(m: Moment) -> Iterator[Finding]:
     """A kubelet that was given no time for a shutdown ends no pod for it, and goes on to admit pods."""
@@ -371,6 +360,3 @@ def new_pods_are_taken(m: Moment) -> Findings:
         whole_node=True,
         text=f"pod {pod.name} is not refused",
     )
-
-
-shutdown_is_not_graceful_by_itself.remember(on=OUTSIDE)(take_in)

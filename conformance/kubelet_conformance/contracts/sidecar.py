@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, retry_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import no_pull, restart_bound, retry_bound
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -32,7 +32,7 @@ from kubelet_conformance.contracts.instances import (
     unread_end,
 )
 from kubelet_conformance.contracts.kills import reasons
-from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
+from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import at_its_end, hook_command, left_created, stop_asked
 from kubelet_conformance.contracts.struck import was_seen_started
@@ -130,10 +130,7 @@ def _awaits_startup(container: Container) -> bool:
     return not any(one.note(_Startup).passed for one in pod.containers.get(container.name, ()))
 
 
-next_once_it_runs.remember(on=PURGES)(take_purges)
-
-
-@next_once_it_runs.remember(on=done("ExecSync"))
+@observer(on=done("ExecSync"))
 def _(m: Moment) -> None:
     container = m.container
     probe = container.spec.startup_probe if container and container.spec else None
@@ -190,7 +187,7 @@ def _is_of_an_app(m: Moment) -> bool:
     return m.container is not None and m.container.kind == "app"
 
 
-_STOP_OF_AN_APP = call("StopContainer").where(_is_of_an_app, "it stops an app container")
+_STOP_OF_AN_APP = call("StopContainer").where(_is_of_an_app)
 
 
 def _apps_go(pod: Pod) -> bool:
@@ -220,15 +217,10 @@ def killed_one_comes_back_alone(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=CALLED_OFF.either(
-            exited(), _STOP_OF_AN_APP.where(lambda now: not is_for_this(now), "for another reason")
-        ),
-        not_before=_STOP_OF_AN_APP.where(is_for_this, "at once"),
+        unless=CALLED_OFF.either(exited(), _STOP_OF_AN_APP.where(lambda now: not is_for_this(now))),
+        not_before=_STOP_OF_AN_APP.where(is_for_this),
         text=f"sidecar {container.name} is made again",
     )
-
-
-killed_one_comes_back_alone.remember(on=ATTEMPTS)(take_attempt)
 
 
 @killed_one_comes_back_alone.clause("alone", on=PROBES)
@@ -265,12 +257,9 @@ def _comes_back(m: Moment, container: Container) -> Finding:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP.either(exited().where(lambda now: now.container is not container, "another ended")),
+        unless=HELD_UP.either(exited().where(lambda now: now.container is not container)),
         text=f"sidecar {container.name} is made again",
     )
-
-
-exited_one_is_restarted.remember(on=ATTEMPTS)(take_attempt)
 
 
 @exited_one_is_restarted.clause("end-was-read", on=REMAKING)
@@ -310,9 +299,6 @@ def kept_up_during_init(m: Moment) -> Findings:
     return _comes_back(m, container)
 
 
-kept_up_during_init.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("SIDECAR-20", on=FREE_CHANGE, needs=(CRI, PODS), versions=since("1.32"))
 def changed_image_restarts(m: Moment) -> Iterator[Finding]:
     """A running sidecar whose image changed is stopped and made again, under every policy."""
@@ -345,9 +331,6 @@ def created_one_is_started_again(m: Moment) -> Findings:
         unless=HELD_UP.either(told_otherwise(container)),
         text=f"sidecar {container.name} is made again after its start failed",
     )
-
-
-created_one_is_started_again.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("SIDECAR-22", on=REMAKING, needs=(CRI, PODS), versions=_ON)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, done, event, exited, pod_set
@@ -33,7 +33,7 @@ from kubelet_conformance.contracts.situations import (
     runs_pre_stop,
 )
 from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
@@ -236,7 +236,7 @@ def hooks_do_not_wait(m: Moment) -> Iterator[Finding]:
         if waiting is None or command is None or _hook_ran(waiting, command, pod.termination.t):
             continue
         yield answered(
-            by=call("ExecSync").where(runs_pre_stop).where(of_container(waiting), f"it is in {waiting.name}"),
+            by=call("ExecSync").where(runs_pre_stop).where(of_container(waiting)),
             within=REACTION,
             unless=exit_of(waiting),
             not_before=stop_of(waiting),
@@ -293,10 +293,7 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
     return KEPT if waited >= ROUNDING else None
 
 
-waiting_uses_up_the_grace.remember(on=DELAYS)(take_in_delays)
-
-
-@waiting_uses_up_the_grace.remember(on=POD_IS_TO_GO)
+@observer(on=POD_IS_TO_GO)
 def _(m: Moment) -> None:
     """Take each grace down."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest is not None else None
@@ -337,7 +334,7 @@ def every_kill_is_told_at_once(m: Moment) -> Iterator[Finding]:
         waiting = running_one(pod, spec.name)
         if waiting is not None and waiting.born and ahead_of(pod, spec.name):
             yield answered(
-                by=event("Killing").where(_on(spec.name), f"of {spec.name}"),
+                by=event("Killing").where(_on(spec.name)),
                 within=REACTION,
                 unless=exit_of(waiting).either(pod_set().where(of(pod)).where(_is_wanted)),
                 not_before=stop_of(waiting),

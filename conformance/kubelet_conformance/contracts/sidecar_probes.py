@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, exited, pod_set
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -73,7 +73,7 @@ def waits_for_the_first_startup_probe(m: Moment) -> Findings:
     return answered(
         by=runs_probe(container, probe),
         within=probe.initial_delay_seconds + 2 * probe.period_seconds + REACTION,
-        unless=CALLED_OFF.either(exited(), pod_set(), stop_of(container).where(_goes, "its pod is ended")),
+        unless=CALLED_OFF.either(exited(), pod_set(), stop_of(container).where(_goes)),
         not_before=_progress(container, stop_of(container)),
         text=f"the startup probe of sidecar {container.name} is run, and waited for",
     )
@@ -112,9 +112,6 @@ def _(m: Moment) -> Findings:
         not_before=_progress(container),
         text=f"sidecar {container.name} is made again after its startup probe failed",
     )
-
-
-failed_startup_makes_it_again.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("SIDECAR-15", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
@@ -164,7 +161,7 @@ def probes_kill_nothing_in_the_end(m: Moment) -> Findings:
     return KEPT
 
 
-@probes_kill_nothing_in_the_end.remember(on=PROBES)
+@observer(on=PROBES)
 def _fails(m: Moment) -> None:
     """Take failing probes in."""
     probed = probe_at(m)

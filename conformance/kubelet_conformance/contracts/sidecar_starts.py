@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, done, exited, failed, pod_set, status
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.fresh import fresh_pod
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
@@ -26,9 +26,9 @@ from kubelet_conformance.contracts.instances import (
     to_watch,
 )
 from kubelet_conformance.contracts.kills import stopped_for_itself
-from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
+from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, stop_asked
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.moment import Moment
@@ -64,10 +64,10 @@ def refused_without_the_gate(m: Moment) -> Findings:
         return ends(now) and now.status is not None and now.status.reason == _FORBIDDEN
 
     return answered(
-        by=status().where(refused, f"{pod.name} is refused as {_FORBIDDEN}"),
+        by=status().where(refused),
         within=REACTION,
-        unless=TERMINATION_ASKED.either(status().where(ends, "it fails for another reason")),
-        not_before=call("RunPodSandbox").where(pod.asked, f"it is for {pod.name}"),
+        unless=TERMINATION_ASKED.either(status().where(ends)),
+        not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,
         text=f"pod {pod.name}, which has sidecars, is refused",
     )
@@ -93,9 +93,6 @@ def failing_one_holds_up_no_other(m: Moment) -> Iterator[Finding]:
                 unless=HELD_UP.either(exited()),
                 text=f"sidecar {due.name} is made again though {name} cannot be started",
             )
-
-
-failing_one_holds_up_no_other.remember(on=ATTEMPTS)(take_attempt)
 
 
 def _is_due(container: Container) -> bool:
@@ -137,9 +134,6 @@ def _is_through(pod: Pod, spec: ContainerSpec, sandbox: Sandbox) -> bool:
     return own.started_t is not None if spec.is_sidecar else completed(own)
 
 
-ended_apps_prove_nothing.remember(on=PURGES)(take_purges)
-
-
 @contract("SIDECAR-24", on=exited(), needs=(CRI, PODS), versions=ByVersion({"1.29..1.36": True}))
 def not_restarted_in_termination(m: Moment) -> Findings:
     """A sidecar that ends while its pod is being terminated is not run again."""
@@ -153,10 +147,7 @@ def not_restarted_in_termination(m: Moment) -> Findings:
         return None
     return answered(
         by=done("StopPodSandbox"),
-        unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted, "it is wanted again"),
+        unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted),
         not_before=creation_of(container.name),
         text=f"sidecar {container.name} is not made again in a pod that goes",
     )
-
-
-not_restarted_in_termination.remember(on=DELAYS)(take_in_delays)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import (
@@ -26,7 +26,7 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import API_BACK, outside
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import sandbox_asked, sent_static
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
@@ -50,7 +50,7 @@ class _Url:
         self.seq = 0
 
 
-_ANSWER = Pattern(frozenset({"http"}), words="another answer of the manifest URL")
+_ANSWER = Pattern(frozenset({"http"}))
 
 
 @contract("CONFIG-13", on=call("StopContainer"), needs=(CRI, PODS), clause="kept")
@@ -78,7 +78,7 @@ def pods_of_the_url_run_on(m: Moment) -> Findings:
     return KEPT if runs else None
 
 
-@bad_answer_of_the_url_changes_nothing.remember(on=pod_set().either(pod_unset()))
+@observer(on=pod_set().either(pod_unset()))
 def _answer_is_about_pods(m: Moment) -> None:
     """An answer that changes pods is a good one."""
     if isinstance(m.record, PodChange) and m.record.source == "http":
@@ -92,9 +92,6 @@ def every_pod_of_a_list_runs(m: Moment) -> Findings:
     if pod is None or pod.source != "http" or not can_start(m, pod) or host_ports(m):
         return None
     return starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
-
-
-every_pod_of_a_list_runs.remember(on=OUTSIDE)(take_in)
 
 
 @contract("CONFIG-15", on=pod_set(), needs=(CRI, PODS))
@@ -145,10 +142,7 @@ def pod_is_not_killed_in_an_outage(m: Moment) -> Findings:
     return to_be_explained(f"there is a reason to stop {pod.name} while the API server cannot be reached")
 
 
-outage_removes_no_pod.remember(on=OUTSIDE)(take_in)
-
-
-@outage_removes_no_pod.remember(on=FAULT)
+@observer(on=FAULT, last=True)
 def _reach_changes(m: Moment) -> None:
     """Take in whether the API server can be reached."""
     m.node.note(_Away).t = outside(m).api_away_t
@@ -210,10 +204,7 @@ def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
                 )
 
 
-kill_waits_for_all_sources.remember(on=OUTSIDE)(take_in)
-
-
-@kill_waits_for_all_sources.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _another_kubelet_starts(m: Moment) -> None:
     """It hears of nothing that is gone."""
     m.node.note(_Deferred).pods = []
@@ -259,7 +250,7 @@ def pod_comes_again(m: Moment) -> Findings:
     )
 
 
-@pod_comes_again_after_its_end.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+@observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _wanted_again(m: Moment) -> None:
     """Take in which pods are wanted again."""
     again, pod = m.node.note(_Again).uids, m.pod

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, failed, status
 from kubelet_conformance.contracts.instances import asked
@@ -58,7 +58,7 @@ def start_follows_creation(m: Moment) -> Findings:
         return None
     made, made_t = m.response(CreateContainerReply).container_id, m.t
     # The start may have found nobody, which leaves no trace.
-    unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t, "the runtime was away")
+    unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t)
     return answered(
         by=_START.where(lambda n: n.request(ContainerRequest).container_id == made),
         not_before=_OTHER_STEPS,
@@ -121,7 +121,7 @@ def waiting_reason_names_the_step_that_failed(m: Moment) -> Iterator[Finding]:
             yield broken(f"{one.name} waits for {waiting.reason}, and {wrong}") if wrong else KEPT
 
 
-@waiting_reason_names_the_step_that_failed.remember(on=failed("StartContainer"))
+@observer(on=failed("StartContainer"))
 def _start_has_failed(m: Moment) -> None:
     """Take in whose start has failed."""
     if m.pod is not None and m.container is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.instances import asked, told_otherwise
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import FAULT, NOBODY, is_let_be, to_run
 from kubelet_conformance.contracts.struck import was_seen_started
@@ -47,6 +47,7 @@ class _Taken:
         self.seq = 0
 
 
+@observer(on=_TRIED)
 def _take_try(m: Moment) -> None:
     pod = m.pod
     if pod is None or pod.note(_Taken).seq == m.seq:
@@ -82,14 +83,11 @@ def reason_goes_with_the_next_success(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-reason_goes_with_the_next_success.remember(on=_TRIED)(_take_try)
-
-
 def _started(pod: Pod, name: str) -> Pattern:
     def fits(m: Moment) -> bool:
         return m.pod is pod and m.container is not None and m.container.name == name
 
-    return done("StartContainer").where(fits, f"{name} was started")
+    return done("StartContainer").where(fits)
 
 
 def _shown(name: str, reason: str) -> Pattern:
@@ -97,7 +95,7 @@ def _shown(name: str, reason: str) -> Pattern:
         one = m.status.by_name.get(name) if m.status is not None else None
         return one is not None and one.state.waiting is not None and one.state.waiting.reason == reason
 
-    return status().where(fits, f"{name} waits for {reason}")
+    return status().where(fits)
 
 
 def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
@@ -124,9 +122,6 @@ def reason_is_told(m: Moment) -> Findings:
         ),
         text=f"the pod's status tells why {name} could not be started",
     )
-
-
-reason_is_told.remember(on=OUTSIDE)(take_in)
 
 
 def _tried_here(m: Moment, pod: Pod, name: str, reason: str) -> bool | None:
@@ -163,7 +158,7 @@ def _after_a_restart(m: Moment) -> bool:
 
 @contract(
     "SYNC-16",
-    on=status().where(_after_a_restart, "the kubelet has been restarted"),
+    on=status().where(_after_a_restart),
     needs=(CRI, PODS, EVERY_STATUS),
 )
 def reasons_do_not_outlive_the_kubelet(m: Moment) -> Iterator[Finding]:
@@ -181,6 +176,3 @@ def reasons_do_not_outlive_the_kubelet(m: Moment) -> Iterator[Finding]:
             yield KEPT
         elif _tried_here(m, pod, one.name, waiting.reason) is False:
             yield broken(f"{one.name} waits for {waiting.reason}, and was not tried since the restart")
-
-
-reasons_do_not_outlive_the_kubelet.remember(on=_TRIED)(_take_try)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, done, kubelet, pod_set, pod_unset, status
@@ -19,7 +19,7 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import (
     FullName,
@@ -28,7 +28,7 @@ from kubelet_conformance.contracts.static_names import (
     sandbox_asked,
     sent_static,
 )
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
 from kubelet_conformance.trace.latest import Latest
@@ -73,21 +73,21 @@ class _Trouble:
         self.seen = False
 
 
-@bad_manifest_disturbs_no_other.remember(on=done("ContainerStatus").where(lambda m: not m.reply.same))
+@observer(on=done("ContainerStatus").where(lambda m: not m.reply.same))
 def _containers_are_told(m: Moment) -> None:
     """Take in that a container has ended."""
     if m.pod is not None and m.container is not None and m.exit is not None:
         m.pod.note(_Trouble).seen = True
 
 
-@bad_manifest_disturbs_no_other.remember(on=done("ExecSync"))
+@observer(on=done("ExecSync"))
 def _probes_fail(m: Moment) -> None:
     """Take in that a probe failed: it may cost the container, and under some policies the pod."""
     if m.pod is not None and m.response(ExecSyncReply).exit_code:
         m.pod.note(_Trouble).seen = True
 
 
-@bad_manifest_disturbs_no_other.remember(on=pod_unset())
+@observer(on=pod_unset(), last=True)
 def _pods_went(m: Moment) -> None:
     """Take in that a pod went: if it comes back, its former instance is stopped all the same."""
     if m.pod is not None:
@@ -122,9 +122,6 @@ def _is_of(pod: Pod) -> Predicate:
     return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 
-bad_manifest_disturbs_no_other.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-09", on=FRESH_STATIC, needs=(CRI, PODS))
 def manifest_is_noticed_at_once(m: Moment) -> Findings:
     """A manifest that appears in the folder is noticed at once, not at the next listing of the folder."""
@@ -132,9 +129,6 @@ def manifest_is_noticed_at_once(m: Moment) -> Findings:
     if pod is None or pod.source != "file" or not can_start(m, pod) or host_ports(m):
         return None
     return starts(pod, REACTION, f"static pod {pod.name} is started")
-
-
-manifest_is_noticed_at_once.remember(on=OUTSIDE)(take_in)
 
 
 @contract("STATIC-10", on=FRESH_STATIC, needs=(CRI, PODS))
@@ -155,9 +149,6 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
         whole_node=True,
         text=f"a container of static pod {pod.name} is created",
     )
-
-
-static_pod_needs_no_api_server.remember(on=OUTSIDE)(take_in)
 
 
 class _Leaving:
@@ -190,7 +181,7 @@ def static_pod_waits_for_the_one_before(m: Moment) -> Findings:
     return KEPT
 
 
-@static_pod_waits_for_the_one_before.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+@observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _old_ones_leave(m: Moment) -> None:
     """Take in which static pods are to go."""
     leaving = m.node.note(_Leaving).pods
@@ -232,9 +223,6 @@ def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
     if not can_start(m, pod) or host_ports(m):
         return None
     return starts(pod, REACTION, f"pod {pod.name} of the API server is started beside the static one")
-
-
-api_pod_does_not_wait_for_a_static_one.remember(on=OUTSIDE)(take_in)
 
 
 @contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))
@@ -300,12 +288,9 @@ def skipped_version_is_not_run(m: Moment) -> Findings:
     return KEPT
 
 
-@skipped_version_is_not_run.remember(on=pod_set())
+@observer(on=pod_set())
 def _waiting_version_is_edited(m: Moment) -> None:
     """Take in that a pod was edited that has not been run."""
     name, old = sent_static(m), m.replaced
     if name is not None and old is not None and not old.uid:
         m.node.note(_Superseded).of[name] = m.t, m.seq
-
-
-skipped_version_is_not_run.remember(on=DELAYS)(take_in_delays)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, pod_unset, status
@@ -22,7 +22,7 @@ from kubelet_conformance.contracts.static_names import (
     sandbox_asked,
     sent_static,
 )
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
@@ -90,7 +90,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
     return KEPT if again or version.before else None
 
 
-@uid_follows_the_content.remember(on=pod_set().either(pod_unset()))
+@observer(on=pod_set().either(pod_unset()))
 def _manifest_is_sent(m: Moment) -> None:
     """Take manifests in."""
     name = sent_static(m)
@@ -103,9 +103,6 @@ def _manifest_is_sent(m: Moment) -> None:
     content, old = msgspec.json.decode(m.record.pod), versions.get(name)
     if old is None or old.content != content:
         versions[name] = _Version(content, (old.uid or old.before) if old is not None else "", m.t, m.seq)
-
-
-uid_follows_the_content.remember(on=DELAYS)(take_in_delays)
 
 
 _HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
@@ -134,7 +131,7 @@ def edited_pod_is_another_pod(m: Moment) -> Findings:
         return sent_static(n) == name
 
     return answered(
-        by=call("RunPodSandbox").where(is_new, "it has another UID"),
+        by=call("RunPodSandbox").where(is_new),
         within=FILE_POLL + old.spec.grace_seconds + 2 * (RETRY + RETRY_SLACK),
         unless=FAULT.either(
             pod_set().where(is_sent_again), pod_unset().where(is_sent_again), _HOLDS_UP.where(of(old))
@@ -204,15 +201,12 @@ class _Gone:
         self.t = Latest[FullName, float]()
 
 
-@only_manifests_make_static_pods.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _manifest_goes(m: Moment) -> None:
     """Take removals in."""
     name = sent_static(m)
     if name is not None:
         m.node.note(_Gone).t[name] = m.t
-
-
-only_manifests_make_static_pods.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("STATIC-22", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))

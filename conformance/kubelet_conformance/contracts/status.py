@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, exited, status
-from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
-from kubelet_conformance.contracts.reads import READS, Reads, being_read, take_in_reads
+from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life
+from kubelet_conformance.contracts.reads import Reads, being_read
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, told_ips
 from kubelet_conformance.contracts.situations import (
     FAULT,
@@ -113,9 +113,6 @@ def start_time_never_changes(m: Moment) -> Findings:
     return KEPT
 
 
-start_time_never_changes.remember(on=LIVES)(take_lives)
-
-
 @contract("STATUS-09", on=AGAIN, needs=(STATUS,))
 def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
     """The lastTransitionTime of a condition changes only when its status does."""
@@ -144,9 +141,6 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             )
 
 
-transition_time_follows_the_value.remember(on=LIVES)(take_lives)
-
-
 _READY = frozenset({"Ready", "ContainersReady"})
 
 
@@ -164,7 +158,7 @@ def _was_ready_between(pod: Pod, condition: str) -> Finding:
         return told is not None and told.status == "True"
 
     return answered(
-        by=status().where(is_true, f"{condition} is True"),
+        by=status().where(is_true),
         within=REACTION,
         unless=exited().either(FAULT, TERMINATION_ASKED),
         text=f"{condition} of {pod.name}, whose lastTransitionTime has moved, is told as True",
@@ -311,7 +305,7 @@ def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
     return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
 
 
-@addresses_are_those_of_the_sandbox.remember(on=done("PodSandboxStatus"))
+@observer(on=done("PodSandboxStatus"))
 def _addresses_given(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.pod is not None:
@@ -321,15 +315,13 @@ def _addresses_given(m: Moment) -> None:
                 given[ip] = m.t
 
 
-@addresses_are_those_of_the_sandbox.remember(on=EVENT_TOLD)
+@observer(on=EVENT_TOLD)
 def _addresses_told(m: Moment) -> None:
     """What an event tells may be shown. When it is taken in nobody knows, so it need not be."""
     if m.pod is not None:
         for ip in told_ips(sandbox_told(m)):
             m.pod.note(_Addresses).first_t.setdefault(ip, math.inf)
 
-
-addresses_are_those_of_the_sandbox.remember(on=READS)(take_in_reads)
 
 _HOST_IPS = since("1.30")
 """Since then hostIPs is always there; before that a gate decides (KEP-2681)."""

@@ -8,7 +8,7 @@ from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, status
-from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
+from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life
 from kubelet_conformance.contracts.probe_runs import PROBES, no_more_probed, probe_at
 from kubelet_conformance.contracts.situations import (
     FAULT,
@@ -85,7 +85,7 @@ def readiness_is_told_at_once(m: Moment) -> Findings:
         return n.pod is pod and said is not None and said.ready is ready
 
     return answered(
-        by=status().where(tells, f"{name} is {'ready' if ready else 'not ready'}"),
+        by=status().where(tells),
         within=AT_ONCE,
         unless=FAULT.either(no_more_probed(container), TERMINATION_ASKED.where(of(pod))),
         whole_node=True,
@@ -123,9 +123,6 @@ def reason_goes_with_its_phase(m: Moment) -> Findings:
     if not now.reason or (before.message and not now.message):
         return broken(f"phase stays {now.phase}, and its reason {before.reason} is lost")
     return KEPT
-
-
-reason_goes_with_its_phase.remember(on=LIVES)(take_lives)
 
 
 def _may_be_forgotten(m: Moment, pod: Pod) -> bool:
@@ -166,10 +163,7 @@ def generation_is_followed(m: Moment) -> Findings:
     return answered(
         by=status()
         .where(of(pod))
-        .where(
-            lambda n: n.status is not None and n.status.observed_generation == generation,
-            f"it has generation {generation}",
-        ),
+        .where(lambda n: n.status is not None and n.status.observed_generation == generation),
         within=RETRY + RETRY_SLACK,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), hook.where(of(pod))),
         whole_node=True,

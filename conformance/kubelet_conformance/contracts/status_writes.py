@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, deleted, done, exited, pod_set, pod_unset, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
@@ -20,7 +20,7 @@ from kubelet_conformance.contracts.situations import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.static_names import sent_static
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START, REACTION
 from kubelet_conformance.contracts.written import seconds
 from kubelet_conformance.trace.moment import Moment
@@ -30,7 +30,7 @@ from kubelet_conformance.trace.views import Pod
 Json = dict[str, Any]
 _MERGED_BY = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
 """The lists of a status whose elements are merged, with the field that tells one from another."""
-API = Pattern(frozenset({"api"}), words="a request to the API server")
+API = Pattern(frozenset({"api"}))
 BATCH = 10.0
 """Period at which the status manager looks at all statuses (status_manager.go)."""
 _OK, _NOT_FOUND, _SERVER_ERROR = 200, 404, 500
@@ -47,8 +47,8 @@ def _is_missed(m: Moment) -> bool:
 
 
 _CHANGES = frozenset({"patch", "update", "put"})
-CHANGES = API.where(_writes_of_pods, "it changes a pod")
-MISSED = API.where(_is_missed, "the pod is not there")
+CHANGES = API.where(_writes_of_pods)
+MISSED = API.where(_is_missed)
 
 
 class _Stored:
@@ -107,7 +107,7 @@ def _is_changed(before: Json, changes: Json) -> bool:
     return any(before.get(field) != new for field, new in changes.items())
 
 
-@statuses_are_patched.remember(on=status())
+@observer(on=status())
 def _status_is_stored(m: Moment) -> None:
     """Take the stored status in."""
     if m.pod is not None and isinstance(m.record, Status):
@@ -124,9 +124,7 @@ def foreign_phase_is_put_right(m: Moment) -> Findings:
     if not told.phase or told.terminal or told.phase == pod.status.phase or not m.node.kubelet_up:
         return None
     return answered(
-        by=status()
-        .where(of(pod))
-        .where(lambda n: n.status is not None and n.status.phase != told.phase, "it is another"),
+        by=status().where(of(pod)).where(lambda n: n.status is not None and n.status.phase != told.phase),
         within=BATCH + REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod))),
         whole_node=True,
@@ -155,7 +153,7 @@ def successor_has_its_own_status(m: Moment) -> Findings:
     return KEPT
 
 
-@successor_has_its_own_status.remember(on=pod_set())
+@observer(on=pod_set())
 def _name_is_taken_over(m: Moment) -> None:
     """Take in which pod follows which."""
     meta = m.manifest.metadata if m.manifest is not None else None
@@ -203,7 +201,7 @@ def missing_pod_is_let_be(m: Moment) -> Findings:
     return broken(f"{m.record.name}, which is gone, {text}")
 
 
-@missing_pod_is_let_be.remember(on=done("StartContainer").either(exited()))
+@observer(on=done("StartContainer").either(exited()))
 def _container_changes(m: Moment) -> None:
     """Take in what makes new statuses; with any, each that was not written yet is tried again."""
     m.node.note(_Missed).changes.append(m.t)
@@ -237,7 +235,7 @@ def status_of_a_removed_pod_is_forgotten(m: Moment) -> Findings:
     return broken(f"the startTime of {pod.name}, which was gone for a while, is that of its former life")
 
 
-@status_of_a_removed_pod_is_forgotten.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _static_pod_is_removed(m: Moment) -> None:
     """Take in when static pods go; one that needs long to stop is not forgotten at once."""
     pod, known = m.pod, m.node.note(_Removals).t
@@ -252,7 +250,7 @@ def _static_pod_is_removed(m: Moment) -> None:
         known.popitem(last=False)
 
 
-@status_of_a_removed_pod_is_forgotten.remember(on=pod_set())
+@observer(on=pod_set())
 def _static_pod_is_back(m: Moment) -> None:
     """Take in which come back so soon, or before they were stopped, that they were never forgotten."""
     known, name = m.node.note(_Removals).t, sent_static(m)
@@ -271,10 +269,7 @@ def _was_there_lately(m: Moment) -> bool:
     return is_busy or any(t is None or m.t - t < _FORGOTTEN for t in ends)
 
 
-status_of_a_removed_pod_is_forgotten.remember(on=DELAYS)(take_in_delays)
-
-
-@status_of_a_removed_pod_is_forgotten.remember(on=LIFE_ENDS)
+@observer(on=LIFE_ENDS)
 def _kubelet_ends(m: Moment) -> None:
     """Take in which the kubelet had no time to forget."""
     known = m.node.note(_Removals).t
@@ -290,7 +285,7 @@ def standalone_kubelet_runs_its_pods(m: Moment) -> Findings:
         return None
     return answered(
         by=done("StartContainer").where(
-            lambda n: n.pod is not None and n.pod.name.startswith(manifest.metadata.name), "it is of that pod"
+            lambda n: n.pod is not None and n.pod.name.startswith(manifest.metadata.name)
         ),
         within=KUBELET_START + REACTION,
         unless=FAULT.either(pod_unset(), pod_set()),
@@ -338,7 +333,7 @@ def failed_write_is_repeated(m: Moment) -> Findings:
     if not isinstance(write, ApiWrite) or pod is None or (write.code or 0) < _SERVER_ERROR:
         return None
     return answered(
-        by=STATUS_WRITE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod, "it is of that pod"),
+        by=STATUS_WRITE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod),
         within=BATCH + REACTION,
         unless=deleted().where(of(pod)),
         whole_node=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, done, failed, kubelet, late, listed_all
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import STATUS_STALE
@@ -43,6 +44,7 @@ class _Struck:
         self.until_seq: dict[str, int] = {}
 
 
+@observer(on=STRIKES)
 def take_in_strikes(m: Moment) -> None:
     """Keep what `is_struck` tells up to date; done once a moment for all."""
     known = m.node.note(_Struck)
@@ -96,6 +98,7 @@ class _Delays:
         return stale_t if t > stale_t else None
 
 
+@observer(on=DELAYS)
 def take_in_delays(m: Moment) -> None:
     """Keep what `heard_by` tells up to date."""
     known, record = m.node.note(_Delays), m.record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.backoffs import retry_bound
@@ -45,7 +45,7 @@ def _failing(m: Moment) -> bool:
     return any(one is not None and one.reason not in UNTRIED for one in waiting)
 
 
-OBSTACLE: Pattern = status().where(_failing, "a container waits after a failed attempt")
+OBSTACLE: Pattern = status().where(_failing)
 """A container could not be made for a reason that shows in no call: its config, or an absent image."""
 CUT_OFF: Pattern = GONE.either(OBSTACLE, sandbox_died())
 """What ends the hope for a sync's next step."""
@@ -112,7 +112,7 @@ def first_status_shows_nothing_done(m: Moment) -> Findings:
     return broken("the first status has no startTime") if new.start_time is None else KEPT
 
 
-@status_is_older_than_what_the_sync_does.remember(on=API_BACK)
+@observer(on=API_BACK)
 def _somebody_hears(m: Moment) -> None:
     """Take in that the API server was away."""
     m.node.note(_Unheard).until_t = m.t
@@ -219,7 +219,7 @@ def containers_come_in_spec_order(m: Moment) -> Findings:
     return KEPT if place and all(_tried(pod, earlier) for earlier in names[:place]) else None
 
 
-@containers_come_in_spec_order.remember(on=EVENT_TOLD)
+@observer(on=EVENT_TOLD)
 def _event_is_heard(m: Moment) -> None:
     if m.pod is not None:
         m.pod.note(_Heard).t = m.t
@@ -247,7 +247,7 @@ def _runs_its_hook_first(container: Container | None) -> bool:
 
 
 _OUTCOMES = failed("StartContainer", "CreateContainer", "PullImage").either(
-    done("StartContainer").where(lambda m: not _runs_its_hook_first(m.container), "no hook follows"),
+    done("StartContainer").where(lambda m: not _runs_its_hook_first(m.container)),
     done("ExecSync").where(runs_post_start),
 )
 
@@ -259,7 +259,7 @@ def _cut_off(name: str) -> Pattern:
         one = m.status.by_name.get(name) if m.status is not None else None
         return one is not None and one.state.waiting is not None and one.state.waiting.reason not in UNTRIED
 
-    return GONE.either(status().where(fails, f"{name} waits after a failed attempt"), sandbox_died())
+    return GONE.either(status().where(fails), sandbox_died())
 
 
 @containers_come_in_spec_order.clause("next", on=_OUTCOMES)
@@ -348,7 +348,7 @@ def unread_sandbox_is_read_again(m: Moment) -> Findings:
     if m.reply.error is not None and m.reply.error.code == "NOT_FOUND":
         return None
     return answered(
-        by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox, "it is of this sandbox"),
+        by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox),
         not_before=call("CreateContainer", "RunPodSandbox"),
         within=RETRY + RETRY_SLACK,
         unless=GONE.either(sandbox_died(), failed("PodSandboxStatus"), told_of(sandbox)),
@@ -379,7 +379,7 @@ def pod_waits_for_the_network(m: Moment) -> Findings:
     return KEPT if pod.set_t < memory.up_t else None
 
 
-@pod_waits_for_the_network.remember(on=done("Status").where(told_anew))
+@observer(on=done("Status").where(told_anew))
 def _network_is_told(m: Moment) -> None:
     """The runtime tells whether its network is ready."""
     memory, reply = m.node.note(_Network), m.response(StatusReply).status

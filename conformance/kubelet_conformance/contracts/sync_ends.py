@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, exited
 from kubelet_conformance.contracts.instances import asked
@@ -36,7 +36,7 @@ def revives_a_sidecar(m: Moment) -> bool:
     return m.call.rpc == "PullImage" or (m.container is not None and m.container.kind == "sidecar")
 
 
-REVIVES_A_SIDECAR: Pattern = call("CreateContainer").where(revives_a_sidecar, "a sidecar has to run first")
+REVIVES_A_SIDECAR: Pattern = call("CreateContainer").where(revives_a_sidecar)
 
 
 class _End:
@@ -66,7 +66,7 @@ def nothing_is_started_for_a_finished_pod(m: Moment) -> Findings:
     return broken(text, end.seq, end.begun.seq)
 
 
-@nothing_is_started_for_a_finished_pod.remember(on=exited())
+@observer(on=exited())
 def _a_container_ended(m: Moment) -> None:
     pod, one, ended = m.pod, m.container, m.exit
     if pod is None or one is None or ended is None or one.kind != "app":
@@ -85,7 +85,7 @@ def _is_of_an_ephemeral(m: Moment) -> bool:
     return m.container is not None and m.container.kind == "ephemeral"
 
 
-@nothing_is_started_for_a_finished_pod.remember(on=starts_or_creates())
+@observer(on=starts_or_creates())
 def _something_is_begun(m: Moment) -> None:
     end = m.pod.note(_End) if m.pod is not None else None
     if end is None or not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
@@ -94,9 +94,7 @@ def _something_is_begun(m: Moment) -> None:
         end.begun = m.call
 
 
-@nothing_is_started_for_a_finished_pod.clause(
-    "after", on=starts_or_creates().where(has_ended, "the pod has ended")
-)
+@nothing_is_started_for_a_finished_pod.clause("after", on=starts_or_creates().where(has_ended))
 def nothing_follows_the_terminal_phase(m: Moment) -> Findings:
     """Nor after its terminal phase was written."""
     pod = m.pod

@@ -5,12 +5,11 @@ from __future__ import annotations
 from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, event, exited, failed
-from kubelet_conformance.contracts.former_lives import REMOVALS, take_removals, went_unheard
+from kubelet_conformance.contracts.former_lives import went_unheard
 from kubelet_conformance.contracts.instances import REMAKING, asked, creation_of, failed_run, regular_inits
 from kubelet_conformance.contracts.kills import fails_as_a_whole, reasons
 from kubelet_conformance.contracts.sandboxes import GONE, why_replaced
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
-from kubelet_conformance.contracts.struck import DELAYS, take_in_delays
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
@@ -89,10 +88,6 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment) -> Findings:
     if went_unheard(m, pod, sandbox):
         return KEPT
     return _explained_late("the ready sandbox is stopped for a reason that is told")
-
-
-running_container_is_stopped_for_a_reason.remember(on=REMOVALS)(take_removals)
-running_container_is_stopped_for_a_reason.remember(on=DELAYS)(take_in_delays)
 
 
 @running_container_is_stopped_for_a_reason.clause("container", on=REMAKING)

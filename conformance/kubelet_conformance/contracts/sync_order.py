@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, event, failed, sandbox_died
 from kubelet_conformance.contracts.backoffs import retry_bound
 from kubelet_conformance.contracts.instances import asked, creation_of, told_otherwise
-from kubelet_conformance.contracts.outside import DISK
-from kubelet_conformance.contracts.pod_files import files, take_file
+from kubelet_conformance.contracts.pod_files import files
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
 from kubelet_conformance.contracts.situations import NOBODY, is_let_be, to_run
 from kubelet_conformance.contracts.struck import was_seen_started
@@ -46,6 +45,7 @@ def _waited_in_vain(m: Moment) -> bool:
     return isinstance(m.record, Event) and m.record.message.startswith(_NOT_MOUNTED)
 
 
+@observer(on=_STEP_FAILED)
 def _step_failed(m: Moment) -> None:
     record = m.record
     if m.pod is None or not isinstance(record, Event):
@@ -76,9 +76,6 @@ def failed_step_ends_the_sync(m: Moment) -> Findings:
     return _follows_a_failed_step(m)
 
 
-failed_step_ends_the_sync.remember(on=_STEP_FAILED)(_step_failed)
-
-
 @contract("SYNC-10", on=call("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS, EVERY_EVENT))
 def nothing_runs_without_volumes(m: Moment) -> Findings:
     """While a pod's volumes are not there FailedMount is told, and neither sandbox nor container is made.
@@ -88,12 +85,7 @@ def nothing_runs_without_volumes(m: Moment) -> Findings:
     return _follows_a_failed_step(m, "FailedMount")
 
 
-nothing_runs_without_volumes.remember(on=event("FailedMount"))(_step_failed)
-
-
-@nothing_runs_without_volumes.clause(
-    "again", on=event("FailedMount").where(_waited_in_vain, "a sync waited in vain")
-)
+@nothing_runs_without_volumes.clause("again", on=event("FailedMount").where(_waited_in_vain))
 def volumes_are_waited_for_again(m: Moment) -> Findings:
     """After a wait in vain comes another one."""
     if not to_run(m):
@@ -119,9 +111,6 @@ def data_folders_come_before_containers(m: Moment) -> Findings:
                 f"{asked(m).metadata.name} is made, and the folder {path or 'of its pod'} is missing"
             )
     return KEPT
-
-
-data_folders_come_before_containers.remember(on=DISK)(take_file)
 
 
 def _was_to_go(m: Moment) -> bool:
@@ -173,12 +162,12 @@ def _read(sandbox: Sandbox) -> Pattern:
     def tells(m: Moment) -> bool:
         return m.sandbox is sandbox and not _tells_nothing(m)
 
-    return done("PodSandboxStatus").where(tells, "it tells of this sandbox")
+    return done("PodSandboxStatus").where(tells)
 
 
 @contract(
     "SYNC-21",
-    on=done("PodSandboxStatus").where(_tells_nothing, "it tells nothing"),
+    on=done("PodSandboxStatus").where(_tells_nothing),
     needs=(CRI, PODS),
     versions=since("1.24"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.words import (
     Predicate,
@@ -34,7 +34,7 @@ from kubelet_conformance.contracts.situations import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.stop_reasons import stop_to_remake
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
@@ -126,7 +126,7 @@ def _ended_by_itself(container: Container) -> bool:
     return container.exit is not None and not container.exit.commanded
 
 
-@containers_are_stopped_before_the_sandbox.remember(on=call("StopContainer", "ExecSync"))
+@observer(on=call("StopContainer", "ExecSync"))
 def kill_is_remembered(m: Moment) -> None:
     """Remember whom the kill of a pod concerns."""
     pod, container = m.pod, m.container
@@ -145,7 +145,7 @@ def kill_is_remembered(m: Moment) -> None:
         kill.whole = is_new and all(reason.pod_goes for reason in reasons(m))
 
 
-@containers_are_stopped_before_the_sandbox.remember(on=call("CreateContainer"))
+@observer(on=call("CreateContainer"))
 def kill_was_of_one(m: Moment) -> None:
     """The sync that stopped a container goes on: the kill of the whole pod is yet to come."""
     if m.pod is not None:
@@ -210,9 +210,6 @@ def containers_are_stopped_together(m: Moment) -> Findings:
         )
         for sibling in siblings
     ]
-
-
-containers_are_stopped_together.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("TERM-10", on=failed("StopContainer", "StopPodSandbox"), needs=(CRI, PODS))
@@ -320,9 +317,6 @@ def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
         not_before=call("StopContainer", "StopPodSandbox"),
         text=f"pod {pod.name}, of which nothing was made, goes",
     )
-
-
-pod_that_never_started_goes_without_stops.remember(on=DELAYS)(take_in_delays)
 
 
 def _wait_for_volumes(m: Moment, pod: Pod) -> float:

@@ -21,7 +21,7 @@ from kubelet_conformance.contract.words import (
     kubelet,
     pod_set,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     FAULT,
@@ -52,7 +52,7 @@ def _is_unknown(m: Moment) -> bool:
 
 @contract(
     "TERM-12",
-    on=call("StopContainer").where(_is_unknown, "its state is unknown, and no source has its pod"),
+    on=call("StopContainer").where(_is_unknown),
     needs=(CRI, PODS),
     versions=since("1.22"),
 )
@@ -228,7 +228,7 @@ def _needs_no_grace(m: Moment) -> bool:
     return m.manifest is not None and m.manifest.metadata.deletion_grace_period_seconds == 0
 
 
-_FORCED = pod_set().where(_needs_no_grace, "with a grace of 0")
+_FORCED = pod_set().where(_needs_no_grace)
 """Somebody deletes it once more, by force: its object goes at once, and not by the kubelet."""
 
 
@@ -253,9 +253,6 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
                     whole_node=True,
                     text=f"container {container.name} of {pod.name} is stopped again",
                 )
-
-
-new_kubelet_ends_what_is_ending.remember(on=OUTSIDE)(take_in)
 
 
 def _ends_it(m: Moment) -> bool:

@@ -84,7 +84,7 @@ def _sent_as_ended(m: Moment) -> bool:
     return sent is not None and sent.terminal
 
 
-_TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended, "its phase is terminal"))
+_TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended))
 
 
 @contract("WORK-05", on=_TO_GO.either(_ANSWERED), needs=(CRI, PODS), versions=since("1.22"))
@@ -258,7 +258,7 @@ def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
 
 @contract(
     "WORK-14",
-    on=_MAKING.where(has_ended, "the pod has ended"),
+    on=_MAKING.where(has_ended),
     needs=(CRI, PODS, STATUS),
     versions=since("1.22"),
     clause="nothing",

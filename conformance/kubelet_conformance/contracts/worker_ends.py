@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import (
@@ -18,7 +18,7 @@ from kubelet_conformance.contract.words import (
     status,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import API_BACK, DISK, OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import API_BACK, DISK, outside
 from kubelet_conformance.contracts.pod_stages import ALLOWED, Act, seen_of, stage_of
 from kubelet_conformance.contracts.situations import (
     END,
@@ -73,9 +73,6 @@ def wait_for_volumes_is_cut(m: Moment) -> Findings:
     )
 
 
-wait_for_volumes_is_cut.remember(on=OUTSIDE)(take_in)
-
-
 def _waits_for_volumes(pod: Pod, m: Moment) -> bool:
     """It has volumes, and for a while nothing has been made of it."""
     return bool(pod.spec and pod.spec.volumes) and pod.set_t is not None and m.t - pod.set_t > REACTION
@@ -111,7 +108,7 @@ def ended_pods_stayed_away(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@ended_pod_does_not_come_again.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _departures_are_remembered(m: Moment) -> None:
     """Remember how far the end of a pod was when it left its source."""
     pod = m.pod
@@ -120,7 +117,7 @@ def _departures_are_remembered(m: Moment) -> None:
         kept.ids, kept.again_seq = _sandbox_stops(pod) if _is_over(pod) else frozenset(), 0
 
 
-@ended_pod_does_not_come_again.remember(on=pod_set())
+@observer(on=pod_set())
 def _returns_are_remembered(m: Moment) -> None:
     """Remember that it came back before that was over."""
     pod = m.pod
@@ -193,10 +190,7 @@ def _gives_not(grace: int) -> Predicate:
     return lambda m: m.request(StopContainerRequest).timeout != grace
 
 
-worker_is_told_by_housekeeping.remember(on=OUTSIDE)(take_in)
-
-
-@worker_is_told_by_housekeeping.remember(on=pod_unset().either(kubelet("started")))
+@observer(on=pod_unset().either(kubelet("started")))
 def _lost_removals_are_remembered(m: Moment) -> None:
     """Remember the removals that a kubelet which has not heard the API server yet lets be."""
     pod, known, node = m.pod, outside(m), m.node
@@ -245,7 +239,7 @@ def waiting_pods_never_began(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@waiting_pod_ends_without_a_call.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+@observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _waiters_are_remembered(m: Moment) -> None:
     """Remember who waited for a name, and left."""
     pod, left = m.pod, m.node.note(_Waiters).left
@@ -356,9 +350,6 @@ def folders_outlast_the_containers(m: Moment) -> Findings:
         what = below or "the folder"
         return broken(f"{what} of {pod.name}, which is {row.stage}, is removed: {row.why}", pod.set_seq)
     return KEPT if pod.containers else None
-
-
-leftovers_of_an_ended_pod_are_stopped.remember(on=OUTSIDE)(take_in)
 
 
 def _is_quiet(container: Container) -> bool:

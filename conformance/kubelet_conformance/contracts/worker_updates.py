@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import (
@@ -21,7 +21,7 @@ from kubelet_conformance.contract.words import (
 )
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.outside import API_BACK, outside
 from kubelet_conformance.contracts.situations import (
     FAULT,
     TERMINATION_ASKED,
@@ -82,23 +82,20 @@ def _image(m: Moment) -> str:
     return asked(m).image.user_specified_image
 
 
-@newest_update_replaces_the_others.remember(on=pod_set())
+@observer(on=pod_set())
 def _versions_are_remembered(m: Moment) -> None:
     """Remember what was sent, and in which step of a sync."""
     if m.pod is not None and m.manifest is not None and not m.pod.static:
         m.pod.note(_Versions).sent.append(_Version(m, m.pod, m.manifest))
 
 
-@newest_update_replaces_the_others.remember(on=done(*_STEPS).either(failed(*_STEPS)))
+@observer(on=done(*_STEPS).either(failed(*_STEPS)))
 def _replaced_versions_are_remembered(m: Moment) -> None:
     """Remember the versions that came and were replaced while one and the same step lasted."""
     sent = m.pod.note(_Versions).sent if m.pod is not None else ()
     for one, newer in pairwise(sent) if len(sent) > 1 else ():
         if newer.heard and m.call.id in one.under_way & newer.under_way and m.t - newer.t >= _HEARD:
             one.skipped = True
-
-
-newest_update_replaces_the_others.remember(on=OUTSIDE)(take_in)
 
 
 class _Shortened:
@@ -122,7 +119,7 @@ def next_stop_has_the_shorter_grace(m: Moment) -> Findings:
     return KEPT
 
 
-@next_stop_has_the_shorter_grace.remember(on=pod_set())
+@observer(on=pod_set())
 def _shorter_graces_are_remembered(m: Moment) -> None:
     """Remember a grace that is less than that of the stop under way."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
@@ -134,9 +131,6 @@ def _shorter_graces_are_remembered(m: Moment) -> None:
         least = short.grace if short.grace is not None else stop.timeout if stop else None
         if stop is not None and least is not None and grace < least:
             short.grace, short.t, short.seq = grace, m.t, m.seq
-
-
-next_stop_has_the_shorter_grace.remember(on=OUTSIDE)(take_in)
 
 
 def _is_alive(m: Moment) -> bool:
@@ -185,9 +179,6 @@ def _makes_mirror_of(pod: Pod) -> Predicate:
         return name in bytes(write.body)
 
     return makes
-
-
-failed_sync_is_repeated.remember(on=OUTSIDE)(take_in)
 
 
 class _Blind:
@@ -247,9 +238,6 @@ def _worker_was_busy(m: Moment, pod: Pod) -> bool:
     return pod.note(_LastStep).t > (pod.note(_Blind).t or 0.0) or m.t - pod.note(_LastStep).t < REACTION
 
 
-unreadable_pod_is_told.remember(on=OUTSIDE)(take_in)
-
-
 class _LastStep:
     """When a step of the pod's syncs was last answered."""
 
@@ -257,14 +245,14 @@ class _LastStep:
         self.t = float("-inf")
 
 
-@unreadable_pod_is_told.remember(on=done(*_STEPS).either(failed(*_STEPS)))
+@observer(on=done(*_STEPS).either(failed(*_STEPS)))
 def _steps_are_remembered(m: Moment) -> None:
     """Remember when a step was answered."""
     if m.pod is not None:
         m.pod.note(_LastStep).t = m.t
 
 
-@unreadable_pod_is_told.remember(on=_LOOKED)
+@observer(on=_LOOKED)
 def _looks_are_remembered(m: Moment) -> None:
     """Remember which sandboxes cannot be read."""
     pod, sandbox, error = m.pod, m.sandbox, m.reply.error
