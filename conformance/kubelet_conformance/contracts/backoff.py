@@ -41,9 +41,9 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import LAST_END, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
-from kubelet_conformance.trace.manifests import Kind
+from kubelet_conformance.trace.manifests import Kind, PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _CALLED_OFF = HELD_UP.either(SIDECAR_ENDS)
 _SIDECAR_CALLED_OFF = HELD_UP.either(LAST_END)
@@ -188,16 +188,13 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
 
 
 @contract("BACKOFF-06", on=REFUSED, needs=(CRI, PODS, STATUS))
-def refusal_is_told(m: Moment) -> Iterator[Finding]:
+def refusal_is_told(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """While a container is held up its status is Waiting with reason CrashLoopBackOff.
 
     The message names delay, container and pod; lastState tells the end, and restartCount stays that of the
     instance that ended.
     """
-    pod, now = m.pod, m.status
-    if pod is None or now is None:
-        return
-    every = now.lasting_containers
+    every = status.lasting_containers
     for told in every:
         waiting, ended = told.state.waiting, told.last_state.terminated
         if waiting is None or waiting.reason != "CrashLoopBackOff":
@@ -229,11 +226,8 @@ def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
 
 
 @contract("BACKOFF-07", on=OWN_END, needs=(CRI, PODS))
-def siblings_are_not_held_up(m: Moment) -> Findings:
+def siblings_are_not_held_up(m: Moment, pod: Pod, container: Container) -> Findings:
     """The back-off of one container does not delay another: its first crash is answered at once."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None:
-        return None
     others = [c for c in pod.of_kind("app", "sidecar") if c.name != container.name and c.state == "exited"]
     if not any(most_delay(m, other.name) > REACTION for other in others):
         return None
@@ -283,13 +277,12 @@ def init_containers_and_sidecars_too(m: Moment) -> Findings:
 
 
 @contract("BACKOFF-13", on=failed("CreateContainer"), needs=(CRI, PODS))
-def failed_creation_is_only_retried(m: Moment) -> Findings:
+def failed_creation_is_only_retried(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A container that could not be made has no back-off: it is tried again within the 16 s of a retry."""
-    pod = m.pod
-    if pod is None or not to_run(m) or not awake(m):
+    if not to_run(m) or not awake(m):
         return None
     name = asked(m).metadata.name
-    if pod.kind_of(name) not in {"app", "init", "sidecar"} or m.sandbox is None or m.sandbox.state != "ready":
+    if pod.kind_of(name) not in {"app", "init", "sidecar"} or sandbox.state != "ready":
         return None
     if any(one.state == "exited" for one in pod.containers.get(name, ())):
         return None

@@ -16,7 +16,7 @@ from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, a
 from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.trace.manifests import Manifest, PodStatus
+from kubelet_conformance.trace.manifests import Manifest, PodSpec, PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault, PodChange
 from kubelet_conformance.trace.views import Container, Pod
@@ -69,10 +69,10 @@ def _is_settled(pod: Pod) -> bool:
 
 
 @change_concerns_its_pod_alone.clause("no-stop", on=call("StopContainer"))
-def others_are_not_stopped(m: Moment) -> Findings:
+def others_are_not_stopped(m: Moment, pod: Pod) -> Findings:
     """None of their containers is stopped because of it."""
-    change, pod = m.node.note(_Change), m.pod
-    if pod is None or m.t - change.t > REACTION or pod.source != change.source or pod in change.pods:
+    change = m.node.note(_Change)
+    if m.t - change.t > REACTION or pod.source != change.source or pod in change.pods:
         return None
     if explained(m):
         return None
@@ -90,16 +90,20 @@ def _source_changes(m: Moment) -> None:
 
 
 @contract("CONFIG-07", on=pod_set(), needs=(CRI, PODS))
-def deletion_and_change_are_one_thing(m: Moment) -> Iterator[Finding]:
+def deletion_and_change_are_one_thing(m: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
     """A pod that is changed while it is deleted is terminated once: each container is stopped, none of them
     again meanwhile, and none is created.
     """
-    pod, new = m.pod, m.manifest
-    old = pod.manifest if pod is not None else None
-    if pod is None or new is None or old is None or pod.source != "api" or not pod.born or pod.finished:
+    old = pod.manifest
+    if old is None or pod.source != "api" or not pod.born or pod.finished:
         return
-    grace = new.metadata.deletion_grace_period_seconds
-    if not new.metadata.deletion_timestamp or not grace or not _differ(old, new) or not kubelet_works(m):
+    grace = manifest.metadata.deletion_grace_period_seconds
+    if (
+        not manifest.metadata.deletion_timestamp
+        or not grace
+        or not _differ(old, manifest)
+        or not kubelet_works(m)
+    ):
         return
     if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
         return
@@ -187,18 +191,18 @@ def _node_is_told(m: Moment) -> None:
 
 
 @contract("CONFIG-16", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
-def gate_is_noticed(m: Moment) -> Findings:
+def gate_is_noticed(m: Moment, pod: Pod, spec: PodSpec, manifest: Manifest) -> Findings:
     """When somebody opens or shuts a pod's readiness gate its Ready condition follows soon, and nothing is
     stopped.
     """
-    pod, said = m.pod, m.manifest.status if m.manifest is not None else None
-    if pod is None or pod.status is None or said is None or pod.spec is None or not pod.spec.readiness_gates:
+    said = manifest.status
+    if pod.status is None or said is None or not spec.readiness_gates:
         return None
     if pod.termination is not None or pod.finished or not pod.wanted or not kubelet_works(m):
         return None
     if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
         return None
-    opened = all(_is(said, gate.condition_type) for gate in pod.spec.readiness_gates)
+    opened = all(_is(said, gate.condition_type) for gate in spec.readiness_gates)
     if not _is(pod.status, "ContainersReady") or _is(pod.status, "Ready") is opened:
         return None
     return answered(

@@ -13,6 +13,7 @@ from kubelet_conformance.contracts.former_lives import is_without_a_past, last_t
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.written import END_TOLD, Entry, is_late, kubelets_entries, record_with
 from kubelet_conformance.trace.bodies import CreateContainerReply
+from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Status
 from kubelet_conformance.trace.views import Container, Pod
@@ -32,14 +33,11 @@ class _Counted:
 
 
 @contract("CSTAT-07", on=status(), needs=NEEDS)
-def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
+def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding]:
     """RestartCount is the number that the newest record carries in its annotation.
 
     Without a record it does not fall.
     """
-    pod = m.pod
-    if pod is None:
-        return
     counted = pod.note(_Counted)
     for entry in kubelets_entries(m):
         said, container = entry.status, entry.container
@@ -152,10 +150,9 @@ def _removed(m: Moment) -> None:
 
 
 @image_is_that_of_the_record.clause("id", on=status())
-def ids_are_of_containers_of_the_pod(m: Moment) -> Iterator[Finding]:
+def ids_are_of_containers_of_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
     """Every containerID in a status is of a container that was created for the pod."""
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return
     ids = pod.note(_Made).ids
     for entry in kubelets_entries(m):
@@ -258,15 +255,15 @@ def resources_need_the_resize_feature(m: Moment) -> Findings:
 
 
 @contract("CSTAT-13", on=status(), needs=NEEDS)
-def only_containers_of_the_spec_have_a_status(m: Moment) -> Findings:
+def only_containers_of_the_spec_have_a_status(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A status names the containers of the spec, each in its list and once, and no others."""
-    now, spec = m.status, m.pod.spec if m.pod else None
-    if now is None or spec is None or not kubelets_entries(m):
+    spec = pod.spec
+    if spec is None or not kubelets_entries(m):
         return None
     for statuses, containers in (
-        (now.init_container_statuses, spec.init_containers),
-        (now.container_statuses, spec.containers),
-        (now.ephemeral_container_statuses, spec.ephemeral_containers),
+        (status.init_container_statuses, spec.init_containers),
+        (status.container_statuses, spec.containers),
+        (status.ephemeral_container_statuses, spec.ephemeral_containers),
     ):
         if not statuses:
             continue

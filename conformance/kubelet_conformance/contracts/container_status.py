@@ -25,9 +25,9 @@ from kubelet_conformance.contracts.written import (
     tells_of_probes_only,
 )
 from kubelet_conformance.trace.bodies import ContainerStatusReply
-from kubelet_conformance.trace.manifests import Terminated
+from kubelet_conformance.trace.manifests import PodSpec, Terminated
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.views import Container, Pod
 
 NEEDS = (STATUS, PODS, CRI)
 NANOSECONDS = 10**9
@@ -40,15 +40,14 @@ def _ends(m: Moment) -> bool:
 
 
 @contract("CSTAT-01", on=status(), needs=NEEDS)
-def container_without_record_waits(m: Moment) -> Iterator[Finding]:
+def container_without_record_waits(m: Moment, pod: Pod, spec: PodSpec) -> Iterator[Finding]:
     """A container without a record waits with ContainerCreating, or PodInitializing in a pod with inits.
 
     The reason it could not be started for stands there instead, if there is one.
     """
-    pod = m.pod
-    if pod is None or not pod.born or pod.spec is None or _ends(m):
+    if not pod.born or _ends(m):
         return
-    default = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
+    default = "PodInitializing" if spec.init_containers else "ContainerCreating"
     for entry in kubelets_entries(m):
         if not entry.without_record:
             continue
@@ -158,10 +157,9 @@ def _state_is_read(m: Moment) -> None:
 
 
 @state_is_that_of_the_record.clause("as read", on=status())
-def state_was_read(m: Moment) -> Iterator[Finding]:
+def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
     """What is said of a container follows from a state that its record was read in (table 27.8)."""
-    pod = m.pod
-    if m.header.feature_gates.get("EventedPLEG") or _ends(m) or pod is None or not m.header.from_start:
+    if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
         return  # Events of the runtime tell states too.
     for entry in kubelets_entries(m):
         container = entry.container
@@ -263,13 +261,12 @@ def finished_init_stays_terminated(m: Moment) -> Iterator[Finding]:
 
 
 @contract("CSTAT-06", on=AGAIN, needs=NEEDS)
-def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
+def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A running container whose record vanished gets the lastState ContainerStatusUnknown, exit code 137.
 
     It waits, and its restartCount goes up by one unless the pod is being deleted.
     """
-    pod = m.pod
-    if pod is None or _ends(m):
+    if _ends(m):
         return
     for entry in kubelets_entries(m):
         said, old = entry.status, entry.before

@@ -26,7 +26,7 @@ from kubelet_conformance.contracts.timing import API_POLL, GC_PERIOD, REACTION, 
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.disruption import disruption_of
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 REMOVE = call("RemoveContainer")
 GC_SLACK = 15.0
@@ -40,13 +40,12 @@ def lives_on(pod: Pod) -> bool:
 
 
 @contract("GC-01", on=REMOVE, needs=(CRI, PODS))
-def oldest_record_goes_first(m: Moment) -> Findings:
+def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findings:
     """Of the dead records of one container of a living pod the oldest is removed first.
 
     What one more death makes superfluous goes newest first, and before what was never started (LOOP-10).
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not lives_on(pod):
+    if not pod.born or not lives_on(pod):
         return None
     if container.kind in {"init", "sidecar", "unknown"}:
         return None
@@ -83,12 +82,11 @@ def _waits_are_remembered(m: Moment) -> None:
 
 
 @contract("GC-10", on=REMOVE, needs=(CRI, PODS), clause="newest-kept")
-def newest_record_is_kept(m: Moment) -> Findings:
+def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings:
     """While a pod lives, the newest record of each of its containers is kept, and one older than the newest
     dead one is removed soon after a death.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not lives_on(pod):
+    if not pod.born or not lives_on(pod):
         return None
     if container.kind in {"init", "sidecar"} and pod.sandbox is not None and pod.sandbox.state != "ready":
         return None
@@ -114,10 +112,9 @@ def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
 
 
 @newest_record_is_kept.clause("older-removed", on=exited())
-def older_dead_record_is_removed(m: Moment) -> Findings:
+def older_dead_record_is_removed(m: Moment, pod: Pod, container: Container) -> Findings:
     """The record before the one that died goes."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container is not pod.newest(container.name):
+    if container is not pod.newest(container.name):
         return None
     dead = [one for one in pod.containers[container.name] if one is not container and one.state == "exited"]
     if not dead or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
@@ -138,10 +135,9 @@ def older_dead_record_is_removed(m: Moment) -> Findings:
 
 
 @contract("GC-02", on=deleted().either(pod_unset()), needs=(CRI, PODS))
-def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
+def records_of_a_gone_pod_are_removed(m: Moment, pod: Pod) -> Iterator[Finding]:
     """When a pod is gone, all its dead containers are removed within a minute."""
-    pod = m.pod
-    if pod is None or not pod.born or not m.node.kubelet_up or ("deleted" in m.keys and pod.static):
+    if not pod.born or not m.node.kubelet_up or ("deleted" in m.keys and pod.static):
         return
     if is_left_to_itself(m, pod):
         return
@@ -161,10 +157,9 @@ def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
 
 
 @contract("GC-04", on=REMOVE, needs=(CRI,))
-def unknown_container_is_stopped_before_it_goes(m: Moment) -> Findings:
+def unknown_container_is_stopped_before_it_goes(_: Moment, container: Container) -> Findings:
     """A container whose state is unknown is stopped before its record is removed."""
-    container = m.container
-    if container is None or not _was_unknown(container):
+    if not _was_unknown(container):
         return None
     if container.sandbox is not None and container.sandbox.stopped:
         return None  # It ended with its sandbox (CRI-05).
@@ -201,12 +196,11 @@ class _Return:
 
 
 @contract("GC-05", on=call("RemovePodSandbox"), needs=(CRI, PODS))
-def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
+def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A sandbox is removed only when it is not ready, was stopped, and has no containers left; the newest one
     stays while its pod exists.
     """
-    sandbox, pod = m.sandbox, m.pod
-    if sandbox is None or pod is None or not sandbox.born:
+    if not sandbox.born:
         return None
     run = sandbox.run.seq if sandbox.run else None
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
@@ -226,20 +220,17 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
 
 
 @observer(on=pod_unset().either(pod_set()))
-def _pod_comes_back(m: Moment) -> None:
-    if m.pod is None:
-        return
-    memory, is_set = m.pod.note(_Return), m.keys[0] == "pod:set"
+def _pod_comes_back(m: Moment, pod: Pod) -> None:
+    memory, is_set = pod.note(_Return), m.keys[0] == "pod:set"
     if is_set and memory.is_gone:
         memory.t = m.t
     memory.is_gone = not is_set
 
 
 @sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())
-def sandbox_of_a_gone_pod_goes(m: Moment) -> Findings:
+def sandbox_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     """The sandboxes of a pod that is gone go within a minute."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.static or not m.node.kubelet_up:
+    if not pod.born or pod.static or not m.node.kubelet_up:
         return None
     sandbox = pod.sandbox
     if sandbox is None or not sandbox.born or sandbox.state != "notready":
@@ -254,11 +245,8 @@ def sandbox_of_a_gone_pod_goes(m: Moment) -> Findings:
 
 
 @contract("GC-09", on=REMOVE, needs=(CRI,))
-def running_container_is_not_removed(m: Moment) -> Findings:
+def running_container_is_not_removed(_: Moment, container: Container) -> Findings:
     """The record of a running container is never removed."""
-    container = m.container
-    if container is None:
-        return None
     if container.state == "running":
         start = container.start.seq if container.start else None
         return broken(f"container {container.name} is removed while it runs", start)

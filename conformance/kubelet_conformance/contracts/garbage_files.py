@@ -54,12 +54,11 @@ def _log_path(container: Container) -> str:
 
 
 @contract("GC-06", on=REMOVE, needs=(CRI,))
-def logs_go_before_their_container(m: Moment) -> Findings:
+def logs_go_before_their_container(m: Moment, container: Container) -> Findings:
     """The log of a container is removed before its record; as long as it cannot be, the record stays."""
-    container = m.container
-    path = _log_path(container) if container is not None else ""
+    path = _log_path(container)
     there = m.node.note(_Paths).there.get(path)
-    if container is None or there is None:
+    if there is None:
         return None
     folder = container.sandbox.config.log_directory if container.sandbox and container.sandbox.config else ""
     if not there or m.node.note(_Paths).there.get(folder) is False:
@@ -75,10 +74,9 @@ def _folder_of(pod: Pod) -> str:
 
 
 @contract("GC-07", on=deleted(), needs=(CRI, PODS))
-def log_folder_of_a_gone_pod_goes(m: Moment) -> Findings:
+def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     """The folder of a pod's logs goes within a minute once the pod is gone."""
-    pod = m.pod
-    if pod is None or pod.static or not m.node.kubelet_up:
+    if pod.static or not m.node.kubelet_up:
         return None
     path = _folder_of(pod)
     if not m.node.note(_Paths).there.get(path):

@@ -12,6 +12,7 @@ from kubelet_conformance.contracts.outside import API_BACK, outside
 from kubelet_conformance.contracts.situations import END, FAULT, TERMINATION_ASKED, about, of, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.bodies import StatusReply
+from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, Fault
 from kubelet_conformance.trace.under_way import RUNTIME_AWAY
@@ -62,14 +63,14 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
 
 
 @unhealthy_runtime_stops_the_loop.clause("deletion", on=TERMINATION_ASKED)
-def unhealthy_runtime_stops_kills(m: Moment) -> Findings:
+def unhealthy_runtime_stops_kills(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A deletion is not taken up either."""
-    pod, since = m.pod, outside(m).down_since(m.t)
-    if pod is None or since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
+    since = outside(m).down_since(m.t)
+    if since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
         return None
     if worker_is_busy(pod) or not any(c.state == "running" for c in pod.every_container()):
         return None
-    if not m.node.kubelet_up or pod.spec is None or pod.spec.active_deadline_seconds is not None:
+    if not m.node.kubelet_up or spec.active_deadline_seconds is not None:
         return None
     return answered(
         by=_READY,
@@ -113,12 +114,10 @@ def network_stops_nobody_on_the_host(m: Moment) -> Findings:
 
 
 @network_stops_nobody_on_the_host.clause("event", on=event("NetworkNotReady"))
-def only_others_are_told(m: Moment) -> Findings:
+def only_others_are_told(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Only the others get a NetworkNotReady event."""
-    if m.pod is None or m.pod.spec is None:
-        return None
-    if m.pod.spec.host_network:
-        return broken(f"pod {m.pod.name} is on the host's network and has a NetworkNotReady event")
+    if spec.host_network:
+        return broken(f"pod {pod.name} is on the host's network and has a NetworkNotReady event")
     return KEPT
 
 

@@ -32,8 +32,9 @@ from kubelet_conformance.contracts.written import (
     tells_of_probes_only,
     written,
 )
+from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Container, Exit, Pod
 
 NEEDS = (STATUS, PODS)
 HANDLED = frozenset({"Evicted", "DeadlineExceeded", "Preempting", "NodeShutdown", "Terminated"})
@@ -112,15 +113,14 @@ def ephemeral_containers_do_not_count(m: Moment) -> Findings:
 
 
 @ephemeral_containers_do_not_count.clause("in the end", on=exited())
-def end_does_not_wait_for_debugging(m: Moment) -> Findings:
+def end_does_not_wait_for_debugging(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """A pod whose app containers have all ended for good ends, though an ephemeral one runs."""
-    pod, last = m.pod, m.container
-    if pod is None or last is None or m.exit is None or last.kind != "app" or not to_run(m):
+    if container.kind != "app" or not to_run(m):
         return None
     debugging = any(c.state == "running" for c in pod.of_kind("ephemeral"))
-    if not debugging or not at_its_end(pod, last, m.exit.code) or not m.node.kubelet_up:
+    if not debugging or not at_its_end(pod, container, ended.code) or not m.node.kubelet_up:
         return None
-    if m.exit.commanded or is_killed_already(m, last):
+    if ended.commanded or is_killed_already(m, container):
         return None  # The sync that kills it for a reason may make it again, whatever its exit code.
     return answered(
         by=status().where(of(pod)).where(lambda now: now.status is not None and now.status.terminal),
@@ -207,10 +207,9 @@ def initialization_decides_first(m: Moment) -> Findings:
 
 
 @initialization_decides_first.clause("in the end", on=_KILLED)
-def init_failure_is_written_in_the_end(m: Moment) -> Findings:
+def init_failure_is_written_in_the_end(m: Moment, pod: Pod) -> Findings:
     """Failed is written once the sandbox of a pod is stopped whose init container failed under Never."""
-    pod = m.pod
-    if pod is None or pod.restart_policy != "Never":
+    if pod.restart_policy != "Never":
         return None
     exits = [c.exit for c in pod.of_kind("init") if c is pod.newest(c.name)]
     return _owed(m, "Failed") if any(e is not None and e.code for e in exits) else None
@@ -261,14 +260,15 @@ def running_may_become_pending(m: Moment) -> Findings:
 
 
 @contract("PHASE-13", on=status(), needs=NEEDS)
-def handlers_decide_before_containers(m: Moment) -> Findings:
+def handlers_decide_before_containers(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod that was evicted, shut down or ended at its deadline is Failed, whatever its containers say."""
-    now = m.status
-    if m.pod is None or now is None or now.reason not in HANDLED or m.pod.finished:
+    if status.reason not in HANDLED or pod.finished:
         return None
-    if now.reason == "Terminated" and now.phase == "Succeeded":
+    if status.reason == "Terminated" and status.phase == "Succeeded":
         return None  # SHUT-02: what had succeeded before a shutdown stays so.
-    return KEPT if now.phase == "Failed" else broken(f"phase is {now.phase} with reason {now.reason}")
+    return (
+        KEPT if status.phase == "Failed" else broken(f"phase is {status.phase} with reason {status.reason}")
+    )
 
 
 @contract("PHASE-14", on=STOPPED, needs=NEEDS, versions=since("1.27"))

@@ -34,7 +34,7 @@ from kubelet_conformance.trace.bodies import (
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import RuntimeEvent
 from kubelet_conformance.trace.under_way import WORK
-from kubelet_conformance.trace.views import Container, Sandbox
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _RELIST_SLACK = 2.0
 """What a loaded machine may add to a relist."""
@@ -165,10 +165,9 @@ _CHANGES = call(*sorted(WORK - {"ExecSync"})).either(
 
 
 @contract("PLEG-02", on=call("PodSandboxStatus"), clause="rarely")
-def unchanged_pod_is_not_inspected(m: Moment) -> Findings:
+def unchanged_pod_is_not_inspected(m: Moment, pod: Pod) -> Findings:
     """A pod of which nothing has changed is not inspected at each relist."""
-    pod = m.pod
-    if pod is None or m.node.started_t is None or m.t - m.node.started_t < KUBELET_START:
+    if m.node.started_t is None or m.t - m.node.started_t < KUBELET_START:
         return None
     quiet = pod.note(_Quiet)
     if m.t - quiet.since < REACTION or awaits_resize(pod):
@@ -183,11 +182,8 @@ def unchanged_pod_is_not_inspected(m: Moment) -> Findings:
 
 
 @unchanged_pod_is_not_inspected.clause("changed", on=_CHANGES)
-def pod_was_left_alone_till_it_changed(m: Moment) -> Findings:
+def pod_was_left_alone_till_it_changed(m: Moment, pod: Pod) -> Findings:
     """It was left alone for some time before this change."""
-    pod = m.pod
-    if pod is None:
-        return None
     quiet = pod.note(_Quiet)
     calm = m.t - quiet.since
     quiet.since = m.t
@@ -200,16 +196,9 @@ def _kubelet_watches(m: Moment) -> bool:
 
 
 @contract("PLEG-04", on=sandbox_died(), needs=(CRI, PODS))
-def death_of_a_sandbox_wakes_the_worker(m: Moment) -> Findings:
+def death_of_a_sandbox_wakes_the_worker(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A sandbox that dies is noticed within a relist: the pod's worker stops what is left of it."""
-    pod, sandbox = m.pod, m.sandbox
-    if (
-        pod is None
-        or sandbox is None
-        or sandbox is not pod.sandbox
-        or not pod.born
-        or not _kubelet_watches(m)
-    ):
+    if sandbox is not pod.sandbox or not pod.born or not _kubelet_watches(m):
         return None
     if pod.termination is not None or pod.finished or not pod.wanted or worker_is_busy(pod):
         return None
@@ -222,10 +211,10 @@ def death_of_a_sandbox_wakes_the_worker(m: Moment) -> Findings:
 
 
 @contract("PLEG-05", on=failed("ContainerStatus", "PodSandboxStatus"))
-def failed_inspection_is_repeated(m: Moment) -> Findings:
+def failed_inspection_is_repeated(m: Moment, container: Container) -> Findings:
     """An inspection that fails after a change is repeated at the next relist, so that no death is lost."""
-    error, container = m.reply.error, m.container
-    if error is None or error.code == "NOT_FOUND" or container is None or not container.born:
+    error = m.reply.error
+    if error is None or error.code == "NOT_FOUND" or not container.born:
         return None
     end, record = container.exit, container.record
     if end is None or (record is not None and record.state == "CONTAINER_EXITED"):
@@ -251,10 +240,9 @@ _READING_FAILED = LISTING_FAILED.either(failed("ContainerStatus", "PodSandboxSta
 
 
 @contract("PLEG-13", on=exited())
-def exit_is_noticed_within_a_relist(m: Moment) -> Findings:
+def exit_is_noticed_within_a_relist(m: Moment, container: Container) -> Findings:
     """The kubelet reads the state of a container within a relist after it exited."""
-    container = m.container
-    if container is None or not isinstance(m.record, RuntimeEvent) or not container.seen_running:
+    if not isinstance(m.record, RuntimeEvent) or not container.seen_running:
         return None
     if not _kubelet_watches(m) or _evented(m):
         return None

@@ -25,7 +25,7 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     ListPodSandboxRequest,
 )
-from kubelet_conformance.trace.manifests import ContainerStatus
+from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.streaming import event_of
 from kubelet_conformance.trace.untold import is_untold
@@ -194,12 +194,12 @@ class _Heard:
 
 
 @contract("PLEG-16", on=status(), needs=(CRI, STATUS), gate=GATE)
-def late_event_changes_nothing(m: Moment) -> Iterator[Finding]:
+def late_event_changes_nothing(m: Moment, status: PodStatus) -> Iterator[Finding]:
     """An event that comes after a newer one of the same pod changes nothing that the newer one told."""
-    heard, now = _heard_late(m), m.status
-    if heard is None or now is None:
+    heard = _heard_late(m)
+    if heard is None:
         return
-    for said in now.every_container:
+    for said in status.every_container:
         late, newest = heard.late.get(said.runtime_id), heard.states.get(said.runtime_id)
         if late is None or newest is None or (late, newest) == ("CONTAINER_CREATED", "CONTAINER_EXITED"):
             continue
@@ -211,10 +211,10 @@ def late_event_changes_nothing(m: Moment) -> Iterator[Finding]:
 
 
 @late_event_changes_nothing.clause("no-second", on=call("CreateContainer"))
-def no_second_one_is_made(m: Moment) -> Findings:
+def no_second_one_is_made(m: Moment, pod: Pod) -> Findings:
     """No container is made beside one that runs and that a late event has as merely created."""
-    heard, pod = _heard_late(m), m.pod
-    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod is not None else None
+    heard = _heard_late(m)
+    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
     if heard is None or heard.met_a_sync or newest is None or newest.id not in heard.late:
         return None
     runs = heard.states.get(newest.id) == "CONTAINER_RUNNING" and believed_running(newest)

@@ -12,7 +12,7 @@ from kubelet_conformance.contracts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup, pod_of_cgroup
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod, Sandbox
 
 
 def _changed(op: str) -> Pattern:
@@ -48,17 +48,9 @@ def pod_without_cgroup_is_killed(m: Moment) -> Findings:
 
 
 @pod_without_cgroup_is_killed.clause("once", on=done("StopPodSandbox"))
-def killed_pod_gets_another_cgroup(m: Moment) -> Findings:
+def killed_pod_gets_another_cgroup(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """After the kill the cgroup is made again."""
-    pod, sandbox = m.pod, m.sandbox
-    if (
-        pod is None
-        or sandbox is None
-        or sandbox.run is None
-        or not to_run(m)
-        or pod.restart_policy == "Never"
-        or at_its_end(pod)
-    ):
+    if sandbox.run is None or not to_run(m) or pod.restart_policy == "Never" or at_its_end(pod):
         return None
     known = pod.note(PodCgroup)
     if known.there or known.lost_seq <= sandbox.run.seq:

@@ -62,18 +62,11 @@ def _to_watch(m: Moment) -> bool:
 
 
 @contract("PROBE-01", on=done("StartContainer"), needs=(CRI, PODS))
-def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
+def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding]:
     """Each probe of a container is executed by a worker of its own; until a startup probe has succeeded, it
     alone.
     """
-    container = m.container
-    if (
-        container is None
-        or not container.born
-        or container.ended
-        or not _to_watch(m)
-        or container.kind not in {"app", "sidecar"}
-    ):
+    if not container.born or container.ended or not _to_watch(m) or container.kind not in {"app", "sidecar"}:
         return
     probes = exec_probes(container)
     if m.pod is not None and _has_unseen_hook(m.pod):
@@ -299,10 +292,9 @@ def _is_put_off(m: Moment, probe: Probe) -> bool:
 
 
 @contract("PROBE-23", on=done("StartContainer"), needs=(CRI, PODS), versions=ByVersion({"1.23..1.32": True}))
-def readiness_is_asked_without_waiting(m: Moment) -> Findings:
+def readiness_is_asked_without_waiting(m: Moment, container: Container) -> Findings:
     """A started container that is not ready is probed for readiness at once, whatever the period."""
-    container = m.container
-    if container is None or not container.born or not _to_watch(m):
+    if not container.born or not _to_watch(m):
         return None
     probe = exec_probes(container).get("readiness")
     if probe is None or probe.initial_delay_seconds or probe.period_seconds <= _AT_ONCE:

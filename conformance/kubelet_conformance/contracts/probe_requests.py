@@ -28,6 +28,7 @@ from kubelet_conformance.trace.bodies import ExecSyncRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Probe
+from kubelet_conformance.trace.views import Container, Pod
 
 _OK, _REDIRECT, _BAD = 200, 300, 400
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -120,10 +121,10 @@ class _Said:
 
 
 @contract("PROBE-17", on=event("Unhealthy"), needs=(CRI, PODS, EVENTS), versions=since("1.21"))
-def body_of_a_failure_is_not_told(m: Moment) -> Findings:
+def body_of_a_failure_is_not_told(m: Moment, pod: Pod) -> Findings:
     """The event of a failed HTTP probe tells the status and nothing of what the server said."""
-    record, pod = m.record, m.pod
-    if not isinstance(record, Event) or pod is None:
+    record = m.record
+    if not isinstance(record, Event):
         return None
     said = pod.note(_Said)
     if said.text and said.text in record.message:
@@ -214,12 +215,12 @@ def _redirects(m: Moment) -> None:
 
 
 @contract("PROBE-21", on=call("ExecSync"), needs=(CRI, PODS))
-def environment_is_put_into_a_command(m: Moment) -> Findings:
+def environment_is_put_into_a_command(m: Moment, container: Container) -> Findings:
     """In the command of an exec probe a reference to a variable that the container's env gives a value is
     replaced by it, and nothing else is.
     """
-    container, request = m.container, m.request(ExecSyncRequest)
-    spec = container.spec if container is not None else None
+    request = m.request(ExecSyncRequest)
+    spec = container.spec
     if spec is None or request.timeout == 0:
         return None
     commands = [probe.exec.command for _, probe in probes_of(spec) if probe.exec is not None]

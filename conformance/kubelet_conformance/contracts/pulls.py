@@ -69,13 +69,13 @@ def _delay_at(m: Moment, pod: Pod) -> float:
 
 
 @contract("IMAGE-07", on=failed("PullImage"), needs=(CRI, PODS, STATUS))
-def failed_pull_is_retried(m: Moment) -> Findings:
+def failed_pull_is_retried(m: Moment, pod: Pod) -> Findings:
     """After a failed pull the pod pulls that image again only when 10, 20, 40 ... 300 s have passed.
 
     It does so within 16 s after that, and the container waits for ErrImagePull with the runtime's message.
     """
-    pod, image = m.pod, pulled_image(m)
-    if pod is None or not pod.born:
+    image = pulled_image(m)
+    if not pod.born:
         return None
     delay = _delay_at(m, pod)
     if not to_run(m) or not containers_of(pod, image):
@@ -93,11 +93,11 @@ def failed_pull_is_retried(m: Moment) -> Findings:
 
 
 @failed_pull_is_retried.clause("not before", on=call("PullImage"))
-def pull_waits_for_its_back_off(m: Moment) -> Findings:
+def pull_waits_for_its_back_off(m: Moment, pod: Pod) -> Findings:
     """No pull comes before the back-off has passed."""
-    pod, image = m.pod, pulled_image(m)
-    series = lasting(m, pod, _Series) if pod is not None and pod.born else None
-    if pod is None or series is None or image not in series.failed_t or series.life != m.node.lives:
+    image = pulled_image(m)
+    series = lasting(m, pod, _Series) if pod.born else None
+    if series is None or image not in series.failed_t or series.life != m.node.lives:
         return None
     if is_another_try(m):
         return None
@@ -202,10 +202,10 @@ class _Brought:
 
 
 @contract("IMAGE-23", on=call("PullImage"), needs=(CRI, PODS))
-def good_pull_clears_no_other_back_off(m: Moment) -> Findings:
+def good_pull_clears_no_other_back_off(m: Moment, pod: Pod) -> Findings:
     """A pull that succeeds ends the back-off of no other image."""
-    pod, image, brought = m.pod, pulled_image(m), m.node.note(_Brought)
-    series = lasting(m, pod, _Series) if pod is not None and pod.born else None
+    image, brought = pulled_image(m), m.node.note(_Brought)
+    series = lasting(m, pod, _Series) if pod.born else None
     if series is None or image not in series.failed_t or series.life != m.node.lives or is_another_try(m):
         return None
     if brought.image in {"", image} or brought.t < series.failed_t[image]:
@@ -257,11 +257,11 @@ def _limited_pulls(m: Moment) -> None:
 
 
 @back_off_is_the_pods_own.clause("shared", on=call("PullImage"))
-def back_off_is_shared_in_the_pod(m: Moment) -> Findings:
+def back_off_is_shared_in_the_pod(m: Moment, pod: Pod) -> Findings:
     """The containers of a pod share it."""
-    pod, image = m.pod, pulled_image(m)
-    pulls = pod.pulls.get(image) if pod is not None and pod.born else None
-    if pod is None or pulls is None or not pulls.errors or not containers_of(pod, image)[1:]:
+    image = pulled_image(m)
+    pulls = pod.pulls.get(image) if pod.born else None
+    if pulls is None or not pulls.errors or not containers_of(pod, image)[1:]:
         return None
     if pulls.life != m.node.lives or is_another_try(m):
         return None

@@ -49,7 +49,7 @@ from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC, SAME_
 from kubelet_conformance.trace.bodies import ContainerConfig, ContainerStatusReply
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import since_when_at_work
-from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.views import Container, Exit, Pod
 
 
 def _app_exit(m: Moment) -> Container | None:
@@ -70,10 +70,9 @@ def _seq(container: Container) -> int | None:
 
 
 @contract("RESTART-01", on=happened("removed"), needs=(CRI, PODS))
-def no_record_means_start(m: Moment) -> Findings:
+def no_record_means_start(m: Moment, pod: Pod, container: Container) -> Findings:
     """An app container that has no record is started, even if it ran before and its record was lost."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "app" or not to_watch(m):
+    if container.kind != "app" or not to_watch(m):
         return None
     if container is not pod.newest(container.name) or not in_place(container) or at_its_end(pod):
         return None
@@ -86,14 +85,13 @@ def no_record_means_start(m: Moment) -> Findings:
 
 
 @contract("RESTART-02", on=REMAKING, needs=(CRI, PODS))
-def running_one_is_left(m: Moment) -> Findings:
+def running_one_is_left(m: Moment, pod: Pod) -> Findings:
     """A running app container is replaced only for a reason, and stopped before.
 
     Reasons are a changed definition, a failing liveness or startup probe, a failed postStart hook, an unknown
     state, a resize policy, and the end of its sandbox.
     """
-    pod = m.pod
-    newest = recorded(pod, asked(m).metadata.name) if pod else None
+    newest = recorded(pod, asked(m).metadata.name)
     if newest is None or not newest.born or newest.kind != "app":
         return None
     if newest.state == "running":
@@ -118,10 +116,10 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
 
 
 @contract("RESTART-03", on=failed("StartContainer"), needs=(CRI, PODS))
-def created_one_is_started_again(m: Moment) -> Findings:
+def created_one_is_started_again(m: Moment, container: Container) -> Findings:
     """An app container that was made but could not be started gets a new instance under every policy."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "app" or not to_watch(m):
+    pod = m.pod
+    if pod is None or container.kind != "app" or not to_watch(m):
         return None
     if not in_place(container) or container.state != "created" or was_seen_started(container):
         return None
@@ -134,9 +132,9 @@ def created_one_is_started_again(m: Moment) -> Findings:
 
 
 @contract("RESTART-04", on=REMAKING, needs=(CRI, PODS))
-def unknown_one_is_stopped_first(m: Moment) -> Findings:
+def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """A container whose state is unknown is stopped before another instance of it is made."""
-    newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    newest = recorded(pod, asked(m).metadata.name)
     if newest is None or newest.record is None or newest.record.state != "CONTAINER_UNKNOWN":
         return None
     if newest.kind not in {"app", "sidecar"} or newest.sandbox is not m.sandbox:
@@ -147,9 +145,9 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
 
 
 @unknown_one_is_stopped_first.clause("replaced", on=read_as("unknown"))
-def _(m: Moment) -> Findings:
-    container, told = m.container, m.response(ContainerStatusReply).status
-    if container is None or told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
+def _(m: Moment, container: Container) -> Findings:
+    told = m.response(ContainerStatusReply).status
+    if told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
     if _was_unknown(container) or not to_watch(m) or not in_place(container):
         return None
@@ -174,35 +172,34 @@ def _replaced(container: Container) -> Pattern:
 
 
 @contract("RESTART-05", on=OWN_END, needs=(CRI, PODS))
-def policy_and_code_decide(m: Moment) -> Findings:
+def policy_and_code_decide(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """An app container that exited is run again under Always, and under OnFailure after a failure."""
     container = _app_exit(m)
-    if container is None or m.exit is None or m.pod is None:
+    if container is None:
         return None
     spec = container.spec
     if spec is None or spec.restart_policy is not None:
         return None
-    if will_not_run_again(m.pod, container.name, m.exit.code):
+    if will_not_run_again(pod, container.name, ended.code):
         return answered(
             by=done("StopPodSandbox"),
             # It may end by itself just before it is killed for its probe, and is made again by that.
             unless=pod_set().either(stop_of(container)) if _has_kill_probe(container) else pod_set(),
             not_before=_replaced(container),
-            text=f"{container.name} is left after code {m.exit.code} under {m.pod.restart_policy}",
+            text=f"{container.name} is left after code {ended.code} under {pod.restart_policy}",
         )
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
         unless=HELD_UP.either(SIDECAR_ENDS, another_image(container)),
-        text=f"{container.name} is made again after code {m.exit.code} under {m.pod.restart_policy}",
+        text=f"{container.name} is made again after code {ended.code} under {pod.restart_policy}",
     )
 
 
 @policy_and_code_decide.clause("left", on=REMAKING)
-def _(m: Moment) -> Findings:
-    pod = m.pod
-    newest = recorded(pod, asked(m).metadata.name) if pod else None
-    if pod is None or newest is None or newest.exit is None:
+def _(m: Moment, pod: Pod) -> Findings:
+    newest = recorded(pod, asked(m).metadata.name)
+    if newest is None or newest.exit is None:
         return None
     if newest.state != "exited" or newest.kind != "app":
         return None
@@ -311,13 +308,12 @@ def probe_kill_under_never(m: Moment) -> Findings:
 
 
 @contract("RESTART-11", on=_STOPPED, needs=(CRI, PODS))
-def kill_and_restart_in_one_sync(m: Moment) -> Findings:
+def kill_and_restart_in_one_sync(m: Moment, pod: Pod, container: Container) -> Findings:
     """Kill and restart are one sync: CreateContainer follows StopContainer and waits for no relist."""
-    container = m.container
-    if container is None or m.pod is None or _becomes(m) != "stop and start":
+    if _becomes(m) != "stop and start":
         return None
     # Its back-off is that of the instance before, if the sync has seen a record of that, which may be gone.
-    every, took = m.pod.containers.get(container.name, ()), m.t - since_when_at_work(m.pod, m.t)
+    every, took = pod.containers.get(container.name, ()), m.t - since_when_at_work(pod, m.t)
     is_held_up = any(one.state == "exited" for one in every if one is not container)
     if not changed(container) and (is_held_up or (took > SAME_MOMENT and most_delay(m, container.name))):
         return None
@@ -341,13 +337,13 @@ def _goes_on(m: Moment) -> bool:
 
 
 @contract("RESTART-17", on=OWN_END, needs=(CRI, PODS))
-def siblings_are_untouched(m: Moment) -> Findings:
+def siblings_are_untouched(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """The restart of one app container does not touch the others."""
     container = _app_exit(m)
-    if container is None or m.pod is None or m.exit is None:
+    if container is None:
         return None
-    others = [one for one in m.pod.of_kind("app") if one.name != container.name and one.state == "running"]
-    if not others or will_not_run_again(m.pod, container.name, m.exit.code):
+    others = [one for one in pod.of_kind("app") if one.name != container.name and one.state == "running"]
+    if not others or will_not_run_again(pod, container.name, ended.code):
         return None
     return [
         answered(
@@ -362,10 +358,10 @@ def siblings_are_untouched(m: Moment) -> Findings:
 
 
 @contract("RESTART-18", on=OWN_END, needs=(CRI, PODS))
-def pod_without_work_is_killed(m: Moment) -> Findings:
+def pod_without_work_is_killed(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """When every app container has ended for good, the pod is killed: its sandbox is stopped."""
-    pod, container = m.pod, _app_exit(m)
-    if pod is None or container is None or m.exit is None or not at_its_end(pod, container, m.exit.code):
+    container = _app_exit(m)
+    if container is None or not at_its_end(pod, container, ended.code):
         return None
     still = [one for one in pod.of_kind("sidecar", "ephemeral") if one.state == "running"]
     grace = pod.spec.grace_seconds if still and pod.spec else 0

@@ -23,7 +23,7 @@ from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Container, Pod
 
 _ALREADY_EXISTS = 409
 _API_WRITE = Pattern(frozenset({"api"}))
@@ -71,12 +71,12 @@ def _age(pod: Pod) -> str:
 
 
 @contract("RESTARTKUBELET-08", on=call("StopContainer"), needs=(CRI, PODS))
-def liveness_is_counted_anew(m: Moment) -> Findings:
+def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
     """A container that ran before the kubelet's start is killed for its liveness probe only when that has
     failed as often as its threshold says since the start.
     """
-    container, begun = m.container, m.node.started_t
-    if container is None or begun is None or container.state != "running":
+    begun = m.node.started_t
+    if begun is None or container.state != "running":
         return None
     if (
         container.started_t is None

@@ -16,6 +16,7 @@ from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.pod_files import is_log, log_names
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Metrics
+from kubelet_conformance.trace.views import Pod
 
 _PERIOD_GATE, _REDUCED_GATE = "KubeletCrashLoopBackOffMax", "ReduceDefaultCrashLoopBackOffDecay"
 _BASE, _REDUCED = 10.0, (1.0, 60.0)
@@ -67,12 +68,12 @@ _ANCHORED = ByVersion({"1.23..1.26": False, ">=1.27": True})
 
 
 @contract("RESTART-15", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ANCHORED)
-def foreign_files_do_not_count(m: Moment) -> Findings:
+def foreign_files_do_not_count(m: Moment, pod: Pod) -> Findings:
     """Of the files among a container's logs only those named <number>.log tell its number; up to 1.26 any
     name with digits, a character and "log" in it did.
     """
-    pod, config = m.pod, asked(m)
-    if pod is None or not pod.born:
+    config = asked(m)
+    if not pod.born:
         return None
     newest = pod.newest(config.metadata.name)
     if newest is not None and not newest.vanished:

@@ -33,8 +33,9 @@ from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, of, runs_pre_stop
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.container_specs import ContainerSpec
+from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.trace.views import Container, Exit, Pod, Sandbox
 
 RULES_GATE, ALL_GATE = "ContainerRestartRules", "RestartAllContainersOnContainerExits"
 _RESTART_ALL = "RestartAllContainers"
@@ -103,12 +104,12 @@ def first_rule_decides(m: Moment) -> Findings:
 
 
 @contract("RESTART-21", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.34"), gate=RULES_GATE)
-def own_never_fails_the_pod(m: Moment) -> Findings:
+def own_never_fails_the_pod(m: Moment, pod: Pod) -> Findings:
     """An init container with policy Never of its own that fails makes its pod Failed, under any policy."""
     found = _ended(m, "init")
-    if found is None or m.pod is None or not found[2] or found[1].restart_policy != "Never":
+    if found is None or not found[2] or found[1].restart_policy != "Never":
         return None
-    return None if found[1].rule_for(found[2]) is not None else _fails(m.pod, found[0].name)
+    return None if found[1].rule_for(found[2]) is not None else _fails(pod, found[0].name)
 
 
 def _fails(pod: Pod, name: str) -> Answered:
@@ -161,10 +162,10 @@ def _makes(name: str, sandbox: Sandbox | None) -> Predicate:
 
 
 @pod_begins_anew.clause("stopped", on=OWN_END)
-def all_are_stopped(m: Moment) -> Iterator[Finding]:
+def all_are_stopped(m: Moment, pod: Pod) -> Iterator[Finding]:
     """What runs beside it is stopped, without a hook."""
-    container, pod = _restarts_all(m), m.pod
-    if container is None or pod is None:
+    container = _restarts_all(m)
+    if container is None:
         return
     for other in pod.every_container():
         if other is not container and other.kind != "ephemeral" and other.state == "running":
@@ -178,10 +179,9 @@ def all_are_stopped(m: Moment) -> Iterator[Finding]:
 
 
 @contract("RESTART-23", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE)
-def failed_init_ends_it(m: Moment) -> Findings:
+def failed_init_ends_it(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """After the restart of a whole pod with policy Never an init container that fails fails the pod."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or m.exit is None or not m.exit.code or not pod.note(_Anew).seq:
+    if not ended.code or not pod.note(_Anew).seq:
         return None
     spec = container.spec
     if pod.restart_policy != "Never" or container.kind != "init" or spec is None or spec.restart_policy:
@@ -199,10 +199,10 @@ def _take(m: Moment) -> None:
 @contract(
     "COND-10", on=OWN_END, needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE, clause="set"
 )
-def restart_is_told(m: Moment) -> Findings:
+def restart_is_told(m: Moment, pod: Pod) -> Findings:
     """While a whole pod restarts its condition AllContainersRestarting is True; afterwards it is not."""
-    container, pod = _restarts_all(m), m.pod
-    if container is None or pod is None:
+    container = _restarts_all(m)
+    if container is None:
         return None
     return answered(
         by=status().where(lambda n: _is_restarting(n) is True),
@@ -213,12 +213,11 @@ def restart_is_told(m: Moment) -> Findings:
 
 
 @restart_is_told.clause("cleared", on=status())
-def condition_is_cleared(m: Moment) -> Findings:
+def condition_is_cleared(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Once every app container runs again it is True no more."""
-    now = m.status
-    if now is None or m.pod is None or not m.pod.note(_Anew).seq or not now.container_statuses:
+    if not pod.note(_Anew).seq or not status.container_statuses:
         return None
-    if not all(one.state.running is not None for one in now.container_statuses):
+    if not all(one.state.running is not None for one in status.container_statuses):
         return None
     return broken("all containers run, and are said to restart") if _is_restarting(m) else KEPT
 

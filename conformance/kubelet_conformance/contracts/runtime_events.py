@@ -166,14 +166,12 @@ class _Stamped:
 
 
 @contract("CRI-31", on=done("PodSandboxStatus"), gate=GATE)
-def stamped_status_is_whole(m: Moment) -> Findings:
+def stamped_status_is_whole(m: Moment, sandbox: Sandbox) -> Findings:
     """A PodSandboxStatus with a timestamp tells the statuses of all containers of the sandbox.
 
     The timestamp is in nanoseconds and never falls.
     """
-    reply, sandbox = m.response(PodSandboxStatusReply), m.sandbox
-    if sandbox is None:
-        return None
+    reply = m.response(PodSandboxStatusReply)
     if not reply.timestamp:
         statuses = bool(reply.containers_statuses)
         return broken("the statuses of containers come without a timestamp") if statuses else None

@@ -99,10 +99,8 @@ def log_is_reopened(m: Moment) -> Findings:
 
 
 @observer(on=done("ReopenContainerLog").either(failed("ReopenContainerLog")))
-def _(m: Moment) -> None:
-    if m.container is None:
-        return
-    rotation = m.container.note(_Rotation)
+def _(m: Moment, container: Container) -> None:
+    rotation = container.note(_Rotation)
     if m.reply.error is None:
         rotation.reopened_seq = m.seq
     elif refusal(m) is not None:

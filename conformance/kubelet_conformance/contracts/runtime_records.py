@@ -239,11 +239,10 @@ def exit_data_is_whole_and_true(m: Moment) -> Iterator[Finding]:
 
 
 @exit_data_is_whole_and_true.clause("exit", on=happened("exited").either(exited()))
-def exit_agrees_with_status(m: Moment) -> Findings:
+def exit_agrees_with_status(m: Moment, container: Container) -> Findings:
     """An exit told after a status tells the same code."""
-    container = m.container
     code = getattr(m.record, "exit_code", None)
-    if container is None or container.exit is None or container.exit.code is None or code is None:
+    if container.exit is None or container.exit.code is None or code is None:
         return None
     if code != container.exit.code:
         return broken(f"{container.name} exits with {code}, before it was {container.exit.code}")

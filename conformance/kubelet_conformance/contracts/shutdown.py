@@ -22,9 +22,10 @@ from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import SHUTDOWN, disruption_of, shutdown_of
+from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Container, Pod
 
 LET_GO = "nothing holds the shutdown up"
 """How a fault says that the kubelet lets the machine go down."""
@@ -136,13 +137,13 @@ def lesser_pods_go_first(m: Moment) -> Findings:
 
 
 @pods_are_ended_in_groups.clause("grace", on=STOP)
-def time_of_the_group_is_the_grace(m: Moment) -> Findings:
+def time_of_the_group_is_the_grace(m: Moment, container: Container) -> Findings:
     """No pod gets more time than its group, or than it wants itself."""
     ended = _ended_by_it(m)
-    if ended is None or wait_before_stop(m).turns or m.container is None or m.container.spec is None:
+    if ended is None or wait_before_stop(m).turns or container.spec is None:
         return None
     pod, group = ended
-    if pod.spec is None or m.container.spec.lifecycle.pre_stop is not None:
+    if pod.spec is None or container.spec.lifecycle.pre_stop is not None:
         return None
     expected = max(min(int(group.seconds), pod.spec.grace_seconds), MINIMUM_GRACE)
     if OVERRIDES.get(m.kubernetes):
@@ -201,25 +202,28 @@ def _has_succeeded(m: Moment, pod: Pod) -> bool:
 
 
 @contract("SHUT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS), versions=since("1.22"), clause="failed")
-def shut_down_pod_is_failed(m: Moment) -> Findings:
+def shut_down_pod_is_failed(m: Moment, status: PodStatus) -> Findings:
     """A pod that a shutdown ends is Failed with reason Terminated, unless it had succeeded before."""
-    ended, now = _ended_by_it(m), m.status
-    if ended is None or now is None:
+    ended = _ended_by_it(m)
+    if ended is None:
         return None
-    if (now.phase, now.reason) != ("Failed", "Terminated"):
-        return broken(f"expected Failed (Terminated), got {now.phase} ({now.reason})")
-    return KEPT if now.message else broken("its status has no message")
+    if (status.phase, status.reason) != ("Failed", "Terminated"):
+        return broken(f"expected Failed (Terminated), got {status.phase} ({status.reason})")
+    return KEPT if status.message else broken("its status has no message")
 
 
 @shut_down_pod_is_failed.clause("succeeded", on=FINISHED)
-def success_stays(m: Moment) -> Findings:
+def success_stays(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """What has succeeded stays Succeeded."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.finished or not pod.note(_Then).had_succeeded or not groups(m):
+    if pod.finished or not pod.note(_Then).had_succeeded or not groups(m):
         return None
     if pod.termination is not None or _going_down(m) is None:
         return None
-    return KEPT if now.phase == "Succeeded" else broken(f"expected Succeeded, got {now.phase} ({now.reason})")
+    return (
+        KEPT
+        if status.phase == "Succeeded"
+        else broken(f"expected Succeeded, got {status.phase} ({status.reason})")
+    )
 
 
 def _is_let_go(m: Moment) -> bool:

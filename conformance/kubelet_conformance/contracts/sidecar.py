@@ -38,6 +38,7 @@ from kubelet_conformance.contracts.situations import at_its_end, hook_command, l
 from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply
+from kubelet_conformance.trace.manifests import Manifest, PodSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
@@ -78,13 +79,12 @@ class _Startup:
 
 
 @contract("SIDECAR-02", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def next_once_it_runs(m: Moment) -> Findings:
+def next_once_it_runs(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """What comes after a sidecar is made once the kubelet has read that it runs.
 
     If it has a startup probe, that has succeeded by then. Readiness and liveness do not matter.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.born or m.header.feature_gates.get("EventedPLEG"):
+    if not sandbox.born or m.header.feature_gates.get("EventedPLEG"):
         return None
     name = asked(m).metadata.name
     earlier = [] if is_misled(pod, sandbox) else _before(pod, name)
@@ -142,9 +142,8 @@ def _(m: Moment) -> None:
 
 
 @next_once_it_runs.clause("next-follows", on=done("StartContainer"))
-def _(m: Moment) -> Findings:
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or not to_watch(m):
+def _(m: Moment, pod: Pod, container: Container) -> Findings:
+    if container.kind != "sidecar" or not to_watch(m):
         return None
     sandbox, spec = container.sandbox, container.spec
     if sandbox is None or spec is None or not in_place(container):
@@ -164,11 +163,8 @@ def _(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-03", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def post_start_comes_first(m: Moment) -> Findings:
+def post_start_comes_first(m: Moment, pod: Pod) -> Findings:
     """Nothing after a sidecar is made before its postStart hook is over."""
-    pod = m.pod
-    if pod is None:
-        return None
     name = asked(m).metadata.name
     kept = False
     for one in _before(pod, name):
@@ -202,10 +198,9 @@ def _fails_itself(m: Moment) -> bool:
 
 
 @contract("SIDECAR-06", on=done("StopContainer"), needs=(CRI, PODS), versions=_ON)
-def killed_one_comes_back_alone(m: Moment) -> Findings:
+def killed_one_comes_back_alone(m: Moment, pod: Pod, container: Container) -> Findings:
     """A sidecar that is killed for its probe is made again, and nothing else is stopped."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar":
+    if container.kind != "sidecar":
         return None
     if not to_watch(m) or not in_place(container) or not _app_runs(pod, container.sandbox) or _apps_go(pod):
         return None
@@ -224,9 +219,9 @@ def killed_one_comes_back_alone(m: Moment) -> Findings:
 
 
 @killed_one_comes_back_alone.clause("alone", on=PROBES)
-def _(m: Moment) -> Findings:
-    probed, pod = probe_at(m), m.pod
-    if probed is None or pod is None or probed.name != "liveness" or probed.outcome != "failure":
+def _(m: Moment, pod: Pod) -> Findings:
+    probed = probe_at(m)
+    if probed is None or probed.name != "liveness" or probed.outcome != "failure":
         return None
     container = probed.container
     if container.kind != "sidecar" or not probed.reached or not to_watch(m) or not in_place(container):
@@ -245,10 +240,10 @@ def _(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-07", on=OWN_END, needs=(CRI, PODS), versions=_ON)
-def exited_one_is_restarted(m: Moment) -> Findings:
+def exited_one_is_restarted(m: Moment, pod: Pod) -> Findings:
     """A sidecar that exits is run again while the pod is, whatever its code and the pod's policy."""
     container = _ended(m)
-    if container is None or m.pod is None or not _app_runs(m.pod, container.sandbox):
+    if container is None or not _app_runs(pod, container.sandbox):
         return None
     return _comes_back(m, container)
 
@@ -263,18 +258,17 @@ def _comes_back(m: Moment, container: Container) -> Finding:
 
 
 @exited_one_is_restarted.clause("end-was-read", on=REMAKING)
-def _(m: Moment) -> Findings:
-    one = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+def _(m: Moment, pod: Pod) -> Findings:
+    one = recorded(pod, asked(m).metadata.name)
     if one is None or one.kind != "sidecar" or not unread_end(m, one):
         return None
     return broken(f"sidecar {one.name} is made again though the kubelet has not read its end", _seq(one))
 
 
 @contract("SIDECAR-09", on=happened("removed"), needs=(CRI, PODS), versions=_ON)
-def lost_one_is_started(m: Moment) -> Findings:
+def lost_one_is_started(m: Moment, pod: Pod, container: Container) -> Findings:
     """After initialization a sidecar whose record was lost is started again."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or not to_watch(m):
+    if container.kind != "sidecar" or not to_watch(m):
         return None
     if container is not pod.newest(container.name) or not _app_runs(pod, container.sandbox):
         return None
@@ -287,23 +281,22 @@ def lost_one_is_started(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-10", on=OWN_END, needs=(CRI, PODS), versions=_ON)
-def kept_up_during_init(m: Moment) -> Findings:
+def kept_up_during_init(m: Moment, pod: Pod) -> Findings:
     """A sidecar that exits while a later init container runs is run again meanwhile."""
     container = _ended(m)
-    if container is None or m.pod is None or _apps_made(m.pod, container.sandbox):
+    if container is None or _apps_made(pod, container.sandbox):
         return None
-    later = {spec.name for spec in following(m.pod, container.name)}
-    inits = (one for one in m.pod.of_kind("init") if one.name in later and one.sandbox is container.sandbox)
+    later = {spec.name for spec in following(pod, container.name)}
+    inits = (one for one in pod.of_kind("init") if one.name in later and one.sandbox is container.sandbox)
     if not any(one.state == "running" for one in inits):
         return None
     return _comes_back(m, container)
 
 
 @contract("SIDECAR-20", on=FREE_CHANGE, needs=(CRI, PODS), versions=since("1.32"))
-def changed_image_restarts(m: Moment) -> Iterator[Finding]:
+def changed_image_restarts(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
     """A running sidecar whose image changed is stopped and made again, under every policy."""
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
+    if manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.init_containers or ():
         old, newest = pod.container_spec(new.name), pod.newest(new.name)
@@ -334,9 +327,9 @@ def created_one_is_started_again(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-22", on=REMAKING, needs=(CRI, PODS), versions=_ON)
-def unknown_one_is_stopped_first(m: Moment) -> Findings:
+def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """A sidecar whose state is unknown is stopped before another instance is made."""
-    newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    newest = recorded(pod, asked(m).metadata.name)
     if newest is None or newest.kind != "sidecar" or newest.record is None or newest.sandbox is not m.sandbox:
         return None
     if newest.record.state != "CONTAINER_UNKNOWN":
@@ -347,26 +340,24 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-23", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def first_init_opens_a_sandbox(m: Moment) -> Findings:
+def first_init_opens_a_sandbox(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sandbox) -> Findings:
     """The first container of a sandbox is the first of the init containers, be it a sidecar or not.
 
     A pod whose app containers have all succeeded for good gets no new sandbox.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or pod.spec is None or sandbox is None or not sandbox.born or not any(sidecars(pod)):
+    if not sandbox.born or not any(sidecars(pod)):
         return None
     if any(one.sandbox is sandbox for one in pod.every_container()):
         return None
-    name, first = asked(m).metadata.name, (pod.spec.init_containers or [])[0].name
+    name, first = asked(m).metadata.name, (spec.init_containers or [])[0].name
     if name != first and pod.kind_of(name) != "ephemeral":
         return broken(f"{name} is made first in its sandbox, expected {first}", pod.set_seq)
     return KEPT
 
 
 @first_init_opens_a_sandbox.clause("finished", on=call("RunPodSandbox"))
-def _(m: Moment) -> Findings:
-    pod = m.pod
-    if pod is None or not pod.born or not any(sidecars(pod)) or not at_its_end(pod):
+def _(_: Moment, pod: Pod) -> Findings:
+    if not pod.born or not any(sidecars(pod)) or not at_its_end(pod):
         return None
     apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
     if any(one is None or one.record is None or one.record.state != "CONTAINER_EXITED" for one in apps):

@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.situations import FAULT, NOBODY, is_let_be, t
 from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import REFUSED
+from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
 
@@ -62,16 +63,15 @@ def _take_try(m: Moment) -> None:
 
 
 @contract("SYNC-15", on=REFUSED, needs=(CRI, PODS, STATUS))
-def reason_goes_with_the_next_success(m: Moment) -> Iterator[Finding]:
+def reason_goes_with_the_next_success(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A container that could not be started waits with the reason in the pod's next status.
 
     When it could be started the reason is forgotten.
     """
-    pod = m.pod
-    if pod is None or m.status is None or not pod.born:
+    if not pod.born:
         return
     tries = pod.note(_Tries)
-    for one in m.status.every_container:
+    for one in status.every_container:
         reason = one.state.waiting.reason if one.state.waiting is not None else ""
         failure, start = tries.failed.get((one.name, reason)), tries.started.get(one.name)
         if failure is None:
@@ -104,10 +104,10 @@ def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
 
 
 @reason_goes_with_the_next_success.clause("told", on=failed("CreateContainer", "StartContainer"))
-def reason_is_told(m: Moment) -> Findings:
+def reason_is_told(m: Moment, pod: Pod) -> Findings:
     """The next status tells it."""
-    pod, name = m.pod, _name(m)
-    if pod is None or not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
+    name = _name(m)
+    if not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
         return None
     if m.header.channels.api != "full" or outside(m).api_away_t is not None or is_let_be(pod, name):
         return None
@@ -161,13 +161,12 @@ def _after_a_restart(m: Moment) -> bool:
     on=status().where(_after_a_restart),
     needs=(CRI, PODS, EVERY_STATUS),
 )
-def reasons_do_not_outlive_the_kubelet(m: Moment) -> Iterator[Finding]:
+def reasons_do_not_outlive_the_kubelet(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A restarted kubelet tells why a container could not be started only after its own next try."""
-    pod = m.pod
-    if pod is None or m.status is None or pod.status is None or not pod.born:
+    if pod.status is None or not pod.born:
         return
     before = pod.status.by_name
-    for one in m.status.every_container:
+    for one in status.every_container:
         waiting, old = one.state.waiting, before.get(one.name)
         was = old.state.waiting.reason if old is not None and old.state.waiting is not None else ""
         if waiting is None or was in _UNTRIED:

@@ -23,6 +23,7 @@ from kubelet_conformance.contracts.static_names import sent_static
 from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START, REACTION
 from kubelet_conformance.contracts.written import seconds
+from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ABSENT, ApiWrite, Status
 from kubelet_conformance.trace.views import Pod
@@ -116,10 +117,10 @@ def _status_is_stored(m: Moment) -> None:
 
 
 @contract("STATUS-03", on=pod_set(), needs=(EVERY_STATUS, PODS))
-def foreign_phase_is_put_right(m: Moment) -> Findings:
+def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """A phase that somebody else has written is put right with the next batch, 10 s later at the latest."""
-    pod, told = m.pod, m.manifest.status if m.manifest is not None else None
-    if pod is None or told is None or pod.status is None or not pod.status.conditions:
+    told = manifest.status
+    if told is None or pod.status is None or not pod.status.conditions:
         return None
     if not told.phase or told.terminal or told.phase == pod.status.phase or not m.node.kubelet_up:
         return None
@@ -140,13 +141,12 @@ class _Successors:
 
 
 @contract("STATUS-04", on=status(), needs=(STATUS, PODS, CRI))
-def successor_has_its_own_status(m: Moment) -> Findings:
+def successor_has_its_own_status(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The status of a pod is not written to another one that has its name now."""
-    pod, now = m.pod, m.status
-    before = m.node.note(_Successors).of.get(pod.uid) if pod is not None else None
-    if pod is None or now is None or before is None:
+    before = m.node.note(_Successors).of.get(pod.uid)
+    if before is None:
         return None
-    for said in now.every_container:
+    for said in status.every_container:
         container = m.world.containers.get(said.runtime_id)
         if container is not None and container.pod is not pod:
             return broken(f"{said.name} of {pod.name} has the id of a container of another pod", pod.set_seq)
@@ -154,9 +154,9 @@ def successor_has_its_own_status(m: Moment) -> Findings:
 
 
 @observer(on=pod_set())
-def _name_is_taken_over(m: Moment) -> None:
+def _name_is_taken_over(m: Moment, manifest: Manifest) -> None:
     """Take in which pod follows which."""
-    meta = m.manifest.metadata if m.manifest is not None else None
+    meta = manifest.metadata
     if m.pod is not None or meta is None:
         return
     before = m.world.names.get((meta.namespace or "default", meta.name))
@@ -219,13 +219,13 @@ _FORGOTTEN = 2 * HOUSEKEEPING + REACTION
 
 
 @contract("STATUS-14", on=status(), needs=(STATUS, PODS, CRI))
-def status_of_a_removed_pod_is_forgotten(m: Moment) -> Findings:
+def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod that no source has any more leaves no status behind: if it comes back it begins anew."""
-    pod, now, origin = m.pod, m.status, seconds(m.header.started)
-    if pod is None or now is None or not pod.static or origin is None:
+    origin = seconds(m.header.started)
+    if not pod.static or origin is None:
         return None
     removed_t = m.node.note(_Removals).t.get((pod.namespace, pod.name))
-    begun = seconds(now.start_time)
+    begun = seconds(status.start_time)
     if removed_t is None or pod.changed_t is None or begun is None:
         return None
     if pod.changed_t - heard_by(m, removed_t) < _FORGOTTEN or m.t < pod.changed_t:
@@ -278,10 +278,9 @@ def _kubelet_ends(m: Moment) -> None:
 
 
 @contract("STATUS-15", on=pod_set(), needs=(CRI, PODS))
-def standalone_kubelet_runs_its_pods(m: Moment) -> Findings:
+def standalone_kubelet_runs_its_pods(m: Moment, manifest: Manifest) -> Findings:
     """A kubelet without an API server runs its static pods, and writes nothing."""
-    manifest = m.manifest
-    if not m.header.standalone or manifest is None or m.pod is not None or not m.node.kubelet_up:
+    if not m.header.standalone or m.pod is not None or not m.node.kubelet_up:
         return None
     return answered(
         by=done("StartContainer").where(
@@ -301,10 +300,10 @@ def standalone_kubelet_writes_nothing(m: Moment) -> Findings:
 
 
 @contract("STATUS-19", on=pod_set(), needs=(EVERY_STATUS, PODS, CRI))
-def finished_pod_can_be_deleted(m: Moment) -> Findings:
+def finished_pod_can_be_deleted(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """A pod that has ended, and has nothing new to tell, goes within 10 s once it is deleted."""
-    pod, meta = m.pod, m.manifest.metadata if m.manifest is not None else None
-    if pod is None or meta is None or meta.deletion_timestamp is None or pod.termination is not None:
+    meta = manifest.metadata
+    if meta is None or meta.deletion_timestamp is None or pod.termination is not None:
         return None
     if not pod.finished or pod.static or not pod.born or not m.node.kubelet_up or m.node.started_t is None:
         return None

@@ -15,6 +15,7 @@ from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.sync import CUT_OFF
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
+from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
 from kubelet_conformance.trace.views import Container, Pod, Sandbox
@@ -46,13 +47,13 @@ def _waited_in_vain(m: Moment) -> bool:
 
 
 @observer(on=_STEP_FAILED)
-def _step_failed(m: Moment) -> None:
+def _step_failed(m: Moment, pod: Pod) -> None:
     record = m.record
-    if m.pod is None or not isinstance(record, Event):
+    if not isinstance(record, Event):
         return
     if record.reason == "FailedMount" and not _waited_in_vain(m):
         return
-    memory = m.pod.note(_Failed)
+    memory = pod.note(_Failed)
     memory.reason, memory.t, memory.seq = record.reason, m.t, m.seq
 
 
@@ -99,10 +100,10 @@ def volumes_are_waited_for_again(m: Moment) -> Findings:
 
 
 @contract("SYNC-11", on=call("CreateContainer"), needs=(CRI, PODS))
-def data_folders_come_before_containers(m: Moment) -> Findings:
+def data_folders_come_before_containers(m: Moment, pod: Pod) -> Findings:
     """A pod's data folder, and those for volumes and plugins in it, are there before its containers."""
-    pod, known = m.pod, files(m)
-    if pod is None or not pod.born or not m.node.born or not known.folders:
+    known = files(m)
+    if not pod.born or not m.node.born or not known.folders:
         return None
     folder = known.folder_of(pod.uid)
     for path in (folder, f"{folder}/volumes", f"{folder}/plugins"):
@@ -139,12 +140,12 @@ def failed_sandbox_of_a_deleted_pod_is_not_told(m: Moment) -> Findings:
 @contract(
     "SYNC-19", on=failed("RunPodSandbox"), needs=(CRI, PODS, STATUS, EVERY_EVENT), versions=since("1.22")
 )
-def deleted_pod_goes_on_terminating(m: Moment) -> Findings:
+def deleted_pod_goes_on_terminating(m: Moment, pod: Pod) -> Findings:
     """After a RunPodSandbox that fails when the pod is to go the pod is terminated.
 
     The failure is not reported, and no other sandbox is run.
     """
-    if not _was_to_go(m) or m.pod is None or (m.pod.spec is not None and m.pod.spec.volumes):
+    if not _was_to_go(m) or (pod.spec is not None and pod.spec.volumes):
         return None
     return answered(
         by=_OVER,
@@ -171,13 +172,12 @@ def _read(sandbox: Sandbox) -> Pattern:
     needs=(CRI, PODS),
     versions=since("1.24"),
 )
-def empty_sandbox_status_is_an_error(m: Moment) -> Findings:
+def empty_sandbox_status_is_an_error(m: Moment, sandbox: Sandbox) -> Findings:
     """A PodSandboxStatus that succeeds and tells nothing of a new sandbox is an error.
 
     No container is made, and no other sandbox run, before the sandbox was read.
     """
-    sandbox = m.sandbox
-    if sandbox is None or not to_run(m) or not sandbox.born or sandbox.status_t is not None or sandbox.stops:
+    if not to_run(m) or not sandbox.born or sandbox.status_t is not None or sandbox.stops:
         return None
     return answered(
         by=_read(sandbox),
@@ -204,13 +204,13 @@ def _comes_again(pod: Pod, name: str, container: Container | None) -> bool:
 
 
 @contract("SYNC-23", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, STATUS))
-def failed_start_fails_the_pass(m: Moment) -> Findings:
+def failed_start_fails_the_pass(m: Moment, pod: Pod) -> Findings:
     """A pass in which one container could not be started has failed, and so comes again within 16 s.
 
     The other containers are tried all the same.
     """
-    pod, name = m.pod, _name_of(m)
-    if pod is None or not to_run(m) or not _comes_again(pod, name, m.container):
+    name = _name_of(m)
+    if not to_run(m) or not _comes_again(pod, name, m.container):
         return None
     if m.container is not None and was_seen_started(m.container):
         return None  # An event has told that the start took place.
@@ -229,14 +229,14 @@ def _untried(pod: Pod, name: str) -> bool:
 
 
 @failed_start_fails_the_pass.clause("others", on=failed("CreateContainer"))
-def failed_ephemeral_keeps_no_other_up(m: Moment) -> Findings:
+def failed_ephemeral_keeps_no_other_up(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """An ephemeral container that could not be made does not keep the next from being tried."""
-    pod, name = m.pod, _name_of(m)
-    if pod is None or not to_run(m) or pod.spec is None or pod.kind_of(name) != "ephemeral":
+    name = _name_of(m)
+    if not to_run(m) or pod.kind_of(name) != "ephemeral":
         return None
     if pod.changed_t is None or m.t - pod.changed_t < KNOWN:
         return None  # This sync may have begun with an older spec.
-    names = [one.name for one in pod.spec.ephemeral_containers or ()]
+    names = [one.name for one in spec.ephemeral_containers or ()]
     following = next((one for one in names[names.index(name) + 1 :] if _untried(pod, one)), None)
     if following is None:
         return None
