@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, failed
 from kubelet_conformance.contracts.distress import every_pod
 from kubelet_conformance.contracts.instances import REMAKING, asked, finished_t
@@ -141,6 +142,7 @@ def was_killed(container: Container) -> bool:
     return bool(container.stops) or (container.exit is not None and container.exit.commanded)
 
 
+@observer(on=ATTEMPTS)
 def take_attempt(m: Moment) -> None:
     """Keep the series up to date: for `remember(on=ATTEMPTS)`, and done once a moment for all."""
     restart_at(m)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     Pattern,
@@ -19,7 +19,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     pod_unset,
 )
-from kubelet_conformance.contracts.former_lives import REMOVALS, ended_since_its_file_went, take_removals
+from kubelet_conformance.contracts.former_lives import ended_since_its_file_went
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
     Fresh,
@@ -36,6 +36,7 @@ from kubelet_conformance.contracts.tables.pod import CHANGES, Change, Word, Word
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.kubelet_view import kubelet_view
+from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, PodChange, Reply
 from kubelet_conformance.trace.views import Pod
@@ -97,16 +98,16 @@ def removals_come_before_additions(m: Moment) -> Findings:
     return starts(pod, _HTTP_OR_FILE[pod.source], f"pod {pod.name} is admitted in place of the one removed")
 
 
-@removals_come_before_additions.remember(on=pod_unset())
-def _removal_is_sent(m: Moment) -> None:
+@observer(on=pod_unset())
+def _removal_is_sent(m: Moment, pod: Pod, spec: PodSpec) -> None:
     """Take removals in."""
-    record, pod = _record(m), m.pod
-    if record is None or pod is None or pod.spec is None or not pod.static:
+    record = _record(m)
+    if record is None or not pod.static:
         return
     left = m.node.note(_Ports)
     if m.t - left.t > SAME_MOMENT or left.source != record.source:
         left.ports = frozenset()
-    ports = [port for one in pod.spec.containers for port in one.ports or ()]
+    ports = [port for one in spec.containers for port in one.ports or ()]
     left.t, left.source, left.seq = m.t, record.source, m.seq
     left.ports |= {(port.protocol, port.host_port) for port in ports if port.host_port}
 
@@ -121,10 +122,10 @@ class _Removed:
 
 
 @contract("CONFIG-04", on=pod_unset(), needs=(CRI, PODS), clause="killed")
-def pod_that_left_its_source_is_killed(m: Moment) -> Iterator[Finding]:
+def pod_that_left_its_source_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A pod that is missing from its source's next snapshot is killed, and no pod of another source is."""
-    pod, known = m.pod, kubelet_view(m)
-    if sent_static(m) is None or pod is None or not pod.static or not pod.born or not kubelet_works(m):
+    known = kubelet_view(m)
+    if sent_static(m) is None or not pod.static or not pod.born or not kubelet_works(m):
         return
     if known.is_cut_off(m.t):
         return
@@ -148,17 +149,17 @@ def _names(pod: Pod) -> Predicate:
 
 
 @pod_that_left_its_source_is_killed.clause("others", on=call("StopContainer"))
-def pods_of_other_sources_stay(m: Moment) -> Findings:
+def pods_of_other_sources_stay(m: Moment, pod: Pod) -> Findings:
     """No pod of another source is touched."""
-    removed, pod = m.node.note(_Removed), m.pod
-    if pod is None or m.t - removed.t > FILE_POLL + REACTION or pod.source == removed.source:
+    removed = m.node.note(_Removed)
+    if m.t - removed.t > FILE_POLL + REACTION or pod.source == removed.source:
         return None
     if explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {pod.name}, another pod having left another source,")
 
 
-@pod_that_left_its_source_is_killed.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _departure_is_sent(m: Moment) -> None:
     """Take removals in."""
     record = _record(m)
@@ -217,17 +218,16 @@ _WHILE = 2.0
 
 
 @contract("CONFIG-05", on=pod_set(), needs=(CRI, PODS), clause="nothing")
-def only_meaningful_changes_count(m: Moment) -> Findings:
+def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A manifest that differs in spec, labels, annotations or deletion is taken up at once; one that differs
     only in its status, or in nothing, causes no sync.
     """
-    pod = m.pod
-    if pod is None or pod.termination is not None or not m.node.kubelet_up:
+    if pod.termination is not None or not m.node.kubelet_up:
         return None
     failure = pod.note(_Failure)
     if failure.t is None or m.t + _WHILE > failure.t + _RETRY_LEAST or worker_waits(pod):
         return None
-    if pod.spec is None or pod.spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
+    if spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
         return None
     if _changed(m) not in {"nothing", "reconciled"}:
         return None
@@ -247,10 +247,9 @@ def worker_waits(pod: Pod) -> bool:
 
 
 @only_meaningful_changes_count.clause("something", on=pod_set())
-def meaningful_change_is_taken_up(m: Moment) -> Findings:
+def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
     """A change that means something wakes a worker that waits for its retry."""
-    pod = m.pod
-    if pod is None or pod.termination is not None or is_mirror(m):
+    if pod.termination is not None or is_mirror(m):
         return None
     if pod.note(_Failure).t is None or worker_waits(pod) or kubelet_view(m).api_away_t is not None:
         return None
@@ -269,14 +268,15 @@ def meaningful_change_is_taken_up(m: Moment) -> Findings:
     )
 
 
-@only_meaningful_changes_count.remember(
+@observer(
     on=failed("RunPodSandbox").either(
         done("RunPodSandbox"),
         call("RunPodSandbox", "StopPodSandbox"),
         pod_set(),
         deleted(),
         pod_unset(),
-    )
+    ),
+    last=True,
 )
 def _sync_fails(m: Moment) -> None:
     """Take manifests and failures in."""
@@ -292,11 +292,10 @@ def _sync_fails(m: Moment) -> None:
 
 
 @contract("CONFIG-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def first_seen_stays(m: Moment) -> Findings:
+def first_seen_stays(m: Moment, pod: Pod) -> Findings:
     """The time at which a kubelet first saw a pod stays the same, however often the pod is sent again."""
-    pod = m.pod
-    old = pod.sandbox if pod is not None else None
-    if pod is None or old is None or old.config is None or old.ready_t is None:
+    old = pod.sandbox
+    if old is None or old.config is None or old.ready_t is None:
         return None
     if m.node.started_t is None or old.ready_t < m.node.started_t or not pod.born:
         return None
@@ -306,9 +305,6 @@ def first_seen_stays(m: Moment) -> Findings:
     if before != now:
         return broken(f"{SEEN} is {now}, and was {before}", old.run.seq if old.run else None)
     return KEPT
-
-
-first_seen_stays.remember(on=REMOVALS)(take_removals)
 
 
 @contract("CONFIG-08", on=pod_set().either(kubelet("started")), needs=(CRI, PODS), clause="gone")
@@ -352,10 +348,9 @@ def _is_finalized(uid: str, name: str) -> Finding:
 
 
 @pod_that_comes_deleted_is_not_started.clause("not-run", on=call("RunPodSandbox"))
-def deleted_pod_gets_no_sandbox(m: Moment) -> Findings:
+def deleted_pod_gets_no_sandbox(m: Moment, pod: Pod) -> Findings:
     """It gets no sandbox, even if the kubelet was down when it came."""
-    pod = m.pod
-    if pod is None or pod.termination is None or pod.set_t is None or pod.sandboxes or not m.world.past_known:
+    if pod.termination is None or pod.set_t is None or pod.sandboxes or not m.world.past_known:
         return None
     if pod.termination.seq != pod.set_seq or pod.source != "api":
         return None

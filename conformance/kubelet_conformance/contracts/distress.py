@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import PodSpec
@@ -93,6 +94,7 @@ def distress(m: Moment) -> Distress:
     return known
 
 
+@observer(on=DISTRESS)
 def take_distress(m: Moment) -> None:
     """Keep what `distress` tells up to date; done once a moment for all."""
     distress(m)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import done, failed, pod_set
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.timing import REACTION
@@ -26,11 +26,7 @@ class _Former:
         self.last_t = -math.inf
 
 
-def remember_versions(judging: Contract) -> None:
-    """Let a contract that asks something here see what it takes."""
-    judging.remember(on=_VERSIONS)(_take_in)
-
-
+@observer(on=_VERSIONS)
 def _take_in(m: Moment) -> None:
     pod = m.pod
     if pod is None or pod.spec is None:

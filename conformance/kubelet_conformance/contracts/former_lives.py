@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.timing import REACTION
@@ -50,6 +51,7 @@ class _Edited:
         self.t = -math.inf
 
 
+@observer(on=LIVES)
 def take_lives(m: Moment) -> None:
     """Take in which pods come back, and which mirrors go."""
     pod, record = m.pod, m.record
@@ -59,6 +61,7 @@ def take_lives(m: Moment) -> None:
         pod.note(_Life).back_t = m.t
 
 
+@observer(on=REMOVALS)
 def take_removals(m: Moment) -> None:
     """Take in which files go, and which are edited."""
     name = sent_static(m)

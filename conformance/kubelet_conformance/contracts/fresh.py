@@ -100,7 +100,7 @@ def _comes_from_a_manifest(m: Moment) -> bool:
     return pod is not None and pod.source != "api"
 
 
-FRESH_STATIC: Pattern = pod_set().where(_comes_from_a_manifest, "it is new and static")
+FRESH_STATIC: Pattern = pod_set().where(_comes_from_a_manifest)
 """A static pod is wanted for the first time."""
 
 

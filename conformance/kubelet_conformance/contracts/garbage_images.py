@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI
 from kubelet_conformance.contract.words import call, done, kubelet
-from kubelet_conformance.contracts.distress import DISTRESS, distress, take_distress
+from kubelet_conformance.contracts.distress import DISTRESS, distress
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import Image
 from kubelet_conformance.trace.moment import Moment
@@ -89,7 +89,7 @@ def _why_it_stays(image: _Seen, used: set[str], t: float) -> str:
     return f"{t - image.first_t:.0f} s after it was first seen" if t - image.first_t < MINIMUM_AGE else ""
 
 
-@unused_images_go_the_longest_unused_first.remember(on=done("ListImages"))
+@observer(on=done("ListImages"))
 def _images_are_listed(m: Moment) -> None:
     """Take in what is there, and what of it is in use."""
     known, used = m.node.note(_Images), _in_use(m)
@@ -107,7 +107,7 @@ def _images_are_listed(m: Moment) -> None:
             known.seen.popitem(last=False)
 
 
-@unused_images_go_the_longest_unused_first.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _memory_is_lost(m: Moment) -> None:
     """A kubelet that starts sees every image for the first time."""
     m.node.note(_Images).seen.clear()
@@ -134,6 +134,3 @@ def room_is_made(m: Moment) -> Findings:
         whole_node=True,
         text="an image is removed from a disk that has run full",
     )
-
-
-unused_images_go_the_longest_unused_first.remember(on=DISTRESS)(take_distress)

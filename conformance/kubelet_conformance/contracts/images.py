@@ -9,11 +9,7 @@ from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, 
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call
-from kubelet_conformance.contracts.former_images import (
-    former_policies,
-    may_follow_a_former_version,
-    remember_versions,
-)
+from kubelet_conformance.contracts.former_images import former_policies, may_follow_a_former_version
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.tables.container import IMAGES, ImageSeen, ImageStep, Presence
@@ -240,14 +236,10 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[ContainerSpec, ImageKnown
 
 
 @contract("IMAGE-03", on=call("PullImage"), needs=(CRI, PODS), versions=ASKS_BEFORE_ALWAYS)
-def always_asks_first(m: Moment) -> Findings:
+def always_asks_first(m: Moment, pod: Pod) -> Findings:
     """With the policy Always, up to 1.26, the image is looked for before each pull all the same."""
-    pod, image = m.pod, pulled_image(m)
-    if (
-        pod is None
-        or not pod.born
-        or "Always" not in {spec.pull_policy for spec in containers_of(pod, image)}
-    ):
+    image = pulled_image(m)
+    if not pod.born or "Always" not in {spec.pull_policy for spec in containers_of(pod, image)}:
         return None
     pulls, known = pod.pulls.get(image), m.world.images.get(image)
     failed_seq = pulls.failed_seq if pulls is not None and not is_another_try(m) else 0
@@ -259,10 +251,10 @@ def always_asks_first(m: Moment) -> Findings:
 
 
 @contract("IMAGE-04", on=call("PullImage"), needs=(CRI, PODS))
-def pulled_image_is_the_manifests(m: Moment) -> Findings:
+def pulled_image_is_the_manifests(m: Moment, pod: Pod) -> Findings:
     """PullImage names an image of the manifest, with the tag latest where it has no tag or digest."""
-    pod, image = m.pod, pulled_image(m)
-    if pod is None or pod.spec is None:
+    image = pulled_image(m)
+    if pod.spec is None:
         return None
     if containers_of(pod, image):
         return KEPT
@@ -324,12 +316,12 @@ def container_is_made_from_what_was_found(m: Moment) -> Findings:
 
 
 @contract("IMAGE-19", on=call("CreateContainer"), needs=(CRI, PODS))
-def policy_follows_from_the_tag(m: Moment) -> Findings:
+def policy_follows_from_the_tag(m: Moment, pod: Pod) -> Findings:
     """Without a pull policy an image with the tag latest, or with none, is pulled for each container, and
     any other only where it is absent.
     """
     use = _use(m)
-    spec = m.pod.container_spec(use.name) if use is not None and m.pod is not None else None
+    spec = pod.container_spec(use.name) if use is not None else None
     if use is None or spec is None or spec.image_pull_policy is not None:
         return None
     if use.policy == "Always":
@@ -381,13 +373,3 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     if last.present:
         return KEPT
     return broken(f"{use.name} is made, though ImageStatus did not find it", last.seq)
-
-
-for _each in (
-    image_is_ensured_before_each_container,
-    pull_policy_decides,
-    container_is_made_from_what_was_found,
-    policy_follows_from_the_tag,
-    image_is_asked_once_more_for_its_user,
-):
-    remember_versions(_each)

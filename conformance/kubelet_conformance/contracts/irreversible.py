@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, done, failed
@@ -91,7 +91,7 @@ class _LastStep:
         """Where it did so."""
 
 
-@termination_is_irreversible.remember(on=TERMINATION_ASKED)
+@observer(on=TERMINATION_ASKED)
 def sync_under_way_is_remembered(m: Moment) -> None:
     """Remember whether a sync may be under way: its remaining steps are still allowed."""
     if m.pod is not None and m.pod.termination is None:
@@ -103,14 +103,14 @@ def sync_under_way_is_remembered(m: Moment) -> None:
         work.killing_when_asked = is_dead or any(one.rpc in _KILLS for one in open_calls)
 
 
-@termination_is_irreversible.remember(on=_ANSWERED)
+@observer(on=_ANSWERED)
 def steps_are_remembered(m: Moment) -> None:
     """Remember when a step was answered: what follows it belongs to the same sync."""
     if m.pod is not None:
         m.pod.note(_LastStep).t = m.t
 
 
-@termination_is_irreversible.remember(on=_ASIDE)
+@observer(on=_ASIDE)
 def waits_are_remembered(m: Moment) -> None:
     """Remember when a hook ended, and when the record of an init container was removed."""
     if m.pod is not None and m.container is not None and is_the_workers(m):

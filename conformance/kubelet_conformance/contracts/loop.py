@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, starts
@@ -20,6 +20,7 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.bodies import StatusReply
 from kubelet_conformance.trace.kubelet_view import kubelet_view
+from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, Fault
 from kubelet_conformance.trace.under_way import RUNTIME_AWAY
@@ -42,7 +43,7 @@ def _says_ready(m: Moment) -> bool:
     return m.response(StatusReply).says.get("RuntimeReady", False)
 
 
-_READY: Pattern = done("Status").where(_says_ready, "the runtime is ready")
+_READY: Pattern = done("Status").where(_says_ready)
 
 
 class _Waiting:
@@ -70,14 +71,14 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
 
 
 @unhealthy_runtime_stops_the_loop.clause("deletion", on=TERMINATION_ASKED)
-def unhealthy_runtime_stops_kills(m: Moment) -> Findings:
+def unhealthy_runtime_stops_kills(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A deletion is not taken up either."""
-    pod, since = m.pod, kubelet_view(m).down_since(m.t)
-    if pod is None or since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
+    since = kubelet_view(m).down_since(m.t)
+    if since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
         return None
     if worker_is_busy(pod) or not any(c.state == "running" for c in pod.every_container()):
         return None
-    if not m.node.kubelet_up or pod.spec is None or pod.spec.active_deadline_seconds is not None:
+    if not m.node.kubelet_up or spec.active_deadline_seconds is not None:
         return None
     return answered(
         by=_READY,
@@ -105,7 +106,7 @@ def _has_still_to_begin(pod: Pod | None) -> bool:
     return pod is not None and pod.wanted and pod.termination is None and not pod.sandboxes
 
 
-@unhealthy_runtime_stops_the_loop.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _another_kubelet_starts(m: Moment) -> None:
     """It finds all pods anew."""
     m.node.note(_Waiting).pods = []
@@ -121,12 +122,10 @@ def network_stops_nobody_on_the_host(m: Moment) -> Findings:
 
 
 @network_stops_nobody_on_the_host.clause("event", on=event("NetworkNotReady"))
-def only_others_are_told(m: Moment) -> Findings:
+def only_others_are_told(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Only the others get a NetworkNotReady event."""
-    if m.pod is None or m.pod.spec is None:
-        return None
-    if m.pod.spec.host_network:
-        return broken(f"pod {m.pod.name} is on the host's network and has a NetworkNotReady event")
+    if spec.host_network:
+        return broken(f"pod {pod.name} is on the host's network and has a NetworkNotReady event")
     return KEPT
 
 
@@ -163,8 +162,11 @@ def status_is_polled(m: Moment) -> Findings:
     return KEPT if "end" not in m.keys else None
 
 
-@nothing_happens_before_the_first_status.remember(
-    on=call("Status").either(done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT)
+@observer(
+    on=call("Status").either(
+        done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT
+    ),
+    last=True,
 )
 def _poll(m: Moment) -> None:
     """Take the polls in."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import (
     Predicate,
@@ -31,24 +31,23 @@ from kubelet_conformance.trace.bodies import RunPodSandboxRequest
 from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Exit, Pod
 
 _SERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 """Limits of resolv.conf (apis/core/validation)."""
 
 
 @contract("LOOP-09", on=exited(), needs=(CRI, PODS, EVERY_STATUS))
-def exit_wakes_the_worker(m: Moment) -> Findings:
+def exit_wakes_the_worker(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """A container that exits gets its pod synced at once: its next status tells of it."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or pod.static or not to_run(m) or m.exit is None or m.exit.commanded:
+    if pod.static or not to_run(m) or ended.commanded:
         return None
     if not container.seen_running or container is not pod.newest(container.name) or not _works(m):
         return None
     if worker_is_busy(pod) or has_ended_for_good(pod):
         return None  # A hook, a pull or a stop of another container comes first.
     return answered(
-        by=status().where(_tells_otherwise(container), f"{container.name} does not run"),
+        by=status().where(_tells_otherwise(container)),
         within=RELIST + REACTION,
         unless=HELD_UP,
         text=f"a status tells that {container.name} has ended",
@@ -73,10 +72,9 @@ def _tells_otherwise(container: Container) -> Predicate:
 
 
 @contract("LOOP-10", on=exited(), needs=(CRI, PODS))
-def older_dead_instances_go(m: Moment) -> Findings:
+def older_dead_instances_go(m: Moment, pod: Pod, container: Container) -> Findings:
     """When an instance of a container dies, its oldest dead one is removed soon, and before the newest."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or container is not pod.newest(container.name):
+    if container is not pod.newest(container.name):
         return None
     if container.sandbox is None or container.sandbox.died_t is not None:
         return None  # With a new sandbox init records go in any order (SANDBOX-05).
@@ -101,10 +99,10 @@ def older_dead_instances_go(m: Moment) -> Findings:
 
 
 @contract("LOOP-12", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
-def readiness_wakes_the_worker(m: Moment) -> Findings:
+def readiness_wakes_the_worker(m: Moment, pod: Pod) -> Findings:
     """When a readiness probe changes its result, a status says so at once, not at the next resync."""
-    probed, pod = probe_at(m), m.pod
-    if probed is None or probed.name != "readiness" or not probed.reached or pod is None or pod.static:
+    probed = probe_at(m)
+    if probed is None or probed.name != "readiness" or not probed.reached or pod.static:
         return None
     if probed.before.published is probed.runs.published or not to_run(m) or not _works(m):
         return None
@@ -117,7 +115,7 @@ def readiness_wakes_the_worker(m: Moment) -> Findings:
         return any(one.runtime_id == container.id and one.ready is ready for one in every)
 
     return answered(
-        by=status().where(says, f"{container.name} is {'' if ready else 'not '}ready"),
+        by=status().where(says),
         within=REACTION,
         unless=TERMINATION_ASKED.either(exited(), call("StopContainer", "StopPodSandbox")),
         text=f"a status tells that {container.name} is {'' if ready else 'not '}ready",
@@ -148,7 +146,7 @@ def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
     return starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
 
 
-@slow_stop_holds_up_nobody_else.remember(
+@observer(
     on=call("StopContainer").either(
         done("StopContainer"), failed("StopContainer"), kubelet("started", "killed", "stopped")
     )
@@ -176,12 +174,12 @@ def silent_source_holds_up_no_other(m: Moment) -> Findings:
 
 
 @silent_source_holds_up_no_other.clause("exit", on=exited())
-def exit_is_seen_without_the_api(m: Moment) -> Findings:
+def exit_is_seen_without_the_api(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """The first end of a container that is to run always is followed by its next instance."""
-    container, pod, known = m.container, m.pod, kubelet_view(m)
-    if container is None or pod is None or known.api_away_t is None or not to_run(m):
+    known = kubelet_view(m)
+    if known.api_away_t is None or not to_run(m):
         return None
-    if m.exit is None or m.exit.commanded or container.attempt or container.kind != "app":
+    if ended.commanded or container.attempt or container.kind != "app":
         return None
     if pod.restart_policy != "Always" or not container.seen_running or m.node.listing_failed:
         return None

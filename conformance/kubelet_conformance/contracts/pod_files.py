@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract.frame import observer
+from kubelet_conformance.contracts.situations import DISK
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
@@ -57,6 +59,7 @@ class _Seen:
         self.seq = 0
 
 
+@observer(on=DISK)
 def take_file(m: Moment) -> None:
     """Keep `files` up to date; done once a moment for all."""
     seen = m.node.note(_Seen)

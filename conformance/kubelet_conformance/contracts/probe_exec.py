@@ -23,7 +23,6 @@ from kubelet_conformance.contracts.probe_runs import (
     probes_of,
     runs_of,
     runs_probe,
-    take_probe,
     unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, runs_post_start
@@ -45,7 +44,7 @@ _AT_ONCE = RELIST + REACTION
 """The container is seen to run, and a status is computed."""
 
 
-_POST_START = call("ExecSync").where(runs_post_start, "it is a postStart hook")
+_POST_START = call("ExecSync").where(runs_post_start)
 """It holds up the sync of its pod: until it is over, no status tells the prober of a container that runs."""
 
 
@@ -63,18 +62,11 @@ def _to_watch(m: Moment) -> bool:
 
 
 @contract("PROBE-01", on=done("StartContainer"), needs=(CRI, PODS))
-def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
+def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding]:
     """Each probe of a container is executed by a worker of its own; until a startup probe has succeeded, it
     alone.
     """
-    container = m.container
-    if (
-        container is None
-        or not container.born
-        or container.ended
-        or not _to_watch(m)
-        or container.kind not in {"app", "sidecar"}
-    ):
+    if not container.born or container.ended or not _to_watch(m) or container.kind not in {"app", "sidecar"}:
         return
     probes = exec_probes(container)
     if m.pod is not None and _has_unseen_hook(m.pod):
@@ -116,9 +108,6 @@ def startup_probe_goes_first(m: Moment) -> Findings:
         if row.then == "execute"
         else broken(f"the {probed.name} probe runs: {row.why}", probed.container.started_seq)
     )
-
-
-startup_probe_goes_first.remember(on=PROBED)(take_probe)
 
 
 @contract("PROBE-04", on=_BEGINS, needs=(CRI, PODS))
@@ -282,7 +271,7 @@ def readiness_out_of_time_has_failed(m: Moment) -> Findings:
     return answered(
         by=runs_probe(container, probed.probe),
         unless=no_more_probed(container),
-        not_before=status().where(_is_ready(container), "it is ready"),
+        not_before=status().where(_is_ready(container)),
         text=f"container {container.name} is probed again",
     )
 
@@ -303,10 +292,9 @@ def _is_put_off(m: Moment, probe: Probe) -> bool:
 
 
 @contract("PROBE-23", on=done("StartContainer"), needs=(CRI, PODS), versions=ByVersion({"1.23..1.32": True}))
-def readiness_is_asked_without_waiting(m: Moment) -> Findings:
+def readiness_is_asked_without_waiting(m: Moment, container: Container) -> Findings:
     """A started container that is not ready is probed for readiness at once, whatever the period."""
-    container = m.container
-    if container is None or not container.born or not _to_watch(m):
+    if not container.born or not _to_watch(m):
         return None
     probe = exec_probes(container).get("readiness")
     if probe is None or probe.initial_delay_seconds or probe.period_seconds <= _AT_ONCE:
@@ -350,9 +338,6 @@ def period_begins_anew(m: Moment) -> Findings:
     return KEPT
 
 
-readiness_is_asked_without_waiting.remember(on=PROBED)(take_probe)
-
-
 @contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))
 def one_worker_executes_a_probe(m: Moment) -> Findings:
     """A probe has one worker: an execution does not begin while the one before is under way."""
@@ -362,9 +347,3 @@ def one_worker_executes_a_probe(m: Moment) -> Findings:
     if probed.before.call is not None:
         return broken(f"two {probed.name} probes run at the same time", probed.before.call.seq)
     return KEPT
-
-
-one_worker_executes_a_probe.remember(on=PROBED)(take_probe)
-
-
-probes_wait_for_the_initial_delay.remember(on=PROBED)(take_probe)

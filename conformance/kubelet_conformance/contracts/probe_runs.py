@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 import msgspec
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, Predicate, call, done, exited, failed, happened
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command, runs_pre_stop
 from kubelet_conformance.contracts.timing import TOGETHER
@@ -180,6 +181,7 @@ def probe_at(m: Moment) -> Probed | None:
     return probing.now
 
 
+@observer(on=PROBES)
 def take_probe(m: Moment) -> None:
     """Take an execution in: for `remember(on=PROBES)`, and done once a moment for all."""
     probe_at(m)
@@ -249,13 +251,13 @@ def runs_probe(container: Container, probe: Probe) -> Pattern:
     def runs(m: Moment) -> bool:
         return m.container is container and m.request(ExecSyncRequest).cmd == command
 
-    return call("ExecSync").where(runs, "it is the probe")
+    return call("ExecSync").where(runs)
 
 
 def kill_begins(container: Container) -> Pattern:
     """It is stopped, or its preStop hook runs, which comes before that."""
-    hook = call("ExecSync").where(runs_pre_stop, "it is a preStop hook")
-    return call("StopContainer").either(hook).where(about(container), "it is of this container")
+    hook = call("ExecSync").where(runs_pre_stop)
+    return call("StopContainer").either(hook).where(about(container))
 
 
 def unseen_hook_seconds(container: Container) -> int:

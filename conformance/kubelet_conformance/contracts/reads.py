@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from kubelet_conformance.contract.words import Pattern, failed, kubelet, late
+from kubelet_conformance.contract.frame import observer
+from kubelet_conformance.contract.words import Pattern, failed, kubelet, late, listed_all
 from kubelet_conformance.trace.looking import LATE_SECONDS
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, Reply
@@ -41,6 +42,7 @@ class WholeList:
         self.seq = 0
 
 
+@observer(on=listed_all("ListContainers"))
 def take_whole_list(m: Moment) -> None:
     """All containers are listed: `remember(on=listed_all("ListContainers"))(take_whole_list)`."""
     last = m.node.note(WholeList)
@@ -52,6 +54,7 @@ def being_read(m: Moment) -> list[Call]:
     return [one for one in m.world.calls_open.values() if one.rpc in _READING]
 
 
+@observer(on=READS)
 def take_in_reads(m: Moment) -> None:
     """Keep the notes up to date."""
     reads, record = m.node.note(Reads), m.record

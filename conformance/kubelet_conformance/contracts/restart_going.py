@@ -10,15 +10,15 @@ from kubelet_conformance.contracts.kills import stopped_for_itself
 from kubelet_conformance.contracts.timing import RELIST
 from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod
 
-_WANTED_AGAIN = pod_set().where(lambda m: m.pod is not None and not m.pod.wanted, "it is wanted again")
+_WANTED_AGAIN = pod_set().where(lambda m: m.pod is not None and not m.pod.wanted)
 
 
 @contract("RESTART-06", on=exited(), needs=(CRI, PODS))
-def nothing_restarts_in_termination(m: Moment) -> Findings:
+def nothing_restarts_in_termination(m: Moment, pod: Pod, container: Container) -> Findings:
     """A container that ends while its pod is being terminated is not run again."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or pod.termination is None:
+    if m.exit is None or pod.termination is None:
         return None
     asked_t = pod.termination.t
     is_told = m.t - (asked_t if pod.static else informed_by(m, asked_t)) >= 2 * RELIST

@@ -18,7 +18,7 @@ def expected(contract_id: str) -> Pattern:
         of_runtime = m.header.channels.pods == "none"
         return of_runtime and isinstance(m.record, Expect) and m.record.contract == contract_id
 
-    return Pattern(frozenset({"expect"}), words="an expectation").where(concerns, f"it is by {contract_id}")
+    return Pattern(frozenset({"expect"})).where(concerns)
 
 
 def as_expected(m: Moment) -> Findings:

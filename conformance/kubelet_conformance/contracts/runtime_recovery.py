@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, observer
 from kubelet_conformance.contract.words import done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_calls import (
     container_is_created_in_a_ready_sandbox,
@@ -21,6 +21,7 @@ from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SL
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.kubelet_view import has_injected_fault
 from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _KILLED = 137
 
@@ -57,7 +58,7 @@ class _WentDown:
         self.seq = 0
 
 
-@exit_data_is_whole_and_true.remember(on=kubelet("killed", "stopped"))
+@observer(on=kubelet("killed", "stopped"))
 def _kubelet_went_down(m: Moment) -> None:
     m.node.note(_WentDown).seq = m.seq
 
@@ -71,10 +72,10 @@ def lists_do_not_fail(m: Moment) -> Findings:
 
 
 @exec_keeps_its_timeout.clause("container", on=failed("ExecSync"))
-def late_command_ends_alone(m: Moment) -> Findings:
+def late_command_ends_alone(m: Moment, container: Container) -> Findings:
     """A command that outlasts its timeout is ended by itself: its container runs on (pelagos#339)."""
-    container, error = m.container, m.reply.error
-    if container is None or error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
+    error = m.reply.error
+    if error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
     ended = container.exit
     if ended is None:
@@ -84,10 +85,9 @@ def late_command_ends_alone(m: Moment) -> Findings:
 
 
 @container_is_created_in_a_ready_sandbox.clause("died", on=done("CreateContainer"))
-def dead_sandbox_gets_no_container(m: Moment) -> Findings:
+def dead_sandbox_gets_no_container(m: Moment, sandbox: Sandbox) -> Findings:
     """Nothing is created in a sandbox that is NOTREADY without having been stopped (containerd#13599)."""
-    sandbox = m.sandbox
-    if sandbox is None or sandbox.died_t is None or sandbox.died_t >= m.call.t:
+    if sandbox.died_t is None or sandbox.died_t >= m.call.t:
         return None
     return broken("a container was created in a sandbox that had died")
 
@@ -100,10 +100,10 @@ class _Left:
 
 
 @work_goes_on_without_its_caller.clause("sandbox", on=failed("RunPodSandbox"))
-def left_work_is_not_undone(m: Moment) -> Findings:
+def left_work_is_not_undone(m: Moment, pod: Pod) -> Findings:
     """A sandbox that the kubelet gave up on is made all the same, or its name is free again."""
-    pod, error = m.pod, m.reply.error
-    if pod is None or error is None or not m.reply.effect or pod.sandboxes:
+    error = m.reply.error
+    if error is None or not m.reply.effect or pod.sandboxes:
         return None
     left, late = pod.note(_Left), m.t - pod.note(_Left).first_t
     if error.code != "DEADLINE_EXCEEDED":
@@ -154,7 +154,7 @@ class _FailedStart:
         self.seq = 0
 
 
-@start_is_for_created_containers_only.remember(on=failed("StartContainer"))
+@observer(on=failed("StartContainer"))
 def _start_failed(m: Moment) -> None:
     container = m.container
     if container is None or refusal(m) is None or not m.reply.effect:

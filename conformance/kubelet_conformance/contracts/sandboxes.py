@@ -30,11 +30,11 @@ def _not_ready(m: Moment) -> bool:
     return reply is None or not all(condition.status for condition in reply.conditions)
 
 
-NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready, "runtime or network not ready"))
+NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready))
 """The runtime says that it, or the pod network, is not ready."""
-EVENT_TOLD = Pattern(frozenset({"message"}), words="a container event")
+EVENT_TOLD = Pattern(frozenset({"message"}))
 """Whoever hears it knows the sandbox that it tells of, and need not read that (pleg/evented.go)."""
-FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal, "it is terminal")
+FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal)
 """A terminal phase is written: the pod is rejected, evicted or done."""
 
 
@@ -42,7 +42,7 @@ def _goes(m: Moment) -> bool:
     return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
 
 
-GONE: Pattern = pod_set().where(_goes, "it is being deleted").either(pod_unset(), deleted(), FINISHED)
+GONE: Pattern = pod_set().where(_goes).either(pod_unset(), deleted(), FINISHED)
 """Nobody wants the pod to run any more."""
 
 
@@ -64,7 +64,7 @@ def run_of(names: tuple[tuple[str, str], ...]) -> Pattern:
         asked = asked_sandbox(m).config.metadata
         return (asked.namespace, asked.name) in names
 
-    return call("RunPodSandbox").where(fits, f"it is for {names[0][1]}")
+    return call("RunPodSandbox").where(fits)
 
 
 def standing(pod: Pod) -> list[Sandbox]:
@@ -90,7 +90,7 @@ def told_of(sandbox: Sandbox) -> Pattern:
         told = sandbox_told(m)
         return told is not None and told.id == sandbox.id
 
-    return EVENT_TOLD.where(tells, "it tells of this sandbox")
+    return EVENT_TOLD.where(tells)
 
 
 def network_mode(pod: Pod) -> str:

@@ -28,7 +28,7 @@ def _deletes_a_pod(m: Moment) -> bool:
     return isinstance(record, ApiWrite) and record.verb.lower() == "delete" and record.resource == "pods"
 
 
-API_DELETE = Pattern(frozenset({"api"})).where(_deletes_a_pod, "the kubelet deletes a pod")
+API_DELETE = Pattern(frozenset({"api"})).where(_deletes_a_pod)
 """The kubelet's own DELETE of a pod object."""
 
 
@@ -37,13 +37,13 @@ def _writes_a_status(m: Moment) -> bool:
     return isinstance(record, ApiWrite) and record.resource == "pods" and record.subresource == "status"
 
 
-STATUS_WRITE = Pattern(frozenset({"api"})).where(_writes_a_status, "the kubelet writes a status")
+STATUS_WRITE = Pattern(frozenset({"api"})).where(_writes_a_status)
 """The kubelet's own PATCH of a pod's status."""
-END = Pattern(frozenset({"end"}), words="end of observation")
+END = Pattern(frozenset({"end"}))
 """The trace ends."""
-FAULT = Pattern(frozenset({"fault"}), words="fault")
+FAULT = Pattern(frozenset({"fault"}))
 """Something was broken or healed from outside."""
-NOBODY = Pattern(frozenset(), words="nothing")
+NOBODY = Pattern(frozenset())
 """No record: for what must be explained by an `unless`, or break."""
 
 
@@ -57,9 +57,9 @@ def _is_a_manifest(m: Moment) -> bool:
     return isinstance(m.record, Disk) and not any(part in m.record.path for part in (_OF_PODS, _CGROUPS))
 
 
-DISK = Pattern(frozenset({"disk"}), words="on disk")
+DISK = Pattern(frozenset({"disk"}))
 """A manifest folder or another path changes."""
-MANIFEST = DISK.where(_is_a_manifest, "of a manifest")
+MANIFEST = DISK.where(_is_a_manifest)
 
 
 def _api_is_back(m: Moment) -> bool:
@@ -68,7 +68,7 @@ def _api_is_back(m: Moment) -> bool:
     )
 
 
-API_BACK: Pattern = FAULT.where(_api_is_back, "the API server is back")
+API_BACK: Pattern = FAULT.where(_api_is_back)
 """The API server can be reached again."""
 
 
@@ -76,9 +76,7 @@ def _is_being_deleted(m: Moment) -> bool:
     return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
 
 
-TERMINATION_ASKED: Pattern = (
-    pod_set().where(_is_being_deleted, "it is being deleted").either(pod_unset(), deleted())
-)
+TERMINATION_ASKED: Pattern = pod_set().where(_is_being_deleted).either(pod_unset(), deleted())
 """The pod is to go: deletionTimestamp, removal from its source, or a forced deletion."""
 
 
@@ -87,7 +85,7 @@ def _is_of_the_pod(m: Moment) -> bool:
     return not static or (m.manifest is None and m.keys[0] != "deleted")
 
 
-POD_IS_TO_GO: Pattern = TERMINATION_ASKED.where(_is_of_the_pod, "it is no mirror")
+POD_IS_TO_GO: Pattern = TERMINATION_ASKED.where(_is_of_the_pod)
 """The same, and not a mirror pod, which is replaced while its static pod runs on."""
 
 
@@ -143,7 +141,7 @@ def told_exited(container: Container) -> Pattern:
         record = m.response(ContainerStatusReply).status
         return record is None or record.state == "CONTAINER_EXITED"
 
-    read = done("ContainerStatus").where(about(container)).where(tells, "it has exited")
+    read = done("ContainerStatus").where(about(container)).where(tells)
     return read.either(happened("removed").where(about(container)))
 
 
@@ -315,7 +313,7 @@ def goes_on_in(sandbox: Sandbox) -> Pattern:
         is_pull = m.call.rpc == "PullImage" and m.pod is sandbox.pod and sandbox.state == "ready"
         return is_pull or m.sandbox is sandbox
 
-    return call("PullImage", "CreateContainer").where(is_in_it, "it is in the same sandbox")
+    return call("PullImage", "CreateContainer").where(is_in_it)
 
 
 def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
@@ -359,7 +357,7 @@ def _leaves_nothing_to_run(m: Moment) -> bool:
     return pod is not None and m.exit is not None and at_its_end(pod, container, m.exit.code)
 
 
-LAST_END: Pattern = exited().where(_leaves_nothing_to_run, "nothing is left to run")
+LAST_END: Pattern = exited().where(_leaves_nothing_to_run)
 """The last app container ends for good: the pod is over, whatever its sidecars are to do."""
 
 

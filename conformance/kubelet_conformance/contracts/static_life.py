@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, done, kubelet, pod_set, pod_unset, status
@@ -31,8 +31,9 @@ from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
 from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.manifests import Manifest, PodSpec, PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Pod, Sandbox
 
 
 @contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")
@@ -72,21 +73,21 @@ class _Trouble:
         self.seen = False
 
 
-@bad_manifest_disturbs_no_other.remember(on=done("ContainerStatus").where(lambda m: not m.reply.same))
+@observer(on=done("ContainerStatus").where(lambda m: not m.reply.same))
 def _containers_are_told(m: Moment) -> None:
     """Take in that a container has ended."""
     if m.pod is not None and m.container is not None and m.exit is not None:
         m.pod.note(_Trouble).seen = True
 
 
-@bad_manifest_disturbs_no_other.remember(on=done("ExecSync"))
+@observer(on=done("ExecSync"))
 def _probes_fail(m: Moment) -> None:
     """Take in that a probe failed: it may cost the container, and under some policies the pod."""
     if m.pod is not None and m.response(ExecSyncReply).exit_code:
         m.pod.note(_Trouble).seen = True
 
 
-@bad_manifest_disturbs_no_other.remember(on=pod_unset())
+@observer(on=pod_unset(), last=True)
 def _pods_went(m: Moment) -> None:
     """Take in that a pod went: if it comes back, its former instance is stopped all the same."""
     if m.pod is not None:
@@ -180,7 +181,7 @@ def static_pod_waits_for_the_one_before(m: Moment) -> Findings:
     return KEPT
 
 
-@static_pod_waits_for_the_one_before.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+@observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _old_ones_leave(m: Moment) -> None:
     """Take in which static pods are to go."""
     leaving = m.node.note(_Leaving).pods
@@ -225,24 +226,23 @@ def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
 
 
 @contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))
-def removal_is_no_failure(m: Moment) -> Findings:
+def removal_is_no_failure(_: Moment, pod: Pod, spec: PodSpec, status: PodStatus) -> Findings:
     """A static pod whose manifest is removed is not made Failed or Succeeded for that."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not pod.static or pod.termination is None or pod.finished:
+    if not pod.static or pod.termination is None or pod.finished:
         return None
-    if pod.restart_policy != "Always" or pod.spec is None or pod.spec.active_deadline_seconds is not None:
+    if pod.restart_policy != "Always" or spec.active_deadline_seconds is not None:
         return None
-    if now.terminal and now.reason != "Evicted":
-        return broken(f"the phase is {now.phase} after the manifest was removed", pod.termination.seq)
+    if status.terminal and status.reason != "Evicted":
+        return broken(f"the phase is {status.phase} after the manifest was removed", pod.termination.seq)
     return KEPT
 
 
 @contract("STATIC-25", on=pod_set(), needs=(CRI, PODS))
-def mirror_adds_no_ephemeral_container(m: Moment) -> Findings:
+def mirror_adds_no_ephemeral_container(m: Moment, manifest: Manifest) -> Findings:
     """An ephemeral container that is added to a mirror pod is not started in its static pod."""
-    if not is_mirror(m) or m.manifest is None or not m.manifest.spec.ephemeral_containers:
+    if not is_mirror(m) or not manifest.spec.ephemeral_containers:
         return None
-    meta, names = m.manifest.metadata, {one.name for one in m.manifest.spec.ephemeral_containers}
+    meta, names = manifest.metadata, {one.name for one in manifest.spec.ephemeral_containers}
 
     def is_made(n: Moment) -> bool:
         asked = n.request(CreateContainerRequest)
@@ -264,12 +264,11 @@ class _Superseded:
 
 
 @contract("STATIC-19", on=call("CreateContainer"), needs=(CRI, PODS), versions=since("1.22"))
-def skipped_version_is_not_run(m: Moment) -> Findings:
+def skipped_version_is_not_run(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A version of a static pod that is edited away while it waits for the one before is never run: only the
     last one is.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or not pod.static or pod.manifest is None or sandbox is None or sandbox.run is None:
+    if not pod.static or pod.manifest is None or sandbox.run is None:
         return None
     edited_t, seq = m.node.note(_Superseded).of.get((pod.namespace, pod.name), (math.inf, 0))
     if sandbox.run.t - edited_t < REACTION:
@@ -287,7 +286,7 @@ def skipped_version_is_not_run(m: Moment) -> Findings:
     return KEPT
 
 
-@skipped_version_is_not_run.remember(on=pod_set())
+@observer(on=pod_set())
 def _waiting_version_is_edited(m: Moment) -> None:
     """Take in that a pod was edited that has not been run."""
     name, old = sent_static(m), m.replaced

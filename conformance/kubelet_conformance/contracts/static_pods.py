@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, pod_unset, status
@@ -25,9 +25,11 @@ from kubelet_conformance.contracts.static_names import (
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
 from kubelet_conformance.trace.under_way import since_when_at_work
+from kubelet_conformance.trace.views import Pod
 
 
 @contract("STATIC-01", on=call("RunPodSandbox"), needs=(CRI, PODS))
@@ -90,7 +92,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
     return KEPT if again or version.before else None
 
 
-@uid_follows_the_content.remember(on=pod_set().either(pod_unset()))
+@observer(on=pod_set().either(pod_unset()))
 def _manifest_is_sent(m: Moment) -> None:
     """Take manifests in."""
     name = sent_static(m)
@@ -110,10 +112,10 @@ _HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
 
 
 @uid_follows_the_content.clause("edit", on=pod_set())
-def edited_pod_is_another_pod(m: Moment) -> Findings:
+def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
     """An edit ends the old pod and starts another one."""
     old, name = m.replaced, sent_static(m)
-    if old is None or name is None or m.manifest is None or m.manifest.metadata.uid or old.spec is None:
+    if old is None or name is None or manifest.metadata.uid or old.spec is None:
         return None
     if not any(c.state == "running" for c in old.every_container()) or not kubelet_works(m):
         return None
@@ -131,7 +133,7 @@ def edited_pod_is_another_pod(m: Moment) -> Findings:
         return sent_static(n) == name
 
     return answered(
-        by=call("RunPodSandbox").where(is_new, "it has another UID"),
+        by=call("RunPodSandbox").where(is_new),
         within=FILE_POLL + old.spec.grace_seconds + 2 * (RETRY + RETRY_SLACK),
         unless=FAULT.either(
             pod_set().where(is_sent_again), pod_unset().where(is_sent_again), _HOLDS_UP.where(of(old))
@@ -145,12 +147,12 @@ def edited_pod_is_another_pod(m: Moment) -> Findings:
 
 
 @contract("STATIC-03", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def sandbox_tells_where_its_pod_came_from(m: Moment) -> Findings:
+def sandbox_tells_where_its_pod_came_from(m: Moment, pod: Pod) -> Findings:
     """A pod's sandbox is annotated with the pod's source and the time it was first seen; a static pod's also
     with the hash of its manifest, which is its UID where the manifest has none.
     """
-    config, pod = sandbox_asked(m), m.pod
-    if pod is None or not pod.source or pod.manifest is None:
+    config = sandbox_asked(m)
+    if not pod.source or pod.manifest is None:
         return None
     found = config.annotations
     wrong = ""
@@ -166,17 +168,16 @@ def sandbox_tells_where_its_pod_came_from(m: Moment) -> Findings:
 
 
 @contract("STATIC-05", on=status(), needs=(CRI, PODS, STORED_STATUS))
-def static_pod_is_pending_at_first(m: Moment) -> Findings:
+def static_pod_is_pending_at_first(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The first status of a static pod none of whose app containers was started has phase Pending."""
-    pod = m.pod
-    if pod is None or not pod.static or not pod.born or pod.status is not None or m.status is None:
+    if not pod.static or not pod.born or pod.status is not None:
         return None
     # A start that failed may have taken place.
     if any(c.started_t is not None or c.start is not None for c in pod.of_kind("app")):
         return None
     if any(c.ended for c in pod.of_kind("init")):
         return None  # The pod may have failed before there was a mirror to write that to.
-    return KEPT if m.status.phase == "Pending" else broken(f"the first phase is {m.status.phase!r}")
+    return KEPT if status.phase == "Pending" else broken(f"the first phase is {status.phase!r}")
 
 
 @contract("STATIC-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
@@ -201,7 +202,7 @@ class _Gone:
         self.t = Latest[FullName, float]()
 
 
-@only_manifests_make_static_pods.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _manifest_goes(m: Moment) -> None:
     """Take removals in."""
     name = sent_static(m)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import (
@@ -44,6 +44,7 @@ from kubelet_conformance.contracts.timing import (
 from kubelet_conformance.trace.bodies import SandboxRequest, StopContainerRequest
 from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
 from kubelet_conformance.trace.views import Container, Pod
@@ -54,10 +55,9 @@ _GOES_WITHIN = ByVersion({"<=1.26": CALL_TIMEOUT + RETRY + RETRY_SLACK, ">=1.27"
 
 
 @contract("WORK-06", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_GOES_WITHIN)
-def wait_for_volumes_is_cut(m: Moment) -> Findings:
+def wait_for_volumes_is_cut(m: Moment, pod: Pod) -> Findings:
     """A deletion ends the wait of a sync for volumes at once (up to 1.26 that ends by its own limit)."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
+    if not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
         return None
     if pod.termination is not None or pod.sandboxes or worker_is_busy(pod) or not _waits_for_volumes(pod, m):
         return None
@@ -91,11 +91,11 @@ class _StoppingSandbox:
 
 
 @contract("WORK-23", on=_MAKING, needs=(CRI, PODS), versions=since("1.23"), clause="nothing")
-def ended_pod_does_not_come_again(m: Moment) -> Findings:
+def ended_pod_does_not_come_again(m: Moment, pod: Pod) -> Findings:
     """A static pod that comes back to its source under the same UID, when its run is over and it is being
     cleaned up, is not started again.
     """
-    kept = m.pod.note(_StoppingSandbox) if m.pod is not None else None
+    kept = pod.note(_StoppingSandbox)
     if kept is None or not kept.again_seq:
         return None
     return broken(f"{m.call.rpc} for a pod that had ended before it came back", kept.again_seq)
@@ -110,7 +110,7 @@ def ended_pods_stayed_away(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@ended_pod_does_not_come_again.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _departures_are_remembered(m: Moment) -> None:
     """Remember how far the end of a pod was when it left its source."""
     pod = m.pod
@@ -119,17 +119,10 @@ def _departures_are_remembered(m: Moment) -> None:
         kept.ids, kept.again_seq = _sandbox_stops(pod) if _is_over(pod) else frozenset(), 0
 
 
-@ended_pod_does_not_come_again.remember(on=pod_set())
-def _returns_are_remembered(m: Moment) -> None:
+@observer(on=pod_set())
+def _returns_are_remembered(m: Moment, pod: Pod, manifest: Manifest) -> None:
     """Remember that it came back before that was over."""
-    pod = m.pod
-    if (
-        pod is None
-        or not pod.static
-        or pod.wanted
-        or m.manifest is None
-        or m.manifest.metadata.uid != pod.uid
-    ):
+    if not pod.static or pod.wanted or manifest.metadata.uid != pod.uid:
         return
     kept = pod.note(_StoppingSandbox)
     if kept.ids & _sandbox_stops(pod):
@@ -192,7 +185,7 @@ def _gives_not(grace: int) -> Predicate:
     return lambda m: m.request(StopContainerRequest).timeout != grace
 
 
-@worker_is_told_by_housekeeping.remember(on=pod_unset().either(kubelet("started")))
+@observer(on=pod_unset().either(kubelet("started")))
 def _lost_removals_are_remembered(m: Moment) -> None:
     """Remember the removals that a kubelet which has not heard the API server yet lets be."""
     pod, known, node = m.pod, kubelet_view(m), m.node
@@ -214,11 +207,11 @@ class _Waiters:
 
 
 @contract("WORK-28", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"), clause="nothing")
-def waiting_pod_ends_without_a_call(m: Moment) -> Findings:
+def waiting_pod_ends_without_a_call(m: Moment, pod: Pod) -> Findings:
     """A static pod that leaves its source while it waits for another one of its name to end is never begun,
     and nothing is stopped for it.
     """
-    left = m.node.note(_Waiters).left.get(m.pod.uid) if m.pod is not None else None
+    left = m.node.note(_Waiters).left.get(pod.uid)
     if left is None or m.t - left[0] < FILE_POLL + REACTION:
         return None
     return broken("RunPodSandbox for a pod that had left its source before it was begun", left[1])
@@ -241,7 +234,7 @@ def waiting_pods_never_began(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@waiting_pod_ends_without_a_call.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+@observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _waiters_are_remembered(m: Moment) -> None:
     """Remember who waited for a name, and left."""
     pod, left = m.pod, m.node.note(_Waiters).left
@@ -262,11 +255,10 @@ def _name_is_held(m: Moment, pod: Pod) -> bool:
 
 
 @contract("WORK-29", on=_MAKING, needs=(CRI, PODS), versions=ByVersion({">=1.22": True}), clause="nothing")
-def pod_sent_as_ended_is_not_started(m: Moment) -> Findings:
+def pod_sent_as_ended_is_not_started(m: Moment, pod: Pod) -> Findings:
     """A pod whose phase is terminal when it is first seen is not started."""
-    pod = m.pod
-    sent = pod.manifest.status if pod and pod.manifest else None
-    if pod is None or sent is None or not sent.terminal:
+    sent = pod.manifest.status if pod.manifest else None
+    if sent is None or not sent.terminal:
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, sent as {sent.phase}", pod.set_seq)
 

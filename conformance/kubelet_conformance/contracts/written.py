@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, status
 from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
@@ -92,11 +93,11 @@ def _tells_an_end(m: Moment) -> bool:
     return bool([one for one in every if one.state.terminated or one.last_state.terminated])
 
 
-AGAIN: Pattern = status().where(_comes_after_another, "it is not the pod's first")
+AGAIN: Pattern = status().where(_comes_after_another)
 """A status that can be held against the one before."""
-REFUSED: Pattern = status().where(_has_a_refused_container, "a container could not be started")
+REFUSED: Pattern = status().where(_has_a_refused_container)
 """A status in which a container waits for one of START_ERRORS."""
-END_TOLD: Pattern = status().where(_tells_an_end, "a container has ended")
+END_TOLD: Pattern = status().where(_tells_an_end)
 """A status with the end of a container, be it the latest or the one before."""
 
 
@@ -145,6 +146,7 @@ def kubelets_entries(m: Moment) -> tuple[Entry, ...]:
     return looked.entries
 
 
+@observer(on=status())
 def take_names(m: Moment) -> None:
     """Keep in mind which containers statuses name; done once a moment for all."""
     kubelets_entries(m)
