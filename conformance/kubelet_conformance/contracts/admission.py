@@ -20,7 +20,7 @@ from kubelet_conformance.contract.frame import (
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, event, pod_set, status
-from kubelet_conformance.contracts.fresh import REJECTIONS, Fresh, can_start, fresh_pod, host_ports
+from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
@@ -33,6 +33,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
 from kubelet_conformance.contracts.written import AGAIN
+from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
@@ -64,7 +65,7 @@ def _rejects(m: Moment, new: PodStatus | None) -> bool:
 
 
 def _is_a_refusal(reason: str) -> bool:
-    return reason in REJECTIONS or reason.startswith("OutOf")
+    return reason in REFUSALS or reason.startswith("OutOf")
 
 
 @contract("ADMIT-01", on=pod_set(), needs=(CRI, PODS, STATUS))
@@ -116,7 +117,7 @@ def refused_pod_is_told_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -
     )
 
 
-@refused_pod_is_told_and_left_alone.clause("failed", on=event(*sorted(REJECTIONS)))
+@refused_pod_is_told_and_left_alone.clause("failed", on=event(*sorted(REFUSALS)))
 def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
     """What was told is soon in the pod's status."""
     record = m.record
@@ -152,7 +153,7 @@ def refused_pod_stays_refused(_: Moment, pod: Pod, status: PodStatus) -> Finding
     return KEPT
 
 
-@observer(on=event(*sorted(REJECTIONS)))
+@observer(on=event(*sorted(REFUSALS)))
 def _warning_is_sent(m: Moment) -> None:
     """Take Warning events in."""
     if m.pod is not None and isinstance(m.record, Event) and m.record.type == "Warning":

@@ -37,7 +37,6 @@ OTHER_CURVES = ("ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMa
 """Feature gates under which the series has other figures."""
 
 ATTEMPTS: Pattern = REMAKING.either(failed("PullImage", "ImageStatus"))
-"""What a contract about back-off has to see besides what it judges: `remember(on=ATTEMPTS)(take_attempt)`."""
 
 
 def is_usual(m: Moment) -> bool:
@@ -144,7 +143,7 @@ def was_killed(container: Container) -> bool:
 
 @observer(on=ATTEMPTS)
 def take_attempt(m: Moment) -> None:
-    """Keep the series up to date: for `remember(on=ATTEMPTS)`, and done once a moment for all."""
+    """Keep the series up to date."""
     restart_at(m)
 
 

@@ -30,8 +30,9 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, TERMINATION_ASKED, about, of
-from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sandbox_asked, sent_static
+from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sent_static
 from kubelet_conformance.contracts.tables.pod import CHANGES, Change, Word, Words, word
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained

@@ -9,7 +9,6 @@ from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS, S
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, call, done, event, status
 from kubelet_conformance.contracts.distress import (
-    DISTRESS,
     PATIENCE,
     distress,
     every_pod,
@@ -81,7 +80,7 @@ def one_pod_a_pass(m: Moment) -> Findings:
     return KEPT
 
 
-@one_pod_a_pass.clause("acts", on=DISTRESS)
+@one_pod_a_pass.clause("acts", on=FAULT)
 def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
     """Where a pod can be evicted, one is."""
     record, known = m.record, distress(m)
@@ -112,7 +111,7 @@ def the_node_helps_itself_first(m: Moment) -> Findings:
     return broken(f"dead containers are still there: {', '.join(left)}") if left else KEPT
 
 
-@observer(on=DISTRESS)
+@observer(on=FAULT)
 def _what_could_be_freed(m: Moment) -> None:
     """Take in which containers nobody needs as the disk runs short."""
     low = next((one for one in distress(m).low.values() if one.seq == m.seq and one.of_disk), None)
@@ -178,7 +177,7 @@ def critical_pods_are_spared(m: Moment, pod: Pod) -> Findings:
     return KEPT if any(is_critical(one) and runs(one) for one in others) else None
 
 
-@contract("EVICT-08", on=DISTRESS, needs=(CRI, PODS, EVERY_EVENT), clause="goes")
+@contract("EVICT-08", on=FAULT, needs=(CRI, PODS, EVERY_EVENT), clause="goes")
 def pod_above_its_limits_goes(m: Moment) -> Findings:
     """A pod that uses more ephemeral storage than its limits allow is evicted within 10 s, whatever the node
     has left, and no other pod with it.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from kubelet_conformance.contract.frame import observer
-from kubelet_conformance.contract.words import Pattern, deleted, pod_set, pod_unset
+from kubelet_conformance.contract.words import deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import is_lost
@@ -21,10 +21,6 @@ from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Deleted
 from kubelet_conformance.trace.views import Pod, Sandbox
 
-LIVES: Pattern = pod_set().either(deleted())
-"""What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""
-REMOVALS: Pattern = pod_unset().either(pod_set())
-"""The same for `ended_since_its_file_went` and what asks it: `remember(on=REMOVALS)(take_removals)`."""
 _LOOKED_AFTER_SINCE = (1, 27)
 
 
@@ -51,7 +47,7 @@ class _Edited:
         self.t = -math.inf
 
 
-@observer(on=LIVES)
+@observer(on=pod_set().either(deleted()))
 def take_lives(m: Moment) -> None:
     """Take in which pods come back, and which mirrors go."""
     pod, record = m.pod, m.record
@@ -61,7 +57,7 @@ def take_lives(m: Moment) -> None:
         pod.note(_Life).back_t = m.t
 
 
-@observer(on=REMOVALS)
+@observer(on=pod_unset().either(pod_set()))
 def take_removals(m: Moment) -> None:
     """Take in which files go, and which are edited."""
     name = sent_static(m)

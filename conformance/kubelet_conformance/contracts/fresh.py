@@ -18,11 +18,9 @@ from kubelet_conformance.trace.views import Pod
 
 MIRROR = "kubernetes.io/config.mirror"
 """The annotation by which a mirror pod names the hash of its static pod."""
-REJECTIONS = REFUSALS
-"""Reasons with which a pod is refused at admission."""
 MAKES_ROOM = event("Preempting")
 """A pod has to go for another one: until it is gone the kubelet looks at nothing else (ADMIT-08)."""
-_HINDRANCES = REJECTIONS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
+_HINDRANCES = REFUSALS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
 
 
 class Fresh(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI
 from kubelet_conformance.contract.words import call, done, kubelet
-from kubelet_conformance.contracts.distress import DISTRESS, distress
+from kubelet_conformance.contracts.distress import distress
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import Image
 from kubelet_conformance.trace.moment import Moment
@@ -119,7 +119,7 @@ def _may_go(m: Moment) -> bool:
     return any(not _why_it_stays(one, used, m.t) for one in m.node.note(_Images).seen.values())
 
 
-@unused_images_go_the_longest_unused_first.clause("room is made", on=DISTRESS)
+@unused_images_go_the_longest_unused_first.clause("room is made", on=FAULT)
 def room_is_made(m: Moment) -> Findings:
     """When the disk is filled to 85 percent an image goes that may, within the next round."""
     low = distress(m).low.get(_SIGNAL)

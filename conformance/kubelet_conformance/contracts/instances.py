@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract.words import (
     Pattern,
-    Predicate,
     call,
     done,
     exited,
@@ -15,7 +14,8 @@ from kubelet_conformance.contract.words import (
     sandbox_died,
     status,
 )
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
+from kubelet_conformance.contracts.sandboxes import EVENT_TOLD
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, to_run
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
@@ -171,7 +171,7 @@ def creation_of_kind(*kinds: Kind, besides: str = "") -> Pattern:
 
 def stop_of(container: Container) -> Pattern:
     """A StopContainer for this one."""
-    return call("StopContainer").where(of_container(container))
+    return call("StopContainer").where(about(container))
 
 
 def given_up_with_its_pod(container: Container) -> Pattern:
@@ -194,10 +194,7 @@ def _is_lost(container: Container) -> bool:
 
 def exit_of(container: Container) -> Pattern:
     """The end of this one."""
-    return exited().where(of_container(container))
-
-
-_TOLD = Pattern(frozenset({"message"}))
+    return exited().where(about(container))
 
 
 def told_otherwise(container: Container) -> Pattern:
@@ -212,17 +209,12 @@ def told_otherwise(container: Container) -> Pattern:
         states = {one.id: one.state for one in event.containers_statuses} if event is not None else {}
         return states.get(container.id, "CONTAINER_CREATED") != "CONTAINER_CREATED"
 
-    return done("ContainerStatus").where(fits).either(_TOLD.where(heard))
-
-
-def of_container(container: Container) -> Predicate:
-    """The moment is about this container."""
-    return lambda m: m.container is container
+    return done("ContainerStatus").where(fits).either(EVENT_TOLD.where(heard))
 
 
 def removal_of(container: Container) -> Pattern:
     """A RemoveContainer for this one."""
-    return call("RemoveContainer").where(of_container(container))
+    return call("RemoveContainer").where(about(container))
 
 
 def failing_start(m: Moment) -> str:

@@ -13,7 +13,6 @@ from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 PURGES: Pattern = failed("RemoveContainer", "ContainerStatus").either(call("RunPodSandbox"))
-"""What who asks `was_tried` or `is_misled` has to see: `remember(on=PURGES)(take_purges)`."""
 
 
 class _Removal:

@@ -18,7 +18,6 @@ from kubelet_conformance.contract.words import (
     pod_set,
     told,
 )
-from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
@@ -35,6 +34,7 @@ from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
     StopContainerRequest,
 )
+from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
@@ -42,9 +42,9 @@ from kubelet_conformance.trace.views import Container, Exit, Pod
 
 _NEWS = told("sandbox", "list")
 """The runtime says something new, perhaps of a sandbox that was run though the call failed."""
-_HINDERED = event(*sorted(REJECTIONS | {"FailedMount", "FailedValidation"}))
+_HINDERED = event(*sorted(REFUSALS | {"FailedMount", "FailedValidation"}))
 _NO_PORT = event("NodePorts")
-_HINDERED_OTHERWISE = event(*sorted(REJECTIONS - {"NodePorts"} | {"FailedMount", "FailedValidation"}))
+_HINDERED_OTHERWISE = event(*sorted(REFUSALS - {"NodePorts"} | {"FailedMount", "FailedValidation"}))
 _CANNOT_START = event("BackOff", "ErrImageNeverPull", "Failed", "FailedMount", "InspectFailed")
 """Something keeps a container from being created."""
 _READS_FAIL = failed(

@@ -9,7 +9,8 @@ import msgspec
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, call, pod_set
 from kubelet_conformance.contracts.fresh import MIRROR
-from kubelet_conformance.contracts.static_names import HASH, FullName, is_static, sandbox_asked
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
+from kubelet_conformance.contracts.static_names import HASH, FullName, is_static
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
@@ -88,7 +89,7 @@ def learn_mirrors(m: Moment) -> Mirrors:
 
 @observer(on=MIRRORS)
 def take_mirrors(m: Moment) -> None:
-    """For `remember(on=MIRRORS)`, and done once a moment for all."""
+    """Keep what is known of mirrors up to date."""
     learn_mirrors(m)
 
 
@@ -103,10 +104,7 @@ def is_create_of(m: Moment, pod: Pod) -> bool:
 
 
 def latest_mirror(m: Moment, pod: Pod) -> str | None:
-    """The UID of the mirror that a static pod has, if it was last made with the pod's hash.
-
-    Who asks must have `remember(on=MIRRORS)(take_mirrors)`.
-    """
+    """The UID of the mirror that a static pod has, if it was last made with the pod's hash."""
     known = m.node.note(Mirrors)
     made = known.made.get((pod.namespace, pod.name))
     if not pod.static or made is None or made != known.hashes.get(pod.uid):

@@ -20,9 +20,9 @@ from kubelet_conformance.contracts.mirror_writes import (
     name_of,
     static_pod_of,
 )
-from kubelet_conformance.contracts.sandboxes import FINISHED
+from kubelet_conformance.contracts.sandboxes import FINISHED, sandbox_asked
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, of
-from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
+from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained
 from kubelet_conformance.trace.kubelet_view import kubelet_view

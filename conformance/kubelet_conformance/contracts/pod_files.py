@@ -50,19 +50,11 @@ def is_log(name: str) -> bool:
 
 
 def files(m: Moment) -> Files:
-    """What is known of the disk; a contract that asks must have `remember(on=DISK)(take_file)`."""
+    """What is known of the disk."""
     return m.node.note(Files)
 
 
-class _Seen:
-    def __init__(self) -> None:
-        self.seq = 0
-
-
 @observer(on=DISK)
-def take_file(m: Moment) -> None:
-    """Keep `files` up to date; done once a moment for all."""
-    seen = m.node.note(_Seen)
-    if isinstance(m.record, Disk) and seen.seq != m.seq:
-        seen.seq = m.seq
+def _disk_changes(m: Moment) -> None:
+    if isinstance(m.record, Disk):
         files(m).learn(m.record)

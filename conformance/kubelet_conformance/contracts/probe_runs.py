@@ -27,7 +27,6 @@ PROBE_TRIES = 3
 PROBED: Pattern = done("ExecSync").either(failed("ExecSync"))
 """An execution ended."""
 PROBES: Pattern = call("ExecSync").either(PROBED)
-"""What a judge of probes has to see besides what it judges: `remember(on=PROBES)(take_probe)`."""
 
 
 class Runs:
@@ -183,7 +182,7 @@ def probe_at(m: Moment) -> Probed | None:
 
 @observer(on=PROBES)
 def take_probe(m: Moment) -> None:
-    """Take an execution in: for `remember(on=PROBES)`, and done once a moment for all."""
+    """Take an execution in."""
     probe_at(m)
 
 

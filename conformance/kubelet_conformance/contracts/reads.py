@@ -16,7 +16,6 @@ _IMAGES = "ImageStatus"
 """This one tells nothing of a pod. It keeps a worker waiting, and nobody can tell whose."""
 _READING = LISTS | _INSPECTIONS | {_IMAGES}
 READS: Pattern = failed(*sorted(_READING)).either(late(*sorted(_READING)), kubelet("killed", "stopped"))
-"""What a contract that asks for these notes has to see: `remember(on=READS)(take_in_reads)`."""
 
 
 class Reads:
@@ -44,7 +43,7 @@ class WholeList:
 
 @observer(on=listed_all("ListContainers"))
 def take_whole_list(m: Moment) -> None:
-    """All containers are listed: `remember(on=listed_all("ListContainers"))(take_whole_list)`."""
+    """All containers are listed."""
     last = m.node.note(WholeList)
     last.t, last.seq = m.t, m.seq
 

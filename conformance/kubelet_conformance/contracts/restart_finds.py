@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import Pattern, Predicate, call, event, kubelet, pod_set, pod_unset
-from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.mirror_writes import (
     CREATES_A_MIRROR,
@@ -19,6 +18,7 @@ from kubelet_conformance.contracts.probe_runs import exec_probes, runs_of
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
@@ -30,7 +30,7 @@ _API_WRITE = Pattern(frozenset({"api"}))
 _WHILE = 50.0
 """A sync that went well is followed by the next after 60 s at the earliest, if nothing wakes the worker."""
 _STORM = 4
-_REFUSED = event(*sorted(REJECTIONS))
+_REFUSED = event(*sorted(REFUSALS))
 
 
 @contract("RESTARTKUBELET-02", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))

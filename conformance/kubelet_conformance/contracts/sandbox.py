@@ -22,9 +22,9 @@ from kubelet_conformance.contracts.sandboxes import (
     FINISHED,
     GONE,
     NOT_READY,
-    asked_sandbox,
     full_names,
     run_of,
+    sandbox_asked,
     standing,
     wants_to_run,
     why_replaced,
@@ -59,7 +59,7 @@ def first_sandbox_is_attempt_zero(m: Moment) -> Findings:
     pod.note(_Asked).run = True
     if pod.sandboxes:
         return None
-    meta = asked_sandbox(m).config.metadata
+    meta = sandbox_asked(m).metadata
     if meta.attempt != 0:
         return broken(f"the first sandbox of {pod.name} is attempt {meta.attempt}, expected 0", pod.set_seq)
     if pod.manifest is not None and (meta.name, meta.namespace) != (pod.name, pod.namespace):
@@ -164,7 +164,7 @@ def sandbox_is_run_only_where_one_is_needed(m: Moment, pod: Pod) -> Findings:
     """
     if not pod.born:
         return None
-    stand, attempt = standing(pod), asked_sandbox(m).config.metadata.attempt
+    stand, attempt = standing(pod), sandbox_asked(m).metadata.attempt
     made = stand[-1].run.seq if stand and stand[-1].run else None
     if why_replaced(pod) is None:
         return broken(f"sandbox {stand[-1].id[:12]} is ready, and another one is run", made)

@@ -6,8 +6,13 @@ from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call
-from kubelet_conformance.contracts.sandboxes import asked_sandbox, standing
-from kubelet_conformance.trace.bodies import CreateContainerRequest, PodSandboxConfig, PodSandboxMetadata
+from kubelet_conformance.contracts.sandboxes import sandbox_asked, standing
+from kubelet_conformance.trace.bodies import (
+    CreateContainerRequest,
+    PodSandboxConfig,
+    PodSandboxMetadata,
+    RunPodSandboxRequest,
+)
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
@@ -45,7 +50,7 @@ def differing(expected: dict[str, str], got: dict[str, str]) -> str:
 @contract("SANDBOX-11", on=call("RunPodSandbox"))
 def sandbox_is_labelled_as_its_pod(m: Moment) -> Findings:
     """A sandbox has the pod's labels, those of its name, namespace and UID, and its annotations."""
-    config, pod = asked_sandbox(m).config, m.pod
+    config, pod = sandbox_asked(m), m.pod
     identity = _identity(config.metadata)
     named = {key: config.labels.get(key, "") for key in identity}
     if named != identity:
@@ -65,7 +70,7 @@ def sandbox_is_labelled_as_its_pod(m: Moment) -> Findings:
 @contract("SANDBOX-12", on=call("RunPodSandbox"), versions=LOGS)
 def log_directory_names_the_pod(m: Moment) -> Findings:
     """The log directory is /var/log/pods/<namespace>_<name>_<uid>; since 1.32 its parent is a setting."""
-    config = asked_sandbox(m).config
+    config = sandbox_asked(m)
     meta = config.metadata
     name = f"{meta.namespace}_{meta.name}_{meta.uid}"
     parent = LOGS.at(m.kubernetes)
@@ -80,7 +85,7 @@ def hostname_is_the_pods(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
 
     On the host's network it is empty.
     """
-    config = asked_sandbox(m).config
+    config = sandbox_asked(m)
     if spec.hostname_override:
         return None
     if spec.host_network:
@@ -101,7 +106,7 @@ def port_mappings_are_those_of_app_containers(m: Moment, pod: Pod, spec: PodSpec
     """Every host port of an app container is mapped, none that only a regular init container names."""
     if spec.host_network:
         return None
-    mapped = {(p.protocol, p.container_port, p.host_port) for p in asked_sandbox(m).config.port_mappings}
+    mapped = {(p.protocol, p.container_port, p.host_port) for p in sandbox_asked(m).port_mappings}
     of_apps = _ports(spec.containers)
     due = {port for port in of_apps if port[2]}
     inits = _ports([c for c in spec.init_containers or () if not c.is_sidecar]) - of_apps
@@ -124,7 +129,7 @@ def namespaces_follow_the_spec(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     The network is the pod's, or the node's for hostNetwork; PID is per container, the pod's if shared, or the
     node's for hostPID; IPC is the pod's, or the node's for hostIPC.
     """
-    options = asked_sandbox(m).config.linux.security_context.namespace_options
+    options = sandbox_asked(m).linux.security_context.namespace_options
     got, expected = (options.network, options.pid, options.ipc), _modes(spec)
     if got != expected:
         return broken(
@@ -139,7 +144,7 @@ def handler_comes_from_the_runtime_class(m: Moment, spec: PodSpec) -> Findings:
     pod = m.pod
     if pod is None or spec.runtime_class_name:
         return None
-    handler = asked_sandbox(m).runtime_handler
+    handler = m.request(RunPodSandboxRequest).runtime_handler
     return broken(f"handler {handler!r} for a pod without a runtimeClassName") if handler else KEPT
 
 
@@ -151,7 +156,7 @@ def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """
     if pod.source != "api" or not spec.runtime_class_name:
         return None
-    if not asked_sandbox(m).runtime_handler:
+    if not m.request(RunPodSandboxRequest).runtime_handler:
         name = spec.runtime_class_name
         return broken(f"the default handler for a pod of the runtime class {name}", pod.set_seq)
     return KEPT
@@ -207,7 +212,7 @@ def sysctl_names_reach_the_runtime_with_dots(m: Moment, pod: Pod, spec: PodSpec)
     if spec.security_context is None:
         return None
     wanted = {_dotted(one.name): one.value for one in spec.security_context.sysctls or ()}
-    got = asked_sandbox(m).config.linux.sysctls
+    got = sandbox_asked(m).linux.sysctls
     if not wanted:
         return None
     return KEPT if got == wanted else broken(f"sysctl {differing(wanted, got)}", pod.set_seq)

@@ -12,8 +12,8 @@ from kubelet_conformance.contracts.sandboxes import (
     BLIND,
     FINISHED,
     GONE,
-    asked_sandbox,
     runs_containers,
+    sandbox_asked,
     standing,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, of, to_run
@@ -283,7 +283,7 @@ def newest_sandbox_is_the_one_made_last(m: Moment, pod: Pod) -> Findings:
     if m.call.rpc == "CreateContainer":
         fine, what = m.sandbox is newest, f"{asked(m).metadata.name} is made in another sandbox"
     else:
-        attempt = asked_sandbox(m).config.metadata.attempt
+        attempt = sandbox_asked(m).metadata.attempt
         fine, what = attempt == newest.attempt + 1, f"the next sandbox is attempt {attempt}"
     text = f"{what}, and the one made last is {newest.id[:12]}, attempt {newest.attempt}"
     return KEPT if fine else broken(text, newest.run.seq if newest.run else None)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kubelet_conformance.contract.words import (
-    Pattern,
-    call,
-    deleted,
-    done,
-    failed,
-    pod_set,
-    pod_unset,
-    status,
-)
+from kubelet_conformance.contract.words import Pattern, call, done, failed, status
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED
 from kubelet_conformance.contracts.tables.table import Row, Table
-from kubelet_conformance.trace.bodies import RunPodSandboxRequest, SandboxRecord, StatusReply
+from kubelet_conformance.trace.bodies import (
+    PodSandboxConfig,
+    RunPodSandboxRequest,
+    SandboxRecord,
+    StatusReply,
+)
 from kubelet_conformance.trace.manifests import Metadata
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.streaming import sandbox_told
@@ -38,17 +35,13 @@ FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.t
 """A terminal phase is written: the pod is rejected, evicted or done."""
 
 
-def _goes(m: Moment) -> bool:
-    return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
-
-
-GONE: Pattern = pod_set().where(_goes).either(pod_unset(), deleted(), FINISHED)
+GONE: Pattern = TERMINATION_ASKED.either(FINISHED)
 """Nobody wants the pod to run any more."""
 
 
-def asked_sandbox(m: Moment) -> RunPodSandboxRequest:
-    """What a RunPodSandbox asks for."""
-    return m.request(RunPodSandboxRequest)
+def sandbox_asked(m: Moment) -> PodSandboxConfig:
+    """The config of the sandbox that a RunPodSandbox asks for."""
+    return m.request(RunPodSandboxRequest).config
 
 
 def full_names(meta: Metadata, node: str | None) -> tuple[tuple[str, str], ...]:
@@ -61,7 +54,7 @@ def run_of(names: tuple[tuple[str, str], ...]) -> Pattern:
     """A RunPodSandbox for the pod with one of these names (`full_names`)."""
 
     def fits(m: Moment) -> bool:
-        asked = asked_sandbox(m).config.metadata
+        asked = sandbox_asked(m).metadata
         return (asked.namespace, asked.name) in names
 
     return call("RunPodSandbox").where(fits)

@@ -9,14 +9,7 @@ from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, done, event, exited, pod_set
 from kubelet_conformance.contracts.fresh import is_mirror
-from kubelet_conformance.contracts.instances import (
-    exit_of,
-    of_container,
-    recorded,
-    sidecars,
-    stop_of,
-    to_watch,
-)
+from kubelet_conformance.contracts.instances import exit_of, recorded, sidecars, stop_of, to_watch
 from kubelet_conformance.contracts.kills import (
     failing_probe,
     may_be_killed_alone,
@@ -26,6 +19,7 @@ from kubelet_conformance.contracts.kills import (
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     POD_IS_TO_GO,
+    about,
     at_its_end,
     hook_command,
     may_be_unknown,
@@ -232,7 +226,7 @@ def hooks_do_not_wait(_: Moment, pod: Pod, container: Container) -> Iterator[Fin
         if waiting is None or command is None or _hook_ran(waiting, command, pod.termination.t):
             continue
         yield answered(
-            by=call("ExecSync").where(runs_pre_stop).where(of_container(waiting)),
+            by=call("ExecSync").where(runs_pre_stop).where(about(waiting)),
             within=REACTION,
             unless=exit_of(waiting),
             not_before=stop_of(waiting),

@@ -19,14 +19,9 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
 from kubelet_conformance.contracts.situations import FAULT, about, of
-from kubelet_conformance.contracts.static_names import (
-    FullName,
-    is_static,
-    kubelet_works,
-    sandbox_asked,
-    sent_static,
-)
+from kubelet_conformance.contracts.static_names import FullName, is_static, kubelet_works, sent_static
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
 from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view

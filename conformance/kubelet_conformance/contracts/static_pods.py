@@ -11,6 +11,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, pod_unset, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
 from kubelet_conformance.contracts.situations import FAULT, of, runs_post_start
 from kubelet_conformance.contracts.static_names import (
     HASH,
@@ -19,7 +20,6 @@ from kubelet_conformance.contracts.static_names import (
     FullName,
     is_static,
     kubelet_works,
-    sandbox_asked,
     sent_static,
 )
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK

@@ -45,7 +45,7 @@ class _Stop:
 
 @observer(on=call("StopContainer"))
 def take_in_stop(m: Moment) -> None:
-    """Keep what `was_changed` tells up to date, and `was_going`: for `remember(on=call("StopContainer"))`."""
+    """Keep what `was_changed` tells up to date, and `was_going`."""
     container, pod = m.container, m.pod
     if container is not None and changed(container):
         container.note(_Stop).changed = True
