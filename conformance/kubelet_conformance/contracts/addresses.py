@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -15,9 +16,6 @@ from kubelet_conformance.contracts.pod_files import files
 from kubelet_conformance.contracts.sandboxes import told_ips
 from kubelet_conformance.trace.bodies import Mount, PodSandboxStatusReply
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodSpec, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod, Sandbox
 
 HOSTS = "/etc/hosts"
 _POD_IP = "status.podIP"

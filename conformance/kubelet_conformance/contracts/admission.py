@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import (
     KEPT,
     Answered,
@@ -36,10 +37,7 @@ from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.manifests import Manifest, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, PodChange
-from kubelet_conformance.trace.views import Pod
 
 Json = dict[str, Any]
 _LATER = frozenset({"DeadlineExceeded", "Preempting", "Terminated", "NodeLost", "NodeAffinity"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Kind, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, failed, kubelet
@@ -41,9 +42,6 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import LAST_END, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
-from kubelet_conformance.trace.manifests import Kind, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _CALLED_OFF = HELD_UP.either(SIDECAR_ENDS)
 _SIDECAR_CALLED_OFF = HELD_UP.either(LAST_END)

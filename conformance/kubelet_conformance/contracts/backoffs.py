@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, failed
 from kubelet_conformance.contracts.distress import every_pod
@@ -21,9 +22,7 @@ from kubelet_conformance.contracts.situations import post_start_may_have_failed
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.made_of import image_asked_for, made_of
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container, Pod
 from kubelet_conformance.trace.written_keys import Annotation
 
 BASE = 10.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
+from kubelet_conformance.contract import ContainerState, ContainerStatus, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -18,11 +19,8 @@ from kubelet_conformance.contracts.unseen import may_be_old
 from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, Written, written
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
-from kubelet_conformance.trace.manifests import ContainerState, ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.untold import EVENTS_GATE
-from kubelet_conformance.trace.views import Pod, Sandbox
 
 NEEDS = (STATUS, PODS)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
@@ -37,10 +38,7 @@ from kubelet_conformance.contracts.tables.pod import CHANGES, Change, Word, Word
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, PodChange, Reply
-from kubelet_conformance.trace.views import Pod
 
 _HTTP_OR_FILE = {"http": FILE_POLL + REACTION, "file": REACTION}
 """Within what a change at a source of static pods is noticed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.frame import Finding, Findings, answered, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.versions import since
@@ -16,10 +17,7 @@ from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import Manifest, PodSpec, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault, PodChange
-from kubelet_conformance.trace.views import Container, Pod
 
 _CHANGE: Pattern = pod_set().either(pod_unset())
 

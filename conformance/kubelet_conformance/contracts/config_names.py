@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import Answered, Finding, answered, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, event, kubelet, pod_set
@@ -11,7 +12,6 @@ from kubelet_conformance.contracts.situations import DISK, FAULT, MANIFEST
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.timing import KUBELET_START
 from kubelet_conformance.trace.bodies import CreateContainerRequest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
 
 Images = dict[str, str]

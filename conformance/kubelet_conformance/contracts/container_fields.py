@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
@@ -13,10 +14,7 @@ from kubelet_conformance.contracts.former_lives import is_without_a_past, last_t
 from kubelet_conformance.contracts.sandbox_config import never_updated
 from kubelet_conformance.contracts.written import END_TOLD, Entry, is_late, kubelets_entries, record_with
 from kubelet_conformance.trace.bodies import CreateContainerReply
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Status
-from kubelet_conformance.trace.views import Container, Pod
 from kubelet_conformance.trace.written_keys import Annotation
 
 STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})

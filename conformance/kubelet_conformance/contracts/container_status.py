@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec, Terminated
 from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import read_as, status
@@ -27,9 +28,6 @@ from kubelet_conformance.contracts.written import (
 )
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import PodSpec, Terminated
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 NEEDS = (STATUS, PODS, CRI)
 NANOSECONDS = 10**9

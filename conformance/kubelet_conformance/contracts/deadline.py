@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.frame import (
     KEPT,
     Answered,
@@ -20,10 +21,7 @@ from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, kubelet, status
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, ROUNDING
-from kubelet_conformance.trace.manifests import PodSpec, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import is_the_workers
-from kubelet_conformance.trace.views import Pod
 
 _EXCEEDED = "DeadlineExceeded"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -10,11 +11,8 @@ from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.plugin_bodies import ClaimsReply
 from kubelet_conformance.trace.records import Expect
-from kubelet_conformance.trace.views import Pod
 
 GATE = "DynamicResourceAllocation"
 _FAILED_TO_PREPARE = "FailedPrepareDynamicResources"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Manifest, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -26,9 +27,6 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, hook_command
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import is_lost
-from kubelet_conformance.trace.manifests import Manifest, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Exit, Pod, Sandbox
 
 _ON = since("1.23")
 

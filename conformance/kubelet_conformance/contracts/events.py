@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Iterator
 from typing import cast
 
+from kubelet_conformance.contract import Container, Kind, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
@@ -20,10 +21,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import ExecSyncReply
-from kubelet_conformance.trace.manifests import Kind
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Container, Pod
 
 _NORMAL = frozenset(
     {"Created", "DeadlineExceeded", "Killing", "Pulled", "Pulling", "SandboxChanged", "Started"},

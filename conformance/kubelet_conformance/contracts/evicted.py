@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -22,9 +23,6 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION
 from kubelet_conformance.contracts.written import AGAIN, UNKNOWN_END
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 _RESOURCES = ("memory", "ephemeral-storage", "inodes", "pids", "EmptyDir")
 _DISRUPTED = frozenset({"Evicted", "Preempting", "Terminated"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
@@ -26,9 +27,7 @@ from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Fault
-from kubelet_conformance.trace.views import Container, Pod
 
 EVICTION_PASS = 10.0
 """How often the kubelet looks whether a pod has to go (kubelet.go)."""

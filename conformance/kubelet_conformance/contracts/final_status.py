@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodSpec, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
@@ -10,11 +11,8 @@ from kubelet_conformance.contracts.former_lives import is_told_nowhere, is_witho
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.written import AGAIN, is_lost
-from kubelet_conformance.trace.manifests import ContainerStatus, PodSpec, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
 from kubelet_conformance.trace.untold import is_watch_late
-from kubelet_conformance.trace.views import Pod, Sandbox
 
 
 def _ends_here(m: Moment) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
@@ -24,8 +25,6 @@ from kubelet_conformance.contracts.timing import API_POLL, GC_PERIOD, REACTION, 
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.disruption import disruption_of
 from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 REMOVE = call("RemoveContainer")
 GC_SLACK = 15.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, deleted, pod_set
@@ -10,9 +11,7 @@ from kubelet_conformance.contracts.kills import deletion_grace, forced
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import GC_PERIOD
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Container, Pod
 
 DISK = Pattern(frozenset({"disk"}))
 _PODS, _LOGS = "pods", "/pods/"

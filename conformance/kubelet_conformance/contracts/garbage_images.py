@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI
 from kubelet_conformance.contract.words import call, done, kubelet
 from kubelet_conformance.contracts.distress import distress
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import Image
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
 
 ROUND = 300.0

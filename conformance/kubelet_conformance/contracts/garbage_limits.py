@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, done, event, exited, failed
@@ -10,8 +11,6 @@ from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE, lives_on
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import GC_PERIOD
 from kubelet_conformance.trace.bodies import CreateContainerReply, CreateContainerRequest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 
 def _most(m: Moment) -> int:

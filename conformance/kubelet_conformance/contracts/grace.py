@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Execution, Manifest, Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import (
     KEPT,
     Broken,
@@ -33,10 +34,7 @@ from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, 
 from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.kubelet_view import informed_by
-from kubelet_conformance.trace.manifests import Manifest, PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.untold import is_missed
-from kubelet_conformance.trace.views import Container, Execution, Pod
 
 _READ = ByVersion({"1.22..1.26": True, ">=1.28": True})
 _APART_KEPT = 16

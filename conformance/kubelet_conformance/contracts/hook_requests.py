@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from kubelet_conformance.contract import Container, Execution, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
@@ -24,9 +25,7 @@ from kubelet_conformance.contracts.knocks import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command
 from kubelet_conformance.contracts.timing import REACTION, RELIST, ROUNDING, TOGETHER
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Probe
-from kubelet_conformance.trace.views import Container, Execution, Pod, Sandbox
 
 _BAD = 400
 _FAILED = {"post_start": "FailedPostStartHook", "pre_stop": "FailedPreStopHook"}

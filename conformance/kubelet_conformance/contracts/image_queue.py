@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
@@ -13,10 +14,7 @@ from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, PullImageRequest
 from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Expect
-from kubelet_conformance.trace.views import Pod
 
 _QPS, _BURST = 5.0, 10
 """registryPullQPS and registryBurst where they are not set."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, event, failed, status
@@ -16,10 +17,7 @@ from kubelet_conformance.trace.bodies import ImageStatusReply, ImageStatusReques
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.images import ImageKnown
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Pod
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")
@@ -47,8 +45,7 @@ def unreadable_name_is_told(m: Moment, spec: PodSpec) -> Findings:
     """A container whose image has a name that cannot be read waits for InvalidImageName, and the runtime is
     not asked for it.
     """
-    pod = m.pod
-    if pod is None or spec.init_containers or not to_run(m):
+    if spec.init_containers or not to_run(m):
         return None
     name = next((one.name for one in spec.containers if is_no_name(one.image)), "")
     if not name:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -17,9 +18,6 @@ from kubelet_conformance.contracts.written import START_ERRORS
 from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 
 def _images_of(pod: Pod) -> dict[str, str]:

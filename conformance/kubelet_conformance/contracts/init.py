@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Manifest, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited
@@ -28,9 +29,6 @@ from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import Manifest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Exit, Pod, Sandbox
 
 
 def _earlier_inits(pod: Pod, name: str) -> tuple[ContainerSpec, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, failed, read_as
@@ -28,9 +29,6 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_
 from kubelet_conformance.contracts.tables.container import INITS, InitAct, InitSeen
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Exit, Pod
 
 
 def _seq(container: Container) -> int | None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, ContainerStatus, Exit, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import exited, failed, status
 from kubelet_conformance.contracts.former_lives import has_come_back
 from kubelet_conformance.contracts.instances import failing_start, regular_inits, sidecars
-from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Exit, Pod
 
 _STAYS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
 """Whether Initialized stays True once an app container has run, whatever its init containers do."""

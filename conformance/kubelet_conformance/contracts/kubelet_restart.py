@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Node, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, Predicate, call, kubelet
@@ -27,10 +28,7 @@ from kubelet_conformance.contracts.unprovoked import is_ended_for_a_reason
 from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.bodies import CreateContainerRequest, RunPodSandboxRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import is_the_workers
-from kubelet_conformance.trace.views import Container, Node, Pod
 from kubelet_conformance.trace.written_keys import Annotation
 
 LIFE_ENDS: Pattern = END.either(kubelet("killed", "stopped"))

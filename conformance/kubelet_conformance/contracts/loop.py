@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done, event, exited, failed, kubelet, pod_set
@@ -20,11 +21,8 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.bodies import StatusReply
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, Fault
 from kubelet_conformance.trace.under_way import RUNTIME_AWAY
-from kubelet_conformance.trace.views import Pod
 
 _PASS = 1.5
 """A pass of the loop that began before the runtime failed may still take one input; the sync tick of 1 s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import (
@@ -36,9 +37,6 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Exit, Pod
 
 _NEWS = told("sandbox", "list")
 """The runtime says something new, perhaps of a sandbox that was run though the call failed."""

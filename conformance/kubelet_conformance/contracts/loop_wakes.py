@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import (
@@ -29,9 +30,7 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container, Exit, Pod
 
 _SERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 """Limits of resolv.conf (apis/core/validation)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import Finding, Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, kubelet, pod_set
@@ -17,7 +18,6 @@ from kubelet_conformance.contracts.fresh import (
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.moment import Moment
 
 
 @contract("STATIC-08", on=kubelet("started"), needs=(CRI, PODS), clause="seen")

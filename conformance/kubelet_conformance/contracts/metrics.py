@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, kubelet
 from kubelet_conformance.contracts.written import START_ERRORS
 from kubelet_conformance.trace.bodies import CreateContainerRequest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Metrics
 
 SCRAPED = Pattern(frozenset({"metrics"}))

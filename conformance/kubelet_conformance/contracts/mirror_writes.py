@@ -6,15 +6,14 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract import Moment, Pod
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, call, pod_set
 from kubelet_conformance.contracts.fresh import MIRROR
 from kubelet_conformance.contracts.sandboxes import sandbox_asked
 from kubelet_conformance.contracts.static_names import HASH, FullName, is_static
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Pod
 
 Json = dict[str, Any]
 CREATED = 201

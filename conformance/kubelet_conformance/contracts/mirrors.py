@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
@@ -26,10 +27,7 @@ from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import Manifest, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite, Deleted, PodChange
-from kubelet_conformance.trace.views import Pod, Sandbox
 
 _STATUS_BATCH = 10.0
 """How often the status manager looks for what is still to be written (status_manager.go)."""

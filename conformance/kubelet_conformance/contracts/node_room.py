@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.frame import (
     KEPT,
     Answered,
@@ -40,9 +41,6 @@ from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of
-from kubelet_conformance.trace.manifests import Manifest, PodSpec, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 _STATUS_BATCH = 10.0
 """How often the kubelet sends again what the API server has missed (status_manager.go)."""

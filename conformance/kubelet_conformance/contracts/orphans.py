@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import (
     KEPT,
     Answered,
@@ -20,8 +21,6 @@ from kubelet_conformance.contracts.kills import ORPHAN_GRACE
 from kubelet_conformance.contracts.situations import FAULT, about, known_to_kubelet, of
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 
 @contract("WORK-24", on=call("StopContainer"), needs=(CRI, PODS), versions=ORPHAN_GRACE, clause="grace")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
@@ -31,10 +32,8 @@ from kubelet_conformance.trace.bodies import (
     ListPodSandboxReply,
     ListPodSandboxRequest,
 )
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import RuntimeEvent
 from kubelet_conformance.trace.under_way import WORK
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _RELIST_SLACK = 2.0
 """What a loaded machine may add to a relist."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, failed, happened, pod_set, status
@@ -19,9 +20,6 @@ from kubelet_conformance.trace.bodies import (
     RunPodSandboxRequest,
 )
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import ContainerStatus, Manifest, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 from kubelet_conformance.trace.written_keys import Label
 
 _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")

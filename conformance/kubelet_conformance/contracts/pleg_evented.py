@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -25,11 +26,8 @@ from kubelet_conformance.trace.bodies import (
     ListPodSandboxRequest,
 )
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.streaming import event_of
 from kubelet_conformance.trace.untold import is_untold
-from kubelet_conformance.trace.views import Pod
 
 GATE = "EventedPLEG"
 _STREAM = "GetContainerEvents"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Manifest, Moment
 from kubelet_conformance.contract.frame import Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Predicate, call, done, failed, pod_set, read_as
@@ -9,9 +10,6 @@ from kubelet_conformance.contracts.reads import WholeList
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import ListPodSandboxRequest
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import Manifest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container
 
 _THRESHOLD = 180.0
 """So long after the last good relist the PLEG is not healthy (generic.go)."""

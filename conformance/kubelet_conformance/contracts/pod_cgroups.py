@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done
 from kubelet_conformance.contracts.sandboxes import BLIND, GONE, NOT_READY, runs_containers
 from kubelet_conformance.contracts.situations import DISK, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, RESYNC
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup, pod_of_cgroup
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Pod, Sandbox
 
 
 def _changed(op: str) -> Pattern:

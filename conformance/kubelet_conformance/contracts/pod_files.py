@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment, Pod
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contracts.situations import DISK
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Pod
 
 
 class Files:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, ContainerStatus, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -26,10 +27,7 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, i
 from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.contracts.written import AGAIN, is_late, tells_of_others, tells_of_probes_only
-from kubelet_conformance.trace.manifests import ContainerStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Container, Pod
 
 _KILLING: tuple[Name, ...] = ("liveness", "startup")
 

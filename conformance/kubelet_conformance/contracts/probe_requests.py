@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urljoin, urlsplit
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
@@ -26,9 +27,7 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import ExecSyncRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Probe
-from kubelet_conformance.trace.views import Container, Pod
 
 _OK, _REDIRECT, _BAD = 200, 300, 400
 _LOOPBACK = ("127.", "localhost", "::1")

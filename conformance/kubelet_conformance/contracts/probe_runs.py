@@ -11,15 +11,14 @@ from typing import Literal, cast
 
 import msgspec
 
+from kubelet_conformance.contract import Container, Moment
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, Predicate, call, done, exited, failed, happened
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command, runs_pre_stop
 from kubelet_conformance.contracts.timing import TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec, Probe
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container
 
 Name = Literal["liveness", "readiness", "startup"]
 PROBE_TRIES = 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, exited, status
@@ -25,9 +26,6 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.unprovoked import to_be_explained
 from kubelet_conformance.trace.bodies import CreateContainerRequest
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 _HANDOVER = 0.5
 """So long the news that a sandbox is stopped may take from the runtime's reply to whoever probes."""

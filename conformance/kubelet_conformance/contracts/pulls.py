@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+from kubelet_conformance.contract import Moment, Pod, Waiting
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -18,10 +19,7 @@ from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.images import Pulls
-from kubelet_conformance.trace.manifests import Waiting
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, RpcError
-from kubelet_conformance.trace.views import Pod
 
 BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -36,10 +37,7 @@ from kubelet_conformance.contracts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.bodies import CreateContainerRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import Manifest, PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import ContainerStatsReply
-from kubelet_conformance.trace.views import Container, Pod
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import done
 from kubelet_conformance.contracts.distress import amount
 from kubelet_conformance.trace.bodies import LinuxResources
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
-from kubelet_conformance.trace.views import Container, Pod
 
 GATE = "InPlacePodVerticalScaling"
 CPU, MEMORY = "cpu", "memory"

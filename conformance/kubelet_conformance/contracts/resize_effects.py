@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -38,9 +39,6 @@ from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, abo
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import ContainerStatus, Manifest, PodSpec, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
@@ -52,9 +53,7 @@ from kubelet_conformance.contracts.stop_reasons import changed, was_changed, was
 from kubelet_conformance.contracts.tables.container import APPS, AppAct, AppSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.trace.bodies import ContainerConfig, ContainerStatusReply
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import since_when_at_work
-from kubelet_conformance.trace.views import Container, Exit, Pod
 
 
 def _app_exit(m: Moment) -> Container | None:

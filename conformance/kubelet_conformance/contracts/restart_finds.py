@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import Pattern, Predicate, call, event, kubelet, pod_set, pod_unset
@@ -21,9 +22,7 @@ from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Container, Pod
 
 _ALREADY_EXISTS = 409
 _API_WRITE = Pattern(frozenset({"api"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import done, exited, pod_set
@@ -9,8 +10,6 @@ from kubelet_conformance.contracts.instances import creation_of
 from kubelet_conformance.contracts.kills import stopped_for_itself
 from kubelet_conformance.contracts.timing import RELIST
 from kubelet_conformance.trace.kubelet_view import informed_by
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 _WANTED_AGAIN = pod_set().where(lambda m: m.pod is not None and not m.pod.wanted)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from kubelet_conformance.contract import Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.releases import is_on
@@ -14,9 +15,7 @@ from kubelet_conformance.contract.words import Pattern, call, status
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.pod_files import is_log, log_names
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Metrics
-from kubelet_conformance.trace.views import Pod
 
 _PERIOD_GATE, _REDUCED_GATE = "KubeletCrashLoopBackOffMax", "ReduceDefaultCrashLoopBackOffDecay"
 _BASE, _REDUCED = 10.0, (1.0, 60.0)

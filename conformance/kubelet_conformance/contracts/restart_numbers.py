@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
@@ -9,8 +10,6 @@ from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded
 from kubelet_conformance.contracts.pod_files import is_log, log_names
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 from kubelet_conformance.trace.written_keys import Annotation
 
 

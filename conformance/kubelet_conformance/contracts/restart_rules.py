@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import (
     KEPT,
     Answered,
@@ -33,9 +34,6 @@ from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, of, runs_pre_stop
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Exit, Pod, Sandbox
 
 RULES_GATE, ALL_GATE = "ContainerRestartRules", "RestartAllContainersOnContainerExits"
 _RESTART_ALL = "RestartAllContainers"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import Findings, broken
 from kubelet_conformance.contract.words import done, failed
 from kubelet_conformance.contracts.runtime_calls import (
@@ -11,7 +12,6 @@ from kubelet_conformance.contracts.runtime_calls import (
 )
 from kubelet_conformance.contracts.runtime_records import records_are_whole_and_of_what_was_asked
 from kubelet_conformance.trace.bodies import ContainerStatusReply, PodSandboxStatusReply
-from kubelet_conformance.trace.moment import Moment
 
 
 def _answered(m: Moment) -> Findings:

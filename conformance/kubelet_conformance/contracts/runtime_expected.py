@@ -5,9 +5,9 @@ Only a record without wanted pods can say so: where a kubelet calls, an `expect`
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.words import Pattern
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Expect
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, failed
@@ -15,7 +16,6 @@ from kubelet_conformance.trace.bodies import (
     PullImageReply,
     PullImageRequest,
 )
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
 from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.words import Pattern, done, failed, listed_all, told
 from kubelet_conformance.contracts.runtime_calls import refusal
@@ -21,9 +22,7 @@ from kubelet_conformance.trace.bodies import (
     SandboxRecord,
     SandboxRequest,
 )
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 from kubelet_conformance.trace.written_keys import Label
 
 OUTSIDE = Pattern(frozenset({"fault", "kubelet:killed", "kubelet:stopped"}))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from kubelet_conformance.contract import Container, Moment, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, exited, failed, happened, told
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import ContainerRecord, RunPodSandboxRequest, StatusReply
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.views import Container, Sandbox
 
 ID_SCHEME = "sha256:"
 LEAST_NANOSECONDS = 10**17

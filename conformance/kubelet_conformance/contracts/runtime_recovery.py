@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, observer
 from kubelet_conformance.contract.words import done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_calls import (
@@ -20,8 +21,6 @@ from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and
 from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.kubelet_view import has_injected_fault
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _KILLED = 137
 

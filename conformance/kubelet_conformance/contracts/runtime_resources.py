@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Moment
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.trace.bodies import ContainerStatusReply, LinuxResources
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
-from kubelet_conformance.trace.views import Container
 
 
 class _Limits:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 
+from kubelet_conformance.contract import Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, observer
 from kubelet_conformance.contract.words import call, done, failed, kubelet
 from kubelet_conformance.contracts.runtime_expected import calls_for_other_pods_do_not_wait
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Pod
 
 _STOPS_KEPT = 100
 _QUICK = ("RunPodSandbox", "CreateContainer", "StartContainer")

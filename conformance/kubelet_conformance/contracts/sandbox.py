@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Manifest, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.words import (
@@ -32,10 +33,7 @@ from kubelet_conformance.contracts.sandboxes import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
-from kubelet_conformance.trace.manifests import Manifest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
-from kubelet_conformance.trace.views import Pod, Sandbox
 
 _VANISHED_REMEMBERED = 1_000
 

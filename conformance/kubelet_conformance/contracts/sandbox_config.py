@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -14,9 +15,6 @@ from kubelet_conformance.trace.bodies import (
     RunPodSandboxRequest,
 )
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.written_keys import Label
 
 OWN_ANNOTATIONS = "kubernetes.io/config."
@@ -141,8 +139,7 @@ def namespaces_follow_the_spec(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
 @contract("SANDBOX-16", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def handler_comes_from_the_runtime_class(m: Moment, spec: PodSpec) -> Findings:
     """A pod without a runtimeClassName gets the default handler, which has no name."""
-    pod = m.pod
-    if pod is None or spec.runtime_class_name:
+    if spec.runtime_class_name:
         return None
     handler = m.request(RunPodSandboxRequest).runtime_handler
     return broken(f"handler {handler!r} for a pod without a runtimeClassName") if handler else KEPT

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import ip_address
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, STATUS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, pod_set, status
@@ -12,9 +13,6 @@ from kubelet_conformance.contracts.former_lives import is_left_to_itself
 from kubelet_conformance.contracts.sandboxes import FINISHED, standing, told_ips
 from kubelet_conformance.contracts.situations import goes_on_in, is_dead_orphan, may_be_unknown
 from kubelet_conformance.contracts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 WITHHELD_SINCE = (1, 22)
 """From here on a terminal phase waits until the kill has succeeded (status_manager.go)."""

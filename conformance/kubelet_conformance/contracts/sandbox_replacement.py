@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
@@ -22,9 +23,6 @@ from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR, revives_a
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.contracts.tables.pod import SUCCESSORS, Stopped, Successor
 from kubelet_conformance.contracts.timing import REACTION
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Exit, Pod, Sandbox
 
 
 @contract("SANDBOX-05", on=call("RunPodSandbox"), needs=(CRI, PODS))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -22,10 +23,7 @@ from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import SHUTDOWN, disruption_of, shutdown_of
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.views import Container, Pod
 
 LET_GO = "nothing holds the shutdown up"
 """How a fault says that the kubelet lets the machine go down."""

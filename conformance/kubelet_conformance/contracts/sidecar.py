@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
@@ -43,9 +44,6 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply
-from kubelet_conformance.trace.manifests import Manifest, PodSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _ON = since("1.29")
 

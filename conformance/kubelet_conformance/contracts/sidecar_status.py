@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -9,9 +10,6 @@ from kubelet_conformance.contract.words import status
 from kubelet_conformance.contracts.instances import sidecars
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
 from kubelet_conformance.contracts.written import is_lost
-from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 _ON = since("1.29")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Manifest, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -33,10 +34,7 @@ from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.manifests import Manifest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
-from kubelet_conformance.trace.views import Pod
 
 _READING = 1.0
 """What reading it takes."""

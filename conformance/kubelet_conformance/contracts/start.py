@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
+from kubelet_conformance.contract import Container, ContainerStatus, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, failed, status
@@ -25,9 +26,6 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.container_specs import ContainerSpec, Handler
 from kubelet_conformance.trace.errors import BodyError
-from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 from kubelet_conformance.trace.written_keys import Annotation, Label
 
 NANOSECONDS = 1_000_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.trace.bodies import PodSandboxConfig
 from kubelet_conformance.trace.looking import full_name
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
 
 SOURCE, HASH, SEEN = "kubernetes.io/config.source", "kubernetes.io/config.hash", "kubernetes.io/config.seen"

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
@@ -25,11 +26,8 @@ from kubelet_conformance.contracts.static_names import (
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.manifests import Manifest, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
 from kubelet_conformance.trace.under_way import since_when_at_work
-from kubelet_conformance.trace.views import Pod
 
 
 @contract("STATIC-01", on=call("RunPodSandbox"), needs=(CRI, PODS))

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -27,11 +28,8 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import AGAIN, END_TOLD
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
-from kubelet_conformance.trace.manifests import ContainerStatus, PodSpec, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite, Status
 from kubelet_conformance.trace.streaming import sandbox_told
-from kubelet_conformance.trace.views import Pod
 
 OWNED = frozenset(
     {

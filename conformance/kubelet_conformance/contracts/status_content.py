@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
@@ -21,9 +22,6 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import API_POLL, RELIST, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import AGAIN, UNKNOWN_END
 from kubelet_conformance.trace.bodies import ExecSyncRequest
-from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 AT_ONCE = 2.0
 """How late the result of a probe may be in a status, whatever the pod's worker is busy with."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, deleted, done, exited, pod_set, pod_unset, status
@@ -23,10 +24,7 @@ from kubelet_conformance.contracts.static_names import sent_static
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START, REACTION
 from kubelet_conformance.contracts.written import seconds
 from kubelet_conformance.trace.kubelet_view import informed_by
-from kubelet_conformance.trace.manifests import Manifest, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ABSENT, ApiWrite, Status
-from kubelet_conformance.trace.views import Pod
 
 Json = dict[str, Any]
 _MERGED_BY = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}

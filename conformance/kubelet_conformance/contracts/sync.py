@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, sandbox_died, status
@@ -32,10 +33,7 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StatusReply
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Waiting reasons that tell of no failed attempt."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, exited
@@ -14,9 +15,7 @@ from kubelet_conformance.contracts.situations import (
     starts_or_creates,
     to_run,
 )
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container, Exit, Pod
 
 
 def revives_a_sidecar(m: Moment) -> bool:

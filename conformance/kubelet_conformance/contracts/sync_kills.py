@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, event, exited, failed
@@ -13,10 +14,7 @@ from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 TOLD_LATE = 1.0
 """How long after a kill its reason may be told: a force delete or an eviction, as polls show them."""

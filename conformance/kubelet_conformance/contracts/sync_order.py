@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -14,10 +15,7 @@ from kubelet_conformance.contracts.situations import NOBODY, is_let_be, to_run, 
 from kubelet_conformance.contracts.sync import CUT_OFF
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 MOUNT_WAIT = 123.0
 """How long one sync waits for volumes (volumemanager)."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -38,8 +39,6 @@ from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY,
 from kubelet_conformance.trace.bodies import ExecSyncRequest, StopContainerRequest
 from kubelet_conformance.trace.container_specs import Handler, Probe
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 from kubelet_conformance.trace.written_keys import Annotation
 
 

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.versions import since
@@ -34,10 +35,7 @@ from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StopContainerRequest
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.manifests import Manifest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Container, Pod
 
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _VERSIONS_KEPT = 16
