@@ -19,8 +19,8 @@ from kubelet_conformance.contract.frame import (
     Observer,
 )
 from kubelet_conformance.contract.owed import Ledger, Obligation
-from kubelet_conformance.contract.patience import Patience
-from kubelet_conformance.contract.roster import roster_for
+from kubelet_conformance.contract.patience import LatenessPolicy
+from kubelet_conformance.contract.roster import clause_index_for
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.contract.versions import Version
 from kubelet_conformance.trace.entity import Entity
@@ -60,8 +60,8 @@ class Judge:
 
     `trace` names the trace in evidence. Contracts that the trace cannot exercise, for its channels or its
     Kubernetes version, are not applicable from the start. A judge that raises makes its own contract an
-    `error` and leaves the others alone; a body that does not parse raises BodyError. With `patience`, which
-    must hear each record first, what is overdue may be excused.
+    `error` and leaves the others alone; a body that does not parse raises BodyError. With `lateness`, which
+    must observe each record first, what is overdue may be excused.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Judge:
         header: Header,
         contracts: Iterable[Contract],
         kubernetes: Version | None,
-        patience: Patience | None = None,
+        lateness: LatenessPolicy | None = None,
     ) -> None:
         self.trace = trace
         self.on_break: Callable[[Contract, Evidence], None] | None = None
@@ -81,13 +81,13 @@ class Judge:
         self.now = 0.0
         """When the record that is judged was written."""
         self.ledger = Ledger(TEACHING)
-        if patience is not None:
-            self.ledger = Ledger(TEACHING, self._waits, patience.until)
+        if lateness is not None:
+            self.ledger = Ledger(TEACHING, self._waits, lateness.until)
         elif header.clock == "wall":
             self.ledger = Ledger(TEACHING, self._waits)
-        self._roster = roster_for(contracts, header, kubernetes)
-        self._plans = self._roster.plans
-        self.ledger.awaited |= self._roster.awaited
+        self._index = clause_index_for(contracts, header, kubernetes)
+        self._plans = self._index.plans
+        self.ledger.awaited |= self._index.awaited
         self._kept: dict[Clause, int] = defaultdict(int)
         """How often each judge was kept."""
         self._outcomes: dict[Contract, Outcome] = {}
@@ -103,7 +103,7 @@ class Judge:
     def _failed(self, listener: Listener, moment: Moment) -> None:
         """A judge raised: its contract is an error; without an observer no contract can be judged."""
         reason = f"the judge failed at seq {moment.seq}: {traceback.format_exc(limit=-3).strip()}"
-        contracts = [listener.contract] if isinstance(listener, Clause) else self._roster.applicable
+        contracts = [listener.contract] if isinstance(listener, Clause) else self._index.applicable
         for contract in contracts:
             outcome = self._outcome(contract)
             outcome.reason = outcome.reason or reason
@@ -194,7 +194,7 @@ class Judge:
             self._kept[clause] += 1
 
     def _owe(self, clause: Clause, due: Answered, moment: Moment) -> None:
-        if self._in_the_dark(clause.contract, moment.pod):
+        if self._is_uninformed(clause.contract, moment.pod):
             return
         obligation = Obligation(due, moment, partial(self._met, clause), partial(self._not_met, clause))
         if obligation.deadline is not None and self.is_evented and clause.contract.gate != EVENTS_GATE:
@@ -209,7 +209,7 @@ class Judge:
         self._break(clause, (obligation.seq, seq), text, obligation.pod)
 
     def _break(self, clause: Clause, seqs: tuple[int, ...], text: str, pod: Pod | None) -> None:
-        if self._in_the_dark(clause.contract, pod):
+        if self._is_uninformed(clause.contract, pod):
             return
         outcome, scenario = self._outcome(clause.contract), self.world.header.scenario
         outcome.breaks += 1
@@ -222,7 +222,7 @@ class Judge:
                 self.on_break(clause.contract, evidence)
         outcome.broken_clauses.add(place)
 
-    def _in_the_dark(self, contract: Contract, pod: Pod | None) -> bool:
+    def _is_uninformed(self, contract: Contract, pod: Pod | None) -> bool:
         """Whether the kubelet could not know better: it goes by events about the pod, which were withheld."""
         return contract.gate != EVENTS_GATE and is_untold(self.world.node, pod, self.now)
 
@@ -233,7 +233,7 @@ class Judge:
             kept[clause.contract].append(clause)
         concerned = dict.fromkeys((*self._outcomes, *kept))
         found = {contract.id: self._judged(contract, kept[contract]) for contract in concerned}
-        return {**self._roster.outcomes, **found}
+        return {**self._index.outcomes, **found}
 
     def _judged(self, contract: Contract, kept: list[Clause]) -> Outcome:
         outcome = self._outcome(contract)

@@ -88,7 +88,7 @@ class _Plans(dict[_Sort, Plan]):
         return made
 
 
-class Roster:
+class ClauseIndex:
     """The judges of those contracts that such traces can exercise, and the records they wait for."""
 
     def __init__(
@@ -129,23 +129,23 @@ class Roster:
         )
 
 
-def roster_for(contracts: Iterable[Contract], header: Header, version: Version | None) -> Roster:
-    """The roster for traces with such a header, judged for this version of Kubernetes.
+def clause_index_for(contracts: Iterable[Contract], header: Header, version: Version | None) -> ClauseIndex:
+    """The index for traces with such a header, judged for this version of Kubernetes.
 
     Contracts that such a trace cannot exercise, for its channels, its feature gates or the version, are not
     applicable from the start.
     """
-    return _roster(tuple(contracts), version, frozenset(header.feature_gates.items()), header.channels)
+    return _clause_index(tuple(contracts), version, frozenset(header.feature_gates.items()), header.channels)
 
 
 @lru_cache(maxsize=_INDEXES_KEPT)
-def _roster(
+def _clause_index(
     contracts: tuple[Contract, ...],
     version: Version | None,
     gates: frozenset[tuple[str, bool]],
     channels: Channels,
-) -> Roster:
-    return Roster(contracts, version, dict(gates), channels)
+) -> ClauseIndex:
+    return ClauseIndex(contracts, version, dict(gates), channels)
 
 
 def _why_not(
