@@ -90,8 +90,8 @@ def judge_file(  # noqa: PLR0913 - what to judge, by what, how, and who is told 
 ) -> Judged:
     """Judge one trace file; `kubernetes` stands in for the version that the header tells.
 
-    With `file` it is read from there, and `path` only names it. With `patient` nothing is overdue
-    while calls fail or are held up (see `LatenessPolicy`). `progress` is told now and then how many records have been judged.
+    With `file` it is read from there, and `path` only names it. With `patient` nothing is overdue while calls
+    fail or are held up (see `LatenessPolicy`). `progress` is called now and then with the number of records.
     Raises TraceError, with the line, for anything that is not a valid trace.
     """
     with Reader(path, file) as reader:
