@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from kubelet_conformance.contract.words import Predicate
 from kubelet_conformance.trace.moment import Moment
@@ -13,7 +14,8 @@ from kubelet_conformance.trace.moment import Moment
 R = TypeVar("R")
 
 
-class _Subject(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Subject:
     """A parameter: its type, where the moment has it, and whether it does."""
 
     annotation: str

@@ -342,7 +342,7 @@ def _start_has_failed(m: Moment) -> None:
 def failed_start_is_told_without_wrapper(m: Moment, pod: Pod) -> Findings:
     """The event tells what the runtime said, and not how it was sent."""
     last, said = pod.note(_LastFailure), _event(m).message
-    if last is None or not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
+    if not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
         return None
     return broken(f"the event says {said!r}", last.seq) if _WRAPPER in said else KEPT
 

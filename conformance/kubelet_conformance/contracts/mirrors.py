@@ -149,7 +149,7 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
 def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
     """One that somebody deletes is deleted for good and made again."""
     meta = manifest.metadata
-    if meta is None or meta.deletion_timestamp is None or not kubelet_works(m):
+    if meta.deletion_timestamp is None or not kubelet_works(m):
         return None
     pod, uid = static_pod_of(m, meta.uid), meta.uid
     if pod is None or not pod.wanted or pod.finished or kubelet_view(m).api_away_t is not None:

@@ -247,7 +247,7 @@ def watched_until_it_is_told(m: Moment, container: Container) -> Findings:
     """What is not told yet is looked for again at the next relist; what is told is not."""
     caps = _read(m)
     watched = container.note(_Watched)
-    if watched is None or watched.wanted is None or caps is None:
+    if watched.wanted is None or caps is None:
         return None
     if watched.met_t is None and container.state == "running" and not container.stops:
         if not changed(caps, watched.wanted):

@@ -155,7 +155,7 @@ def successor_has_its_own_status(m: Moment, pod: Pod, status: PodStatus) -> Find
 def _name_is_taken_over(m: Moment, manifest: Manifest) -> None:
     """Take in which pod follows which."""
     meta = manifest.metadata
-    if m.pod is not None or meta is None:
+    if m.pod is not None:
         return
     before = m.world.names.get((meta.namespace or "default", meta.name))
     if before is not None and before.uid and meta.uid and before.uid != meta.uid:
@@ -301,7 +301,7 @@ def standalone_kubelet_writes_nothing(m: Moment) -> Findings:
 def finished_pod_can_be_deleted(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """A pod that has ended, and has nothing new to tell, goes within 10 s once it is deleted."""
     meta = manifest.metadata
-    if meta is None or meta.deletion_timestamp is None or pod.termination is not None:
+    if meta.deletion_timestamp is None or pod.termination is not None:
         return None
     if not pod.finished or pod.static or not pod.born or not m.node.kubelet_up or m.node.started_t is None:
         return None

@@ -87,7 +87,7 @@ def _is_of_an_ephemeral(m: Moment) -> bool:
 @observer(on=starts_or_creates())
 def _something_is_begun(m: Moment, pod: Pod) -> None:
     end = pod.note(_End)
-    if end is None or not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
+    if not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
         return
     if not revives_a_sidecar(m):
         end.begun = m.call

@@ -94,7 +94,7 @@ def ended_pod_does_not_come_again(m: Moment, pod: Pod) -> Findings:
     cleaned up, is not started again.
     """
     kept = pod.note(_StoppingSandbox)
-    if kept is None or not kept.again_seq:
+    if not kept.again_seq:
         return None
     return broken(f"{m.call.rpc} for a pod that had ended before it came back", kept.again_seq)
 

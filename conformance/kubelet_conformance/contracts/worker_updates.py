@@ -109,7 +109,7 @@ class _Shortened:
 def next_stop_has_the_shorter_grace(m: Moment, container: Container) -> Findings:
     """A grace that is shortened while a StopContainer lasts holds for the next one of that container."""
     short = container.note(_Shortened)
-    if short is None or short.grace is None or m.t - short.t < _HEARD:
+    if short.grace is None or m.t - short.t < _HEARD:
         return None
     got = m.request(StopContainerRequest).timeout
     if got > max(short.grace, MINIMUM_GRACE):
