@@ -53,11 +53,8 @@ def suite_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
 
 def _rows(place: str) -> Sequence[object]:
     module, _, name = place.rpartition(".")
-    found = cast(
-        "Iterable[object] | Mapping[str, object]",
-        getattr(import_module(f"kubelet_conformance.contracts.{module}"), name),
-    )
-    return [*found.values()] if isinstance(found, Mapping) else [*found]
+    found = getattr(import_module(f"kubelet_conformance.contracts.{module}"), name)
+    return list(cast("Iterable[object]", found.values() if isinstance(found, dict) else found))
 
 
 def decisions_page() -> str:
