@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from typing import cast
 
 from kubelet_conformance.coverage.tables import table
 from kubelet_conformance.targets.decisions import reference_tables
@@ -52,10 +53,8 @@ def suite_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
 
 def _rows(place: str) -> Sequence[object]:
     module, _, name = place.rpartition(".")
-    found: Iterable[object] | Mapping[object, object] = getattr(
-        import_module(f"kubelet_conformance.contracts.{module}"), name
-    )
-    return list(found.values() if isinstance(found, Mapping) else found)
+    found = getattr(import_module(f"kubelet_conformance.contracts.{module}"), name)
+    return list(cast("Iterable[object]", found.values() if isinstance(found, dict) else found))
 
 
 def decisions_page() -> str:

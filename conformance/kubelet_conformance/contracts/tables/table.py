@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 S = TypeVar("S")
 """What decides."""
@@ -12,7 +13,8 @@ T = TypeVar("T")
 """What is decided."""
 
 
-class Row(NamedTuple, Generic[S, T]):
+@dataclass(frozen=True, slots=True)
+class Row(Generic[S, T]):
     """Where `when` holds, `then` is what is decided."""
 
     row: str
