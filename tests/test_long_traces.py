@@ -61,7 +61,6 @@ def census(judge: Judge) -> dict[str, int]:
         "images": len(world.images),
         "deadlines": len(judge.ledger),
         "obligations": sum(len(entity.owed) for entity in entities),
-        "monitors": sum(len(entity.monitors) for entity in entities),
         **noted(world.node),
         **held(),
     }

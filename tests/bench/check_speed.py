@@ -128,19 +128,15 @@ def _timed(contract: Contract, times: list[float]) -> Contract:
     """The same contract, which notes how long each call of its judges takes."""
 
     def timed(clause: Clause) -> Clause:
-        if clause.judge is None:
-            return clause
-        asked = clause.judge
-
         def ask(m: Moment) -> Findings:
             began = time.perf_counter()
-            findings = asked(m)
+            findings = clause.call(m)
             if findings is not None and not isinstance(findings, (Kept, Broken, Answered)):
                 findings = list(findings)
             times.append(time.perf_counter() - began)
             return findings
 
-        return replace(clause, judge=ask)
+        return replace(clause, call=ask)
 
     return replace(contract, clauses=[timed(clause) for clause in contract.clauses])
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from story import Story
 
-from kubelet_conformance.contract.frame import KEPT, Findings, contract
+from kubelet_conformance.contract.frame import KEPT, OBSERVERS, Findings, contract, observer
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.words import Pattern, call, done, read_as
 from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Pod, Sandbox
 
 INIT = {"name": "init", "image": "i"}
 BEGUN, ENDED = "call:RunPodSandbox", "done:RunPodSandbox"
+
+
+@pytest.fixture
+def no_observers() -> Iterator[None]:
+    """Only what the test itself observes."""
+    usual = list(OBSERVERS)
+    OBSERVERS.clear()
+    yield
+    OBSERVERS[:] = usual
 
 
 def asked_at(pattern: Pattern, story: Story, rule: str = "START-01") -> list[str]:
@@ -103,25 +115,81 @@ def test_pods_a_rule_is_not_about() -> None:
     assert asked_at(call("RunPodSandbox"), with_init, "INIT-01") == [BEGUN]
 
 
-def test_notes_that_contracts_share_are_taken_once() -> None:
-    """A function that only takes notes is called once a moment, although two clauses name it."""
-    taken: list[str] = []
+@pytest.mark.usefixtures("no_observers")
+def test_observers_surround_the_judges() -> None:
+    """An observer is called before every judge of a moment, or after all of them, and for no contract."""
+    called: list[str] = []
+    begun = call("RunPodSandbox")
 
-    def take_note(m: Moment) -> None:
-        taken.append(m.keys[0])
-
-    @contract("START-01", on=call("RunPodSandbox"))
+    @contract("START-01", on=begun)
     def rule(_: Moment) -> Findings:
         """A rule."""
+        called.append("judge")
         return KEPT
 
-    for _ in range(2):
-        rule.remember(on=call("RunPodSandbox"))(take_note)
+    @observer(on=begun, last=True)
+    def _(_: Moment) -> None:
+        called.append("last")
+
+    @observer(on=begun)
+    def _(_: Moment) -> None:
+        called.append("first")
+
     s = Story()
     s.run_sandbox(s.pod())
 
     assert s.judge_with(rule).verdict is Verdict.KEPT
-    assert taken == [BEGUN]
+    assert called == ["first", "judge", "last"]
+
+
+@pytest.mark.usefixtures("no_observers")
+def test_failing_observer_is_an_error_of_every_contract() -> None:
+    """Nobody knows who asks for what it should have kept up to date."""
+
+    @contract("START-01", on=done("RunPodSandbox"))
+    def rule(_: Moment) -> Findings:
+        """A rule."""
+        return KEPT
+
+    @observer(on=call("RunPodSandbox"))
+    def _(m: Moment) -> None:
+        raise ZeroDivisionError(m.seq)
+
+    s = Story()
+    s.run_sandbox(s.pod())
+
+    assert s.judge_with(rule).verdict is Verdict.ERROR
+
+
+def test_judge_names_what_the_moment_must_have() -> None:
+    """It is called where the pod and the sandbox it names are known, and with these."""
+    named: list[str] = []
+
+    @contract("START-01", on=call("RunPodSandbox", "CreateContainer"))
+    def rule(m: Moment, pod: Pod, sandbox: Sandbox) -> None:
+        """A rule."""
+        named.append(f"{m.keys[0]} {pod.name} {sandbox.pod is pod}")
+
+    s = Story()
+    web = s.pod()
+    s.create(web, s.run_sandbox(web))
+    s.judge_with(rule)
+
+    assert named == ["call:CreateContainer web True"]
+
+
+def test_judge_names_nothing_else() -> None:
+    """A parameter that no moment has is refused where the contract is written, as is one of another type."""
+
+    def unknown(m: Moment, volume: Pod) -> None:
+        """A rule."""
+
+    def mistyped(m: Moment, pod: Sandbox) -> None:
+        """A rule."""
+
+    for wrong in (unknown, mistyped):
+        with pytest.raises(TypeError, match="no moment has"):
+            contract("START-01", on=call("RunPodSandbox"))(wrong)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from outside_world import file_pod, start_static
 from pod_status import again, end_of, ended, runs, tell_status, waits
-from running import running
+from running import BROKEN, KEPT, running
 from story import NOON, Story
 from twice import assert_bites
+
+from kubelet_conformance.contract.verdicts import Verdict
 
 UNKNOWN_END = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
 
@@ -323,3 +325,17 @@ def test_unstarted_record_waits() -> None:
         tell_status(s, pod, "Pending", [entry])
 
     assert_bites("CSTAT-15", tell)
+
+
+@pytest.mark.parametrize(("said", "verdict"), [("runs", KEPT), ("ended", BROKEN), ("waits", BROKEN)])
+def test_state_was_read(said: str, verdict: Verdict) -> None:
+    """CSTAT-02: of a container that was read as running nothing else is said."""
+    s, web, _, c1 = running()
+    told: dict[str, dict[str, Any]] = {
+        "runs": runs(c1),
+        "ended": ended(0, c1),
+        "waits": waits("", c1),
+    }
+    tell_status(s, web, "Running", [told[said]])
+
+    assert s.judge("CSTAT-02").verdict is verdict

@@ -11,7 +11,7 @@ from running import BROKEN, KEPT, running
 from story import PodHandle, Story
 from twice import assert_bites
 
-from kubelet_conformance.contracts.tables import COUNTS, PHASES, Counts, phase_of
+from kubelet_conformance.contracts.tables.status import COUNTS
 
 SECOND: dict[str, Any] = {"name": "c2"}
 INIT: dict[str, Any] = {"name": "i1"}
@@ -267,30 +267,6 @@ def test_every_kind_of_container_counts_in_every_state() -> None:
 
     assert len(named) == len(set(named))
     assert {(k, s) for k in ("init", "app") for s in states} <= {*named}
-
-
-@pytest.mark.parametrize(
-    ("row", "counts"),
-    [
-        ("P1", Counts(policy="Never", failed_init=1, pending_init=1)),
-        ("P2", Counts(policy="Always", failed_init=1, pending_init=1)),
-        ("P3", Counts(pending_sidecar=1, running=1)),
-        ("P4", Counts(pending_sidecar=1, app_was_up=True, waiting=1, running=1)),
-        ("P5", Counts(running=1, stopped=1)),
-        ("P6", Counts(final=True, stopped=2, succeeded=2)),
-        ("P7", Counts(final=True, stopped=2, succeeded=1)),
-        ("P8", Counts(stopped=1, succeeded=1)),
-        ("P9", Counts(policy="OnFailure", stopped=1, succeeded=1)),
-        ("P10", Counts(policy="Never", stopped=1)),
-        ("P11", Counts(policy="OnFailure", stopped=1)),
-        ("P12", Counts(running=1, unknown=1)),
-        ("P12", Counts()),
-    ],
-)
-def test_every_row_of_the_phase_table_decides(row: str, counts: Counts) -> None:
-    """The first row that fits decides, and each row has its case."""
-    assert phase_of(counts).row == row
-    assert len({one.row for one in PHASES}) == len(PHASES) == 12
 
 
 @pytest.mark.parametrize("mirrored", [True, False])

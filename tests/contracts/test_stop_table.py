@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubelet_conformance.contracts.stop_table import STOPS, Graces, Situation, stop_timeouts
+from kubelet_conformance.contracts.tables.stop import STOPS, Graces, Situation, stop_timeouts
 
 OLD, NEW = (1, 26), (1, 32)
 GRACES = Graces(spec=30, asked=12, probe=50)

@@ -1,1 +1,37 @@
-"""The frame contracts are written in, and the engine that judges by them."""
+"""The frame of contracts and the engine that judges by them; here are the types that judges see."""
+
+from __future__ import annotations
+
+from kubelet_conformance.trace.manifests import (
+    ContainerState,
+    ContainerStatus,
+    Kind,
+    Manifest,
+    Metadata,
+    PodSpec,
+    PodStatus,
+    Terminated,
+    Waiting,
+)
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Container, Execution, Exit, Node, Pod, Sandbox, Stop
+
+__all__ = (
+    "Container",
+    "ContainerState",
+    "ContainerStatus",
+    "Execution",
+    "Exit",
+    "Kind",
+    "Manifest",
+    "Metadata",
+    "Moment",
+    "Node",
+    "Pod",
+    "PodSpec",
+    "PodStatus",
+    "Sandbox",
+    "Stop",
+    "Terminated",
+    "Waiting",
+)

@@ -118,9 +118,7 @@ def _marked(evidence: Evidence, entries: list[Deviation]) -> Evidence:
 
 def clause_names(contract: Contract) -> tuple[str, ...]:
     """The names by which a baseline calls the clauses of a contract."""
-    return tuple(
-        dict.fromkeys(clause.name or MAIN_CLAUSE for clause in contract.clauses if not clause.remembers)
-    )
+    return tuple(dict.fromkeys(clause.name or MAIN_CLAUSE for clause in contract.clauses))
 
 
 class _Entries:

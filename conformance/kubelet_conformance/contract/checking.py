@@ -12,7 +12,7 @@ from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.judge import Judge
-from kubelet_conformance.contract.patience import Patience
+from kubelet_conformance.contract.patience import LatenessPolicy
 from kubelet_conformance.contract.releases import is_required
 from kubelet_conformance.contract.verdicts import Outcome, Verdict, graver, merged
 from kubelet_conformance.contract.versions import Version, parse_version
@@ -91,20 +91,20 @@ def judge_file(  # noqa: PLR0913 - what to judge, by what, how, and who is told 
     """Judge one trace file; `kubernetes` stands in for the version that the header tells.
 
     With `file` it is read from there, and `path` only names it. With `patient` nothing is overdue while calls
-    fail or are held up (see `Patience`). `progress` is told now and then how many records have been judged.
+    fail or are held up (see `LatenessPolicy`). `progress` is called now and then with the number of records.
     Raises TraceError, with the line, for anything that is not a valid trace.
     """
     with Reader(path, file) as reader:
         header = reader.header
         told = _told_version(reader)
-        patience = Patience() if patient else None
-        judge = Judge(path, header, contracts, kubernetes or told, patience)
-        feed, hear = judge.feed, patience.hear if patience is not None else None
+        lateness = LatenessPolicy() if patient else None
+        judge = Judge(path, header, contracts, kubernetes or told, lateness)
+        feed, observe = judge.feed, lateness.observe if lateness is not None else None
         count, waits = 0, list[Wait]()
         for count, record in enumerate(reader, start=1):
             try:
-                if hear is not None:
-                    hear(record)
+                if observe is not None:
+                    observe(record)
                 feed(record)
             except BodyError as error:
                 raise reader.bad(f"{_named(record)}: {error.problem}", error.remedy) from None
@@ -207,7 +207,7 @@ class Check:
         return {verdict: count[verdict] for verdict in REPORTED}
 
     def unexplained(self) -> list[Wait]:
-        """Waits that ended in vain although their contract was not broken."""
+        """Waits that timed out although their contract was not broken."""
         bad = {Verdict.ERROR, Verdict.BROKEN, Verdict.KNOWN_DEVIATION}
         explained = {key for key, result in self.results.items() if result.outcome.verdict in bad}
         return [wait for wait in self._waits if wait.contract not in explained]

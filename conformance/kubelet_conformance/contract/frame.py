@@ -11,18 +11,18 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, TypeAlias, TypeVar, final
 
 import msgspec
 
 from kubelet_conformance.contract.catalogue import Row, row
 from kubelet_conformance.contract.needs import CRI, Need
+from kubelet_conformance.contract.subjects import bound
 from kubelet_conformance.contract.versions import ALL, ByVersion
-from kubelet_conformance.contract.words import Implication, Pattern, united
+from kubelet_conformance.contract.words import Pattern, Predicate, united
 from kubelet_conformance.trace.manifests import Trait
 from kubelet_conformance.trace.moment import Moment
 
-Each = Literal["pod", "sandbox", "container"]
 _TRAITS_OF_AREA: dict[str, frozenset[Trait]] = {
     "INIT": frozenset({"init", "sidecar"}),
     "SIDECAR": frozenset({"sidecar"}),
@@ -97,6 +97,7 @@ KEPT = Kept()
 Finding: TypeAlias = "Kept | Broken | Answered"
 Findings: TypeAlias = "Finding | Iterable[Finding] | None"
 JudgeFunction: TypeAlias = "Callable[[Moment], Findings]"
+_Observe = TypeVar("_Observe", bound=Callable[..., None])
 
 
 def broken(text: str, *because: int | None) -> Broken:
@@ -122,17 +123,39 @@ def answered(  # noqa: PLR0913 - each names one way an obligation can end
     return Answered(by, within, unless, not_before, text, whole_node)
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+@dataclass(frozen=True, slots=True, eq=False)
+class Listener:
+    """A function that is called at the moments of a pattern that have its subjects."""
+
+    on: Pattern
+    call: JudgeFunction
+    subjects: tuple[Predicate, ...]
+    """Whether a moment has what the function names as its parameters."""
+
+    def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
+        """What is left to ask of a moment that has these keys, before the function is called."""
+        return (*self.subjects, *self.on.conditions(keys))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clause(Listener):
     """One judge of a contract; contracts with several name them."""
 
+    contract: Contract
     name: str
-    on: Pattern | None
-    judge: JudgeFunction | None
-    implication: Implication | None = None
-    each: Each = "pod"
-    remembers: bool = False
-    """It only takes notes for the others and never finds anything."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observer(Listener):
+    """A function that keeps facts up to date for all judges, and finds nothing itself."""
+
+    name: str
+    last: bool
+    """It is called after the judges of a moment."""
+
+
+OBSERVERS: list[Observer] = []
+"""All of them, in the order in which their modules were imported: what one builds on stands before it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,20 +187,11 @@ class Contract:
         about = _about(self.id)
         return about is None or traits is None or not about.isdisjoint(traits)
 
-    def clause(self, name: str, *, on: Pattern) -> Callable[[JudgeFunction], Contract]:
+    def clause(self, name: str, *, on: Pattern) -> Callable[[Callable[..., Findings]], Contract]:
         """Add a judge of another side of the same rule."""
 
-        def add(judge: JudgeFunction) -> Contract:
-            self.clauses.append(Clause(name, on, judge))
-            return self
-
-        return add
-
-    def remember(self, *, on: Pattern) -> Callable[[Callable[[Moment], None]], Contract]:
-        """Add a function that only takes notes for the judges; where both are called, in order of writing."""
-
-        def add(take_note: Callable[[Moment], None]) -> Contract:
-            self.clauses.append(Clause("", on, take_note, remembers=True))
+        def add(judge: Callable[..., Findings]) -> Contract:
+            self.clauses.append(Clause(on, *bound(judge), self, name))
             return self
 
         return add
@@ -191,33 +205,32 @@ def contract(  # noqa: PLR0913 - the parts of a contract
     versions: ByVersion[Any] = ALL,
     gate: str | None = None,
     clause: str = "",
-) -> Callable[[JudgeFunction], Contract]:
-    """A contract judged at moments; the function's docstring is the rule. `gate` names a feature gate."""
+) -> Callable[[Callable[..., Findings]], Contract]:
+    """A contract judged at moments; the function's docstring is the rule. `gate` names a feature gate.
 
-    def make(judge: JudgeFunction) -> Contract:
+    A judge takes the moment and, as parameters with their types, what the moment must have: it is not called
+    where that is missing (see `subjects`).
+    """
+
+    def make(judge: Callable[..., Findings]) -> Contract:
         made = Contract(contract_id, _rule(judge), needs, versions, gate, judge.__module__)
-        made.clauses.append(Clause(clause, on, judge))
-        return made
+        return made.clause(clause, on=on)(judge)
 
     return make
 
 
-def formula(
-    contract_id: str,
-    *,
-    each: Each,
-    needs: tuple[Need, ...] = (CRI,),
-    versions: ByVersion[Any] = ALL,
-    gate: str | None = None,
-) -> Callable[[Callable[[], Implication]], Contract]:
-    """A contract in past-time words, followed for each pod, sandbox or container born in the trace."""
+def observer(*, on: Pattern, last: bool = False) -> Callable[[_Observe], _Observe]:
+    """Keep facts up to date at these moments, for every judge that may ask: before the judges, or `last`.
 
-    def make(say: Callable[[], Implication]) -> Contract:
-        made = Contract(contract_id, _rule(say), needs, versions, gate, say.__module__)
-        made.clauses.append(Clause("", None, None, say(), each))
-        return made
+    Whoever can name the fact has imported its module, and so it is observed. Parameters are as those of
+    judges.
+    """
 
-    return make
+    def add(observe: _Observe) -> _Observe:
+        OBSERVERS.append(Observer(on, *bound(observe), observe.__qualname__, last))
+        return observe
+
+    return add
 
 
 def _rule(function: Callable[..., object]) -> str:

@@ -34,8 +34,8 @@ _API_SERVER = "the API server"
 _HEALED = "healed: "
 
 
-class Patience:
-    """Hears every record before it is judged, and says until when the kubelet is excused."""
+class LatenessPolicy:
+    """Observes every record before it is judged, and tells until when the kubelet is excused."""
 
     def __init__(self) -> None:
         self._last = -math.inf
@@ -52,7 +52,7 @@ class Patience:
         """When the relist comes that finds what no container event told."""
         self._now = 0.0
 
-    def hear(self, record: Record) -> None:
+    def observe(self, record: Record) -> None:
         """Take in a record, before the judge does."""
         now = self._now = record.t
         # isinstance() is slow where it says no: these are msgspec's structs.
@@ -70,9 +70,9 @@ class Patience:
             elif now - began > _PROMPT_SECONDS:
                 self._last = now
         else:
-            self._hear_other(record)
+            self._observe_other(record)
 
-    def _hear_other(self, record: Record) -> None:
+    def _observe_other(self, record: Record) -> None:
         """What is no call and no reply."""
         if isinstance(record, ApiWrite):
             if record.code is not None and (record.code >= _SERVER_ERRORS or record.code == 0):

@@ -1,4 +1,4 @@
-"""The contracts: one module a subject, found by walking this package in name order."""
+"""The contracts: one module a subject, found by walking this package and its families in name order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ("every_contract",)
 def every_contract() -> dict[str, Contract]:
     """All contracts by id, module by module and in the order of each file."""
     found: dict[str, Contract] = {}
-    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         for value in vars(import_module(module.name)).values():
             if isinstance(value, Contract) and value.module == module.name:
                 if found.get(value.id, value) is not value:

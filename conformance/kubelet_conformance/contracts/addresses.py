@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract import Moment, Pod, PodSpec, PodStatus, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import DISK
-from kubelet_conformance.contracts.pod_files import files, take_file
+from kubelet_conformance.contracts.pod_files import files
 from kubelet_conformance.contracts.sandboxes import told_ips
 from kubelet_conformance.trace.bodies import Mount, PodSandboxStatusReply
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Sandbox
 
 HOSTS = "/etc/hosts"
 _POD_IP = "status.podIP"
@@ -42,20 +39,19 @@ class _Told:
         """All of them; none where it had no address when it was last read, or one that is none."""
 
 
-def _take_address(m: Moment) -> None:
+_READ: Pattern = done("PodSandboxStatus")
+
+
+@observer(on=_READ)
+def _take_address(m: Moment, sandbox: Sandbox) -> None:
     ips = told_ips(m.response(PodSandboxStatusReply).status)
-    if m.sandbox is None:
-        return
-    told = m.sandbox.note(_Told)
+    told = sandbox.note(_Told)
     if ips and told.to_tell.issuperset(ips):
         return
     told.ips.update(ips)
     # One that has died since, and a sync whose own reading came late, know of no address.
     is_known = bool(ips) and all(version_of(ip) is not None for ip in told.ips)
     told.to_tell = told.ips if is_known else set()
-
-
-_READ: Pattern = done("PodSandboxStatus")
 
 
 def _addresses(m: Moment) -> set[str]:
@@ -77,9 +73,9 @@ def _ip_variables(m: Moment, spec: ContainerSpec) -> list[tuple[str, str]]:
 
 
 @contract("SYNC-12", on=call("CreateContainer"), needs=(CRI, PODS))
-def container_is_told_the_address_of_its_sandbox(m: Moment) -> Findings:
+def container_is_told_the_address_of_its_sandbox(m: Moment, pod: Pod) -> Findings:
     """The address that a container finds in its environment is one that its sandbox was read with."""
-    spec = m.pod.container_spec(asked(m).metadata.name) if m.pod is not None else None
+    spec = pod.container_spec(asked(m).metadata.name)
     variables = _ip_variables(m, spec) if spec is not None else []
     told = _addresses(m) if variables else set[str]()
     if spec is None or not told:
@@ -89,9 +85,6 @@ def container_is_told_the_address_of_its_sandbox(m: Moment) -> Findings:
         KEPT if value in told else broken(f"{name} of {spec.name} is {value!r}, {expected}")
         for name, value in variables
     ]
-
-
-container_is_told_the_address_of_its_sandbox.remember(on=_READ)(_take_address)
 
 
 def _old_addresses(m: Moment) -> set[str]:
@@ -111,13 +104,12 @@ def _hosts_text(m: Moment) -> str | None:
 
 
 @contract("SYNC-22", on=call("CreateContainer"), needs=(CRI, PODS))
-def replacement_brings_its_own_address(m: Moment) -> Findings:
+def replacement_brings_its_own_address(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """The containers of a replaced sandbox get its address, and not that of the one before.
 
     So say their environment and their hosts file.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.attempt:
+    if not sandbox.attempt:
         return None
     told, spec = _addresses(m), pod.container_spec(asked(m).metadata.name)
     old = _old_addresses(m) - told if told else set[str]()
@@ -137,10 +129,6 @@ def _has_no_old_address(m: Moment, spec: ContainerSpec, old: set[str]) -> Iterat
         )
 
 
-replacement_brings_its_own_address.remember(on=_READ)(_take_address)
-replacement_brings_its_own_address.remember(on=DISK)(take_file)
-
-
 def _own_mounts(spec: ContainerSpec) -> int:
     """How many mounts of its own the container has where the hosts file is."""
     return [one.mount_path for one in spec.volume_mounts].count(HOSTS) if spec.volume_mounts else 0
@@ -151,19 +139,15 @@ def _mounted(mounts: list[Mount]) -> int:
 
 
 @contract("START-10", on=call("CreateContainer"), needs=(CRI, PODS))
-def hosts_file_is_mounted(m: Moment) -> Findings:
+def hosts_file_is_mounted(m: Moment, pod: Pod) -> Findings:
     """A container whose pod has an address gets a hosts file, unless it mounts something there itself."""
-    pod = m.pod
-    spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
-    if pod is None or spec is None or not _addresses(m):
+    spec = pod.container_spec(asked(m).metadata.name)
+    if spec is None or not _addresses(m):
         return None
     count, own = _mounted(asked(m).mounts), _own_mounts(spec)
     if count != max(1, own):
         return broken(f"{spec.name} has {count} mounts at {HOSTS}, expected {max(1, own)}", pod.set_seq)
     return KEPT
-
-
-hosts_file_is_mounted.remember(on=_READ)(_take_address)
 
 
 def _aliases(spec: PodSpec) -> set[tuple[str, str]]:
@@ -183,10 +167,10 @@ def _own_names(sandbox: Sandbox, told: set[str]) -> set[tuple[str, str]]:
 
 
 @contract("START-13", on=call("CreateContainer"), needs=(CRI, PODS))
-def hosts_file_tells_the_pods_names(m: Moment) -> Findings:
+def hosts_file_tells_the_pods_names(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """The managed hosts file gives the pod's name at its address, and the pod's aliases."""
-    pod, sandbox, text = m.pod, m.sandbox, _hosts_text(m)
-    if pod is None or pod.spec is None or sandbox is None or text is None:
+    text = _hosts_text(m)
+    if pod.spec is None or text is None:
         return None
     spec = pod.container_spec(asked(m).metadata.name)
     if spec is None or _own_mounts(spec):
@@ -198,29 +182,24 @@ def hosts_file_tells_the_pods_names(m: Moment) -> Findings:
     return KEPT if due else None
 
 
-hosts_file_tells_the_pods_names.remember(on=_READ)(_take_address)
-hosts_file_tells_the_pods_names.remember(on=DISK)(take_file)
-
-
 @contract("SANDBOX-22", on=status(), needs=(CRI, STATUS), versions=since("1.23"))
-def addresses_have_the_order_of_the_nodes(m: Moment) -> Findings:
+def addresses_have_the_order_of_the_nodes(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Of a pod's addresses one of each family is shown, first that of the family of the node's own."""
-    pod, new = m.pod, m.status
-    if pod is None or new is None or pod.sandbox is None or (pod.spec is not None and pod.spec.host_network):
+    if pod.sandbox is None or (pod.spec is not None and pod.spec.host_network):
         return None
-    told = told_ips(pod.sandbox.record) if new.pod_ips else []
+    told = told_ips(pod.sandbox.record) if status.pod_ips else []
     if len(told) < 2:  # noqa: PLR2004 - one has no order
         return None
-    shown = [one.ip for one in new.pod_ips or ()]
+    shown = [one.ip for one in status.pod_ips or ()]
     if not set(shown) <= set(told):
         return None
     first: dict[int, str] = {}
     for ip in told:
         first.setdefault(version_of(ip) or 0, ip)
-    wanted = 6 if version_of(new.host_ip) == 6 else 4  # noqa: PLR2004 - the families' numbers
+    wanted = 6 if version_of(status.host_ip) == 6 else 4  # noqa: PLR2004 - the families' numbers
     expected = [first[family] for family in sorted(first, key=lambda family: family != wanted)]
     if 0 in first:
         return None
-    if shown != expected or new.pod_ip != shown[0]:
+    if shown != expected or status.pod_ip != shown[0]:
         return broken(f"the pod's addresses are shown as {', '.join(shown)}, expected {', '.join(expected)}")
     return KEPT

@@ -7,13 +7,22 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, event, pod_set, status
-from kubelet_conformance.contracts.fresh import REJECTIONS, Fresh, can_start, fresh_pod, host_ports
+from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
@@ -25,11 +34,10 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
 from kubelet_conformance.contracts.written import AGAIN
+from kubelet_conformance.trace.disruption import REFUSALS
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, PodChange
-from kubelet_conformance.trace.views import Pod
 
 Json = dict[str, Any]
 _LATER = frozenset({"DeadlineExceeded", "Preempting", "Terminated", "NodeLost", "NodeAffinity"})
@@ -55,20 +63,19 @@ def _rejects(m: Moment, new: PodStatus | None) -> bool:
 
 
 def _is_a_refusal(reason: str) -> bool:
-    return reason in REJECTIONS or reason.startswith("OutOf")
+    return reason in REFUSALS or reason.startswith("OutOf")
 
 
 @contract("ADMIT-01", on=pod_set(), needs=(CRI, PODS, STATUS))
-def update_is_not_admitted_again(m: Moment) -> Findings:
+def update_is_not_admitted_again(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """A pod that has been admitted is not refused for a later change of its manifest."""
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or not pod.born or pod.termination is not None or pod.finished:
+    if not pod.born or pod.termination is not None or pod.finished:
         return None
     if manifest.metadata.deletion_timestamp is not None or pod.manifest == manifest or not m.node.kubelet_up:
         return None
     if not any(c.state == "running" for c in pod.every_container()):
         return None
-    refused = status().where(_fails_for, "it is refused")
+    refused = status().where(_fails_for)
     return answered(
         by=LIFE_ENDS.either(TERMINATION_ASKED.where(of(pod))),
         unless=FAULT,
@@ -85,20 +92,21 @@ def _fails_for(m: Moment) -> bool:
 
 
 @contract("ADMIT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="told")
-def refused_pod_is_told_and_left_alone(m: Moment) -> Iterator[Finding]:
+def refused_pod_is_told_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A pod that the node refuses gets a Warning event with the reason and a status with phase Failed, the
     same reason and a message; nothing of it is ever started.
     """
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not _rejects(m, now):
+    if not _rejects(m, status):
         return
     warned = pod.note(_Work).warned
-    if now.reason not in warned:
+    if status.reason not in warned:
         yield broken(
-            f"pod {pod.name} is refused with {now.reason}, and no Warning event says so", pod.set_seq
+            f"pod {pod.name} is refused with {status.reason}, and no Warning event says so", pod.set_seq
         )
-    if not now.message.startswith("Pod"):
-        yield broken(f"the message {now.message[:60]!r} does not say that the pod was rejected", pod.set_seq)
+    if not status.message.startswith("Pod"):
+        yield broken(
+            f"the message {status.message[:60]!r} does not say that the pod was rejected", pod.set_seq
+        )
     yield answered(
         by=LIFE_ENDS.either(deleted().where(of(pod))),
         not_before=starts_or_creates().where(of(pod)),
@@ -107,11 +115,11 @@ def refused_pod_is_told_and_left_alone(m: Moment) -> Iterator[Finding]:
     )
 
 
-@refused_pod_is_told_and_left_alone.clause("failed", on=event(*sorted(REJECTIONS)))
-def refused_pod_is_failed(m: Moment) -> Findings:
+@refused_pod_is_told_and_left_alone.clause("failed", on=event(*sorted(REFUSALS)))
+def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
     """What was told is soon in the pod's status."""
-    pod, record = m.pod, m.record
-    if pod is None or not isinstance(record, Event) or record.type != "Warning":
+    record = m.record
+    if not isinstance(record, Event) or record.type != "Warning":
         return None
     if (
         pod.static
@@ -131,20 +139,19 @@ def refused_pod_is_failed(m: Moment) -> Findings:
 
 
 @refused_pod_is_told_and_left_alone.clause("for-ever", on=AGAIN)
-def refused_pod_stays_refused(m: Moment) -> Findings:
+def refused_pod_stays_refused(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """It stays Failed, with that reason."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.status is None or pod.sandboxes or not pod.born:
+    if pod.status is None or pod.sandboxes or not pod.born:
         return None
     old = pod.status
     if old.phase != "Failed" or not _is_a_refusal(old.reason):
         return None
-    if (now.phase, now.reason) != (old.phase, old.reason):
-        return broken(f"{old.phase} ({old.reason}) became {now.phase} ({now.reason})", pod.status_seq)
+    if (status.phase, status.reason) != (old.phase, old.reason):
+        return broken(f"{old.phase} ({old.reason}) became {status.phase} ({status.reason})", pod.status_seq)
     return KEPT
 
 
-@refused_pod_is_told_and_left_alone.remember(on=event(*sorted(REJECTIONS)))
+@observer(on=event(*sorted(REFUSALS)))
 def _warning_is_sent(m: Moment) -> None:
     """Take Warning events in."""
     if m.pod is not None and isinstance(m.record, Event) and m.record.type == "Warning":
@@ -152,19 +159,20 @@ def _warning_is_sent(m: Moment) -> None:
 
 
 @contract("ADMIT-03", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS))
-def refusals_have_known_reasons(m: Moment) -> Findings:
+def refusals_have_known_reasons(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod that fails without ever having been started has one of the reasons of the admission handlers."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or now.phase != "Failed" or pod.finished or not pod.born or pod.sandboxes:
+    if status.phase != "Failed" or pod.finished or not pod.born or pod.sandboxes:
         return None
     if pod.termination is not None or pod.static or pod.note(_Work).call_seq:
         return None
-    if _is_a_refusal(now.reason) or now.reason in _LATER:
+    if _is_a_refusal(status.reason) or status.reason in _LATER:
         return KEPT
-    return broken(f"pod {pod.name} was never started and is Failed with reason {now.reason!r}", pod.set_seq)
+    return broken(
+        f"pod {pod.name} was never started and is Failed with reason {status.reason!r}", pod.set_seq
+    )
 
 
-@refusals_have_known_reasons.remember(on=call("RunPodSandbox"))
+@observer(on=call("RunPodSandbox"))
 def _sandbox_is_tried(m: Moment) -> None:
     """Take in that the pod was admitted."""
     if m.pod is not None:
@@ -192,7 +200,7 @@ def _is_refused(pod: Fresh, holder: Pod) -> Finding:
         return n.status is not None and n.status.phase == "Failed" and pod.is_about(n)
 
     return answered(
-        by=status().where(is_its_refusal, "it fails"),
+        by=status().where(is_its_refusal),
         # What was withheld at first comes with the next batch.
         within=_STATUS_BATCH + REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(pod.is_about)),
@@ -237,11 +245,11 @@ def _size(pod: Json) -> str:
 
 
 @leaving_pod_still_counts.clause("freed", on=status().either(call("RunPodSandbox")))
-def pod_that_is_over_counts_no_more(m: Moment) -> Findings:
+def pod_that_is_over_counts_no_more(m: Moment, pod: Pod) -> Findings:
     """A pod that has ended, or is gone, holds nothing any more."""
-    pod, now, sizes = m.pod, m.status, m.node.note(_Sizes)
-    size = sizes.of.get(pod.uid) if pod is not None else None
-    if pod is None or size is None:
+    now, sizes = m.status, m.node.note(_Sizes)
+    size = sizes.of.get(pod.uid)
+    if size is None:
         return None
     if now is None:
         before = size in sizes.admitted
@@ -270,7 +278,7 @@ def _is_alone(m: Moment, pod: Pod) -> bool:
     return True
 
 
-@leaving_pod_still_counts.remember(on=pod_set().either(deleted()))
+@observer(on=pod_set().either(deleted()))
 def _size_is_told(m: Moment) -> None:
     """Take in what pods ask for."""
     sizes, record = m.node.note(_Sizes).of, m.record
@@ -280,17 +288,11 @@ def _size_is_told(m: Moment) -> None:
         sizes.pop(m.pod.uid, None)
 
 
-leaving_pod_still_counts.remember(on=OUTSIDE)(take_in)
-
-
 @contract("ADMIT-06", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
 def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
     """Of two pods that want one host port the newer is refused."""
     pod, holder = _asks_for_a_port(m), _taken_by(m, leaving=False)
     return None if pod is None or holder is None else _is_refused(pod, holder)
-
-
-newer_pod_does_not_get_the_port.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-10", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
@@ -299,16 +301,17 @@ def refused_pod_can_be_deleted(m: Moment) -> Findings:
     return _is_finalized(m)
 
 
-refused_pod_can_be_deleted.remember(on=OUTSIDE)(take_in)
-
-
 def _is_finalized(m: Moment) -> Findings:
     pod, manifest = m.pod, m.manifest
     if pod is None or manifest is None or pod.termination is not None or pod.sandboxes or not pod.born:
         return None
     if manifest.metadata.deletion_timestamp is None or pod.status is None or pod.status.phase != "Failed":
         return None
-    if not _is_a_refusal(pod.status.reason) or not m.node.kubelet_up or outside(m).api_away_t is not None:
+    if (
+        not _is_a_refusal(pod.status.reason)
+        or not m.node.kubelet_up
+        or kubelet_view(m).api_away_t is not None
+    ):
         return None
     return _goes_for_good(pod)
 
@@ -347,7 +350,7 @@ def _is_finalized_late(m: Moment) -> Findings:
         return None
     if pod.sandboxes or not pod.born or pod.static or end.cause != "deleted" or pod.deleted_t is not None:
         return None
-    if not m.node.kubelet_up or outside(m).api_away_t is not None:
+    if not m.node.kubelet_up or kubelet_view(m).api_away_t is not None:
         return None
     return _goes_for_good(pod)
 
@@ -364,28 +367,24 @@ def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
     return KEPT if grace == 0 else broken(f"pod {pod.name} is deleted with grace {grace}, expected 0")
 
 
-refused_pod_is_finalized.remember(on=OUTSIDE)(take_in)
-
-
 @contract("ADMIT-11", on=FINISHED, needs=(CRI, PODS, STATUS))
-def admission_comes_first(m: Moment) -> Findings:
+def admission_comes_first(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Nothing is asked of the runtime for a pod before it is admitted: one that is refused left no call."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or now.phase != "Failed" or pod.finished or not pod.born:
+    if status.phase != "Failed" or pod.finished or not pod.born:
         return None
-    if not _is_a_refusal(now.reason) or now.reason in _LATER | {"Evicted", "NodeShutdown"}:
+    if not _is_a_refusal(status.reason) or status.reason in _LATER | {"Evicted", "NodeShutdown"}:
         return None
     if pod.set_t is None or m.node.started_t is None or pod.set_t < m.node.started_t:
         return None
     seq = pod.note(_Work).call_seq
     return (
-        broken(f"{now.reason}: pod {pod.name} is refused after its sandbox was asked for", seq)
+        broken(f"{status.reason}: pod {pod.name} is refused after its sandbox was asked for", seq)
         if seq
         else KEPT
     )
 
 
-@admission_comes_first.remember(on=call("RunPodSandbox"))
+@observer(on=call("RunPodSandbox"))
 def _sandbox_is_asked_for(m: Moment) -> None:
     """Take in that the pod was admitted."""
     if m.pod is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Kind, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, failed, kubelet
@@ -21,10 +22,9 @@ from kubelet_conformance.contracts.backoffs import (
     pulls_are_held_up,
     restart_at,
     retry_bound,
-    take_attempt,
     was_killed,
 )
-from kubelet_conformance.contracts.former_lives import REMOVALS, has_come_back, take_removals
+from kubelet_conformance.contracts.former_lives import has_come_back
 from kubelet_conformance.contracts.instances import (
     FREE_CHANGE,
     HELD_UP,
@@ -42,9 +42,6 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import LAST_END, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
-from kubelet_conformance.trace.manifests import Kind
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 _CALLED_OFF = HELD_UP.either(SIDECAR_ENDS)
 _SIDECAR_CALLED_OFF = HELD_UP.either(LAST_END)
@@ -121,9 +118,6 @@ def _(m: Moment) -> Findings:
     )
 
 
-doubles_from_ten_seconds.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("BACKOFF-02", on=OWN_END, needs=(CRI, PODS))
 def counts_from_the_end(m: Moment) -> Findings:
     """The delay is measured from the end of the newest exited instance, not from a refused attempt.
@@ -140,9 +134,6 @@ def counts_from_the_end(m: Moment) -> Findings:
         unless=_called_off(container),
         text=f"{container.name} is made again after a back-off of {delay:g} s",
     )
-
-
-counts_from_the_end.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("BACKOFF-03", on=OWN_END.either(ATTEMPTS), needs=(CRI, PODS))
@@ -194,20 +185,14 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
             )
 
 
-change_begins_anew.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("BACKOFF-06", on=REFUSED, needs=(CRI, PODS, STATUS))
-def refusal_is_told(m: Moment) -> Iterator[Finding]:
+def refusal_is_told(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """While a container is held up its status is Waiting with reason CrashLoopBackOff.
 
     The message names delay, container and pod; lastState tells the end, and restartCount stays that of the
     instance that ended.
     """
-    pod, now = m.pod, m.status
-    if pod is None or now is None:
-        return
-    every = now.lasting_containers
+    every = status.lasting_containers
     for told in every:
         waiting, ended = told.state.waiting, told.last_state.terminated
         if waiting is None or waiting.reason != "CrashLoopBackOff":
@@ -228,9 +213,6 @@ def refusal_is_told(m: Moment) -> Iterator[Finding]:
         yield broken(wrong) if wrong else KEPT
 
 
-refusal_is_told.remember(on=REMOVALS)(take_removals)
-
-
 def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
     found = _TOLD.fullmatch(message)
     if found is None or found[3] != name or (found[5], found[4]) != (pod.namespace, pod.name):
@@ -242,11 +224,8 @@ def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
 
 
 @contract("BACKOFF-07", on=OWN_END, needs=(CRI, PODS))
-def siblings_are_not_held_up(m: Moment) -> Findings:
+def siblings_are_not_held_up(m: Moment, pod: Pod, container: Container) -> Findings:
     """The back-off of one container does not delay another: its first crash is answered at once."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None:
-        return None
     others = [c for c in pod.of_kind("app", "sidecar") if c.name != container.name and c.state == "exited"]
     if not any(most_delay(m, other.name) > REACTION for other in others):
         return None
@@ -258,9 +237,6 @@ def siblings_are_not_held_up(m: Moment) -> Findings:
         unless=_called_off(container),
         text=f"{container.name} is made at once while another container is held up",
     )
-
-
-siblings_are_not_held_up.remember(on=ATTEMPTS)(take_attempt)
 
 
 def _waits_for_inits(pod: Pod, container: Container) -> bool:
@@ -284,15 +260,12 @@ def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
             held_up = delay_before(m, pod, name) - (m.t - newest.exit.t)
             if held_up > KUBELET_START + RETRY and wants_restart(pod, newest):
                 yield answered(
-                    by=start_of(name).where(of(pod), "of this pod"),
+                    by=start_of(name).where(of(pod)),
                     within=KUBELET_START,
-                    unless=HELD_UP.where(of(pod), "of this pod"),
+                    unless=HELD_UP.where(of(pod)),
                     whole_node=True,
                     text=f"{name} of {pod.name} is made at once by the new kubelet",
                 )
-
-
-forgotten_with_the_kubelet.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("BACKOFF-10", on=ATTEMPTS, needs=(CRI, PODS))
@@ -302,13 +275,12 @@ def init_containers_and_sidecars_too(m: Moment) -> Findings:
 
 
 @contract("BACKOFF-13", on=failed("CreateContainer"), needs=(CRI, PODS))
-def failed_creation_is_only_retried(m: Moment) -> Findings:
+def failed_creation_is_only_retried(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A container that could not be made has no back-off: it is tried again within the 16 s of a retry."""
-    pod = m.pod
-    if pod is None or not to_run(m) or not awake(m):
+    if not to_run(m) or not awake(m):
         return None
     name = asked(m).metadata.name
-    if pod.kind_of(name) not in {"app", "init", "sidecar"} or m.sandbox is None or m.sandbox.state != "ready":
+    if pod.kind_of(name) not in {"app", "init", "sidecar"} or sandbox.state != "ready":
         return None
     if any(one.state == "exited" for one in pod.containers.get(name, ())):
         return None

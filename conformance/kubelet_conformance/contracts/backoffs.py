@@ -12,6 +12,8 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, failed
 from kubelet_conformance.contracts.distress import every_pod
 from kubelet_conformance.contracts.instances import REMAKING, asked, finished_t
@@ -20,9 +22,7 @@ from kubelet_conformance.contracts.situations import post_start_may_have_failed
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.made_of import image_asked_for, made_of
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container, Pod
 from kubelet_conformance.trace.written_keys import Annotation
 
 BASE = 10.0
@@ -36,7 +36,6 @@ OTHER_CURVES = ("ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMa
 """Feature gates under which the series has other figures."""
 
 ATTEMPTS: Pattern = REMAKING.either(failed("PullImage", "ImageStatus"))
-"""What a contract about back-off has to see besides what it judges: `remember(on=ATTEMPTS)(take_attempt)`."""
 
 
 def is_usual(m: Moment) -> bool:
@@ -141,8 +140,9 @@ def was_killed(container: Container) -> bool:
     return bool(container.stops) or (container.exit is not None and container.exit.commanded)
 
 
+@observer(on=ATTEMPTS)
 def take_attempt(m: Moment) -> None:
-    """Keep the series up to date: for `remember(on=ATTEMPTS)`, and done once a moment for all."""
+    """Keep the series up to date."""
     restart_at(m)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.pleg import LISTED, LISTING_FAILED
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
@@ -21,8 +21,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 
 
 class _Mirror:
@@ -35,7 +34,7 @@ class _Mirror:
 @contract("CLEANUP-01", on=call("StopContainer"), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
 def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     """Housekeeping deletes the mirrors that are left of static pods before it kills what nobody knows."""
-    known, started_t = outside(m), m.node.started_t
+    known, started_t = kubelet_view(m), m.node.started_t
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
     left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
@@ -53,10 +52,7 @@ def _is_wanted_again(m: Moment, pod: Pod) -> bool:
     return newest is not None and newest.static and newest.wanted
 
 
-mirrors_go_before_unknown_pods.remember(on=OUTSIDE)(take_in)
-
-
-@mirrors_go_before_unknown_pods.remember(on=API_DELETE.either(deleted()))
+@observer(on=API_DELETE.either(deleted()))
 def _mirror_is_deleted(m: Moment) -> None:
     """Take in which mirrors are gone."""
     pod = pod_of_write(m) or m.pod
@@ -74,7 +70,7 @@ def failed_listing_ends_housekeeping(m: Moment) -> Findings:
         return None
     rpc = m.call.rpc
     return answered(
-        by=LISTED.where(lambda n: n.call.rpc == rpc, f"it is {rpc}"),
+        by=LISTED.where(lambda n: n.call.rpc == rpc),
         not_before=call("StopContainer").where(_kills_an_orphan),
         whole_node=True,
         text=f"{rpc} succeeds",
@@ -94,35 +90,33 @@ def _kills_an_orphan(m: Moment) -> bool:
 
 
 @contract("CLEANUP-07", on=FINISHED, needs=(CRI, PODS, STATUS))
-def finished_pod_is_not_run_again(m: Moment) -> Findings:
+def finished_pod_is_not_run_again(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod whose phase is terminal is neither synced nor started again."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not now.terminal or pod.finished or not pod.born or pod.static:
+    if not status.terminal or pod.finished or not pod.born or pod.static:
         return None
     return answered(
         by=LIFE_ENDS.either(deleted().where(of(pod))),
         not_before=_MAKES.where(of(pod)),
         whole_node=True,
-        text=f"nothing of {pod.name}, which is {now.phase}, is started again",
+        text=f"nothing of {pod.name}, which is {status.phase}, is started again",
     )
 
 
 @finished_pod_is_not_run_again.clause("later", on=_MAKES)
-def ended_pod_is_not_made_again(m: Moment) -> Findings:
+def ended_pod_is_not_made_again(m: Moment, pod: Pod) -> Findings:
     """Nor does a kubelet that comes back later begin it again."""
-    pod = m.pod
-    if pod is None or not pod.finished or pod.static or not pod.born or not pod.wanted:
+    if not pod.finished or pod.static or not pod.born or not pod.wanted:
         return None
     return broken(f"{m.call.rpc} for {pod.name}, which is {pod.finished}", pod.status_seq)
 
 
 @contract("CLEANUP-08", on=call("StopContainer"), needs=(CRI, PODS), clause="not-early")
-def orphans_are_not_killed_at_once(m: Moment) -> Findings:
+def orphans_are_not_killed_at_once(m: Moment, pod: Pod, container: Container) -> Findings:
     """A kubelet that starts kills what nobody wants at its first housekeeping, 2 s after its start at the
     earliest; the sandbox is stopped after the containers.
     """
-    pod, container, started = m.pod, m.container, m.node.started_t
-    if pod is None or container is None or started is None or known_to_kubelet(pod, m.node):
+    started = m.node.started_t
+    if started is None or known_to_kubelet(pod, m.node):
         return None
     if container.state != "running" or container.stops or container.started_t is None:
         return None
@@ -136,10 +130,9 @@ def orphans_are_not_killed_at_once(m: Moment) -> Findings:
 
 
 @orphans_are_not_killed_at_once.clause("order", on=call("StopPodSandbox"))
-def orphans_sandbox_is_stopped_last(m: Moment) -> Findings:
+def orphans_sandbox_is_stopped_last(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """Its containers have been stopped before."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or m.node.started_t is None or known_to_kubelet(pod, m.node):
+    if m.node.started_t is None or known_to_kubelet(pod, m.node):
         return None
     if sandbox.state != "ready" or sandbox.stops or not sandbox.born:
         return None
@@ -156,10 +149,9 @@ _YOUNG = 2 * HOUSEKEEPING
 
 
 @contract("CLEANUP-02", on=call("StopContainer"), needs=(CRI, PODS), clause="young")
-def young_container_is_no_orphan(m: Moment) -> Findings:
+def young_container_is_no_orphan(m: Moment, pod: Pod, container: Container) -> Findings:
     """A container that was just started is not taken for one that nobody wants: housekeeping lets it live."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.started_t is None or container.stops:
+    if container.started_t is None or container.stops:
         return None
     if m.t - container.started_t > _YOUNG or may_be_unknown(pod, m.node) or explained(m):
         return None

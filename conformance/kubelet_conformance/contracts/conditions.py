@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
+from kubelet_conformance.contract import ContainerState, ContainerStatus, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import deleted, done, happened, status
 from kubelet_conformance.contracts.instances import sidecars
-from kubelet_conformance.contracts.reads import READS, take_in_reads
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import REACTION
@@ -19,11 +19,8 @@ from kubelet_conformance.contracts.unseen import may_be_old
 from kubelet_conformance.contracts.written import READY_TO_START, TOLD_AT_ONCE, Written, written
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
-from kubelet_conformance.trace.manifests import ContainerState, ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.untold import EVENTS_GATE
-from kubelet_conformance.trace.views import Pod, Sandbox
 
 NEEDS = (STATUS, PODS)
 
@@ -283,14 +280,10 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Findings:
     return KEPT
 
 
-ready_to_start_means_a_usable_sandbox.remember(on=READS)(take_in_reads)
-
-
 @ready_to_start_means_a_usable_sandbox.clause("in the end", on=deleted())
-def sandbox_is_gone_in_the_end(m: Moment) -> Findings:
+def sandbox_is_gone_in_the_end(m: Moment, pod: Pod) -> Findings:
     """The last status of a pod that was stopped does not tell of a sandbox."""
-    pod = m.pod
-    if pod is None or pod.static or not pod.born or not pod.sandboxes or m.header.channels.api != "full":
+    if pod.static or not pod.born or not pod.sandboxes or m.header.channels.api != "full":
         return None
     said = pod.status.condition(READY_TO_START) if pod.status is not None else None
     if pod.status is None or said is None or not pod.status.terminal or pod.status.reason:
@@ -339,14 +332,13 @@ def _is_in_use(now: Written) -> bool:
 
 
 @contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=TOLD_AT_ONCE)
-def new_sandbox_is_told_by_the_next_sync(m: Moment) -> Findings:
+def new_sandbox_is_told_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Up to 1.35 PodReadyToStartContainers comes with the next sync, which a long pull puts off.
 
     From 1.36 on it is told as soon as the sandbox runs, before any image is pulled.
     """
-    pod, now = m.pod, m.status
-    said = now.condition(READY_TO_START) if now is not None else None
-    if pod is None or said is None or said.status != "True" or not pod.born:
+    said = status.condition(READY_TO_START)
+    if said is None or said.status != "True" or not pod.born:
         return None
     before = pod.status.condition(READY_TO_START) if pod.status is not None else None
     if before is not None and before.status == "True":
@@ -372,10 +364,9 @@ def _is_pulled_again(pod: Pod, pull: Call, run: Call) -> bool:
 
 
 @new_sandbox_is_told_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
-def new_sandbox_is_told_at_once(m: Moment) -> Findings:
+def new_sandbox_is_told_at_once(m: Moment, pod: Pod) -> Findings:
     """Nothing that the sync has to wait for puts it off any more."""
-    pod = m.pod
-    if pod is None or not TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
+    if not TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
         return None
     said = pod.status.condition(READY_TO_START) if pod.status is not None else None
     if said is not None and said.status == "True":
@@ -386,7 +377,7 @@ def new_sandbox_is_told_at_once(m: Moment) -> Findings:
         return n.pod is pod and told is not None and told.status == "True"
 
     return answered(
-        by=status().where(tells, f"{READY_TO_START} is True"),
+        by=status().where(tells),
         within=REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), happened("sandbox-died", "removed")),
         whole_node=True,

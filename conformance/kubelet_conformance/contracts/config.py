@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     Pattern,
@@ -19,8 +20,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     pod_unset,
 )
-from kubelet_conformance.contracts.change_table import Change, Word, change_row, word
-from kubelet_conformance.contracts.former_lives import REMOVALS, ended_since_its_file_went, take_removals
+from kubelet_conformance.contracts.former_lives import ended_since_its_file_went
 from kubelet_conformance.contracts.fresh import (
     FRESH_STATIC,
     Fresh,
@@ -31,14 +31,14 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, TERMINATION_ASKED, about, of
-from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sandbox_asked, sent_static
+from kubelet_conformance.contracts.static_names import SEEN, kubelet_works, sent_static
+from kubelet_conformance.contracts.tables.pod import CHANGES, Change, Word, Words, word
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.records import Call, PodChange, Reply
-from kubelet_conformance.trace.views import Pod
 
 _HTTP_OR_FILE = {"http": FILE_POLL + REACTION, "file": REACTION}
 """Within what a change at a source of static pods is noticed."""
@@ -74,9 +74,6 @@ def _has_another_uid(uid: str) -> Predicate:
     return lambda m: sandbox_asked(m).metadata.uid != uid
 
 
-sources_do_not_displace_each_other.remember(on=OUTSIDE)(take_in)
-
-
 class _Ports:
     """Static pods that have just been removed from a source: when, from which, and their host ports."""
 
@@ -100,19 +97,16 @@ def removals_come_before_additions(m: Moment) -> Findings:
     return starts(pod, _HTTP_OR_FILE[pod.source], f"pod {pod.name} is admitted in place of the one removed")
 
 
-removals_come_before_additions.remember(on=OUTSIDE)(take_in)
-
-
-@removals_come_before_additions.remember(on=pod_unset())
-def _removal_is_sent(m: Moment) -> None:
+@observer(on=pod_unset())
+def _removal_is_sent(m: Moment, pod: Pod, spec: PodSpec) -> None:
     """Take removals in."""
-    record, pod = _record(m), m.pod
-    if record is None or pod is None or pod.spec is None or not pod.static:
+    record = _record(m)
+    if record is None or not pod.static:
         return
     left = m.node.note(_Ports)
     if m.t - left.t > SAME_MOMENT or left.source != record.source:
         left.ports = frozenset()
-    ports = [port for one in pod.spec.containers for port in one.ports or ()]
+    ports = [port for one in spec.containers for port in one.ports or ()]
     left.t, left.source, left.seq = m.t, record.source, m.seq
     left.ports |= {(port.protocol, port.host_port) for port in ports if port.host_port}
 
@@ -127,12 +121,12 @@ class _Removed:
 
 
 @contract("CONFIG-04", on=pod_unset(), needs=(CRI, PODS), clause="killed")
-def pod_that_left_its_source_is_killed(m: Moment) -> Iterator[Finding]:
+def pod_that_left_its_source_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A pod that is missing from its source's next snapshot is killed, and no pod of another source is."""
-    pod, known = m.pod, outside(m)
-    if sent_static(m) is None or pod is None or not pod.static or not pod.born or not kubelet_works(m):
+    known = kubelet_view(m)
+    if sent_static(m) is None or not pod.static or not pod.born or not kubelet_works(m):
         return
-    if known.api_away_t is not None or known.down_since(m.t) is not None:
+    if known.is_cut_off(m.t):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
@@ -154,20 +148,17 @@ def _names(pod: Pod) -> Predicate:
 
 
 @pod_that_left_its_source_is_killed.clause("others", on=call("StopContainer"))
-def pods_of_other_sources_stay(m: Moment) -> Findings:
+def pods_of_other_sources_stay(m: Moment, pod: Pod) -> Findings:
     """No pod of another source is touched."""
-    removed, pod = m.node.note(_Removed), m.pod
-    if pod is None or m.t - removed.t > FILE_POLL + REACTION or pod.source == removed.source:
+    removed = m.node.note(_Removed)
+    if m.t - removed.t > FILE_POLL + REACTION or pod.source == removed.source:
         return None
     if explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {pod.name}, another pod having left another source,")
 
 
-pod_that_left_its_source_is_killed.remember(on=OUTSIDE)(take_in)
-
-
-@pod_that_left_its_source_is_killed.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _departure_is_sent(m: Moment) -> None:
     """Take removals in."""
     record = _record(m)
@@ -204,7 +195,7 @@ def _take_word(m: Moment) -> _Sent:
 def _changed(m: Moment) -> Change | None:
     """Take a manifest in, and say what it changed; None where that is not known."""
     latest = _take_word(m).latest
-    return change_row(*(_word(raw) for raw in latest)).change if latest is not None else None
+    return CHANGES.decide(Words(*(_word(raw) for raw in latest))) if latest is not None else None
 
 
 def _word(raw: bytes | None) -> Word | None:
@@ -226,17 +217,16 @@ _WHILE = 2.0
 
 
 @contract("CONFIG-05", on=pod_set(), needs=(CRI, PODS), clause="nothing")
-def only_meaningful_changes_count(m: Moment) -> Findings:
+def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A manifest that differs in spec, labels, annotations or deletion is taken up at once; one that differs
     only in its status, or in nothing, causes no sync.
     """
-    pod = m.pod
-    if pod is None or pod.termination is not None or not m.node.kubelet_up:
+    if pod.termination is not None or not m.node.kubelet_up:
         return None
     failure = pod.note(_Failure)
     if failure.t is None or m.t + _WHILE > failure.t + _RETRY_LEAST or worker_waits(pod):
         return None
-    if pod.spec is None or pod.spec.readiness_gates or outside(m).down_since(m.t) is not None:
+    if spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
         return None
     if _changed(m) not in {"nothing", "reconciled"}:
         return None
@@ -256,16 +246,15 @@ def worker_waits(pod: Pod) -> bool:
 
 
 @only_meaningful_changes_count.clause("something", on=pod_set())
-def meaningful_change_is_taken_up(m: Moment) -> Findings:
+def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
     """A change that means something wakes a worker that waits for its retry."""
-    pod = m.pod
-    if pod is None or pod.termination is not None or is_mirror(m):
+    if pod.termination is not None or is_mirror(m):
         return None
-    if pod.note(_Failure).t is None or worker_waits(pod) or outside(m).api_away_t is not None:
+    if pod.note(_Failure).t is None or worker_waits(pod) or kubelet_view(m).api_away_t is not None:
         return None
     if not kubelet_works(m):
         return None
-    if outside(m).down_since(m.t) is not None or outside(m).network_bad_t is not None:
+    if kubelet_view(m).down_since(m.t) is not None or kubelet_view(m).network_bad_t is not None:
         return None
     if _changed(m) != "updated":
         return None
@@ -278,17 +267,15 @@ def meaningful_change_is_taken_up(m: Moment) -> Findings:
     )
 
 
-only_meaningful_changes_count.remember(on=OUTSIDE)(take_in)
-
-
-@only_meaningful_changes_count.remember(
+@observer(
     on=failed("RunPodSandbox").either(
         done("RunPodSandbox"),
         call("RunPodSandbox", "StopPodSandbox"),
         pod_set(),
         deleted(),
         pod_unset(),
-    )
+    ),
+    last=True,
 )
 def _sync_fails(m: Moment) -> None:
     """Take manifests and failures in."""
@@ -304,11 +291,10 @@ def _sync_fails(m: Moment) -> None:
 
 
 @contract("CONFIG-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def first_seen_stays(m: Moment) -> Findings:
+def first_seen_stays(m: Moment, pod: Pod) -> Findings:
     """The time at which a kubelet first saw a pod stays the same, however often the pod is sent again."""
-    pod = m.pod
-    old = pod.sandbox if pod is not None else None
-    if pod is None or old is None or old.config is None or old.ready_t is None:
+    old = pod.sandbox
+    if old is None or old.config is None or old.ready_t is None:
         return None
     if m.node.started_t is None or old.ready_t < m.node.started_t or not pod.born:
         return None
@@ -320,20 +306,17 @@ def first_seen_stays(m: Moment) -> Findings:
     return KEPT
 
 
-first_seen_stays.remember(on=REMOVALS)(take_removals)
-
-
 @contract("CONFIG-08", on=pod_set().either(kubelet("started")), needs=(CRI, PODS), clause="gone")
 def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
     """A pod that is on its way out when a kubelet first sees it is not started: its object is deleted for
     good.
     """
-    if outside(m).api_away_t is not None or outside(m).node_gone or not m.world.past_known:
+    if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone or not m.world.past_known:
         return
     manifest, record = m.manifest, _record(m)
     if manifest is not None and record is not None:
         came = manifest.metadata.deletion_timestamp is not None and m.pod is None and kubelet_works(m)
-        if came and record.source == "api" and not is_mirror(m) and outside(m).down_since(m.t) is None:
+        if came and record.source == "api" and not is_mirror(m) and kubelet_view(m).down_since(m.t) is None:
             yield _is_finalized(manifest.metadata.uid, manifest.metadata.name)
         return
     for pod in m.world.pods.values():
@@ -364,14 +347,10 @@ def _is_finalized(uid: str, name: str) -> Finding:
 
 
 @pod_that_comes_deleted_is_not_started.clause("not-run", on=call("RunPodSandbox"))
-def deleted_pod_gets_no_sandbox(m: Moment) -> Findings:
+def deleted_pod_gets_no_sandbox(m: Moment, pod: Pod) -> Findings:
     """It gets no sandbox, even if the kubelet was down when it came."""
-    pod = m.pod
-    if pod is None or pod.termination is None or pod.set_t is None or pod.sandboxes or not m.world.past_known:
+    if pod.termination is None or pod.set_t is None or pod.sandboxes or not m.world.past_known:
         return None
     if pod.termination.seq != pod.set_seq or pod.source != "api":
         return None
     return broken(f"a sandbox is run for {pod.name}, which came deleted", pod.set_seq)
-
-
-pod_that_comes_deleted_is_not_started.remember(on=OUTSIDE)(take_in)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import Finding, Findings, answered, contract
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.frame import Finding, Findings, answered, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.fresh import Fresh, starts
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import why_replaced
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.static_names import kubelet_works
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.trace.manifests import Manifest, PodStatus
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.records import Fault, PodChange
-from kubelet_conformance.trace.views import Container, Pod
 
 _CHANGE: Pattern = pod_set().either(pod_unset())
 
@@ -69,17 +67,17 @@ def _is_settled(pod: Pod) -> bool:
 
 
 @change_concerns_its_pod_alone.clause("no-stop", on=call("StopContainer"))
-def others_are_not_stopped(m: Moment) -> Findings:
+def others_are_not_stopped(m: Moment, pod: Pod) -> Findings:
     """None of their containers is stopped because of it."""
-    change, pod = m.node.note(_Change), m.pod
-    if pod is None or m.t - change.t > REACTION or pod.source != change.source or pod in change.pods:
+    change = m.node.note(_Change)
+    if m.t - change.t > REACTION or pod.source != change.source or pod in change.pods:
         return None
     if explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {pod.name}, another pod having been changed,")
 
 
-@change_concerns_its_pod_alone.remember(on=_CHANGE)
+@observer(on=_CHANGE)
 def _source_changes(m: Moment) -> None:
     """Take the change in."""
     if isinstance(m.record, PodChange):
@@ -90,18 +88,22 @@ def _source_changes(m: Moment) -> None:
 
 
 @contract("CONFIG-07", on=pod_set(), needs=(CRI, PODS))
-def deletion_and_change_are_one_thing(m: Moment) -> Iterator[Finding]:
+def deletion_and_change_are_one_thing(m: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
     """A pod that is changed while it is deleted is terminated once: each container is stopped, none of them
     again meanwhile, and none is created.
     """
-    pod, new = m.pod, m.manifest
-    old = pod.manifest if pod is not None else None
-    if pod is None or new is None or old is None or pod.source != "api" or not pod.born or pod.finished:
+    old = pod.manifest
+    if old is None or pod.source != "api" or not pod.born or pod.finished:
         return
-    grace = new.metadata.deletion_grace_period_seconds
-    if not new.metadata.deletion_timestamp or not grace or not _differ(old, new) or not kubelet_works(m):
+    grace = manifest.metadata.deletion_grace_period_seconds
+    if (
+        not manifest.metadata.deletion_timestamp
+        or not grace
+        or not _differ(old, manifest)
+        or not kubelet_works(m)
+    ):
         return
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if kubelet_view(m).is_cut_off(m.t):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born:
@@ -121,7 +123,7 @@ def _differ(old: Manifest, new: Manifest) -> bool:
 
 
 def _stopped_twice(container: Container) -> Pattern:
-    return call("StopContainer").where(about(container)).where(lambda _: container.stopping, "it is stopped")
+    return call("StopContainer").where(about(container)).where(lambda _: container.stopping)
 
 
 def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
@@ -134,11 +136,8 @@ def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
     return TERMINATION_ASKED.where(is_less)
 
 
-deletion_and_change_are_one_thing.remember(on=OUTSIDE)(take_in)
-
-
 def _node_is_there(m: Moment) -> bool:
-    return isinstance(m.record, Fault) and not outside(m).node_gone
+    return isinstance(m.record, Fault) and not kubelet_view(m).node_gone
 
 
 class _Waits:
@@ -151,11 +150,11 @@ class _Waits:
 @contract("CONFIG-11", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"), clause="waits")
 def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
     """A kubelet that starts asks for the API server's pods once its node's object is there, not before."""
-    known = outside(m)
+    known = kubelet_view(m)
     if not known.node_gone or known.api_away_t is not None or not any(map(_awaits, m.world.names.values())):
         return None
     return answered(
-        by=FAULT.where(_node_is_there, "the node's object is there"),
+        by=FAULT.where(_node_is_there),
         not_before=call("RunPodSandbox").where(lambda n: n.pod is not None and n.pod.source == "api"),
         whole_node=True,
         text="the node's object is there before a pod of the API server is run",
@@ -172,10 +171,10 @@ def _awaits(pod: Pod) -> bool:
 def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
     """Then they are run."""
     note = m.node.note(_Waits)
-    if not note.waits or outside(m).node_gone:
+    if not note.waits or kubelet_view(m).node_gone:
         return
     note.waits = False
-    if not kubelet_works(m) or outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if not kubelet_works(m) or kubelet_view(m).is_cut_off(m.t):
         return
     for pod in m.world.names.values():
         if _awaits(pod) and pod.termination is None and not pod.finished:
@@ -183,28 +182,25 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
             yield starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
 
 
-pods_are_asked_for_after_the_node.remember(on=OUTSIDE)(take_in)
-
-
-@pods_are_asked_for_after_the_node.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _node_is_told(m: Moment) -> None:
     """Take in whether the node's object is there when the kubelet starts."""
-    m.node.note(_Waits).waits = outside(m).node_gone
+    m.node.note(_Waits).waits = kubelet_view(m).node_gone
 
 
 @contract("CONFIG-16", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
-def gate_is_noticed(m: Moment) -> Findings:
+def gate_is_noticed(m: Moment, pod: Pod, spec: PodSpec, manifest: Manifest) -> Findings:
     """When somebody opens or shuts a pod's readiness gate its Ready condition follows soon, and nothing is
     stopped.
     """
-    pod, said = m.pod, m.manifest.status if m.manifest is not None else None
-    if pod is None or pod.status is None or said is None or pod.spec is None or not pod.spec.readiness_gates:
+    said = manifest.status
+    if pod.status is None or said is None or not spec.readiness_gates:
         return None
     if pod.termination is not None or pod.finished or not pod.wanted or not kubelet_works(m):
         return None
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if kubelet_view(m).is_cut_off(m.t):
         return None
-    opened = all(_is(said, gate.condition_type) for gate in pod.spec.readiness_gates)
+    opened = all(_is(said, gate.condition_type) for gate in spec.readiness_gates)
     if not _is(pod.status, "ContainersReady") or _is(pod.status, "Ready") is opened:
         return None
     return answered(
@@ -223,6 +219,3 @@ def _is(said: PodStatus, kind: str) -> bool:
 
 def _is_not_ready_itself(m: Moment) -> bool:
     return m.status is not None and not _is(m.status, "ContainersReady")
-
-
-gate_is_noticed.remember(on=OUTSIDE)(take_in)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import Answered, Finding, answered, contract
+from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract.frame import Answered, Finding, answered, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, event, kubelet, pod_set
-from kubelet_conformance.contracts.outside import DISK, MANIFEST
-from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.contracts.situations import DISK, FAULT, MANIFEST
 from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.timing import KUBELET_START
 from kubelet_conformance.trace.bodies import CreateContainerRequest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
 
 Images = dict[str, str]
@@ -54,14 +53,14 @@ def _is_refused(name: FullName, expected: Images) -> Answered:
     return answered(
         by=event("FailedValidation"),
         within=KUBELET_START,
-        not_before=call("CreateContainer").where(is_another, "it is of the second file"),
+        not_before=call("CreateContainer").where(is_another),
         unless=FAULT.either(MANIFEST),
         whole_node=True,
         text=f"the second pod {name[1]} is refused",
     )
 
 
-@second_pod_of_a_name_is_dropped.remember(on=DISK.either(pod_set()))
+@observer(on=DISK.either(pod_set()))
 def _file_is_written(m: Moment) -> None:
     """Take in what each file wants."""
     files = m.node.note(_Files)

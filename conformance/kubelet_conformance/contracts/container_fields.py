@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, status
 from kubelet_conformance.contracts.container_status import NEEDS
-from kubelet_conformance.contracts.former_lives import (
-    LIVES,
-    is_without_a_past,
-    last_told_in_a_former_life,
-    take_lives,
-)
+from kubelet_conformance.contracts.former_lives import is_without_a_past, last_told_in_a_former_life
 from kubelet_conformance.contracts.sandbox_config import never_updated
-from kubelet_conformance.contracts.written import (
-    END_TOLD,
-    Entry,
-    is_late,
-    kubelets_entries,
-    record_with,
-    take_names,
-)
+from kubelet_conformance.contracts.written import END_TOLD, Entry, is_late, kubelets_entries, record_with
 from kubelet_conformance.trace.bodies import CreateContainerReply
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Status
-from kubelet_conformance.trace.views import Container, Pod
 from kubelet_conformance.trace.written_keys import Annotation
 
 STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
@@ -44,14 +31,11 @@ class _Counted:
 
 
 @contract("CSTAT-07", on=status(), needs=NEEDS)
-def restart_count_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
+def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding]:
     """RestartCount is the number that the newest record carries in its annotation.
 
     Without a record it does not fall.
     """
-    pod = m.pod
-    if pod is None:
-        return
     counted = pod.note(_Counted)
     for entry in kubelets_entries(m):
         said, container = entry.status, entry.container
@@ -85,7 +69,7 @@ def _number(container: Container) -> str:
 _REMOVED_REMEMBERED = 16
 
 
-@restart_count_is_that_of_the_record.remember(on=call("RemoveContainer"))
+@observer(on=call("RemoveContainer"))
 def _number_goes(m: Moment) -> None:
     """The status of the sync that removes a record comes later, and tells of that record."""
     record = m.container.record if m.container is not None else None
@@ -106,9 +90,6 @@ def _is_forgotten(m: Moment, pod: Pod) -> bool:
     if pod.wanted and last_told_in_a_former_life(m, pod):
         return True
     return pod.static and started_t is not None and (pod.status_t or 0.0) < started_t
-
-
-restart_count_is_that_of_the_record.remember(on=LIVES)(take_lives)
 
 
 @contract("CSTAT-08", on=status(), needs=NEEDS)
@@ -150,7 +131,7 @@ class _Made:
 _MADE_REMEMBERED = 1_000
 
 
-@image_is_that_of_the_record.remember(on=done("CreateContainer"))
+@observer(on=done("CreateContainer"))
 def _made(m: Moment) -> None:
     if m.pod is not None:
         ids = m.pod.note(_Made).ids
@@ -159,7 +140,7 @@ def _made(m: Moment) -> None:
             del ids[next(iter(ids))]
 
 
-@image_is_that_of_the_record.remember(on=call("RemoveContainer"))
+@observer(on=call("RemoveContainer"))
 def _removed(m: Moment) -> None:
     """Its creation may have gone unheard, and the status of the sync that removes it comes later."""
     if m.pod is not None and m.container is not None:
@@ -167,10 +148,9 @@ def _removed(m: Moment) -> None:
 
 
 @image_is_that_of_the_record.clause("id", on=status())
-def ids_are_of_containers_of_the_pod(m: Moment) -> Iterator[Finding]:
+def ids_are_of_containers_of_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
     """Every containerID in a status is of a container that was created for the pod."""
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return
     ids = pod.note(_Made).ids
     for entry in kubelets_entries(m):
@@ -260,9 +240,6 @@ def end_reason_is_the_runtimes(m: Moment) -> Iterator[Finding]:
                 yield broken(f"{entry.status.name} ended with reason {said.reason!r}, not {record.reason!r}")
 
 
-end_reason_is_the_runtimes.remember(on=status())(take_names)
-
-
 @contract("CSTAT-12", on=status(), needs=(STATUS,), versions=ByVersion({"<=1.32": True}))
 def resources_need_the_resize_feature(m: Moment) -> Findings:
     """Without in-place resize no container status has resources or allocatedResources."""
@@ -276,15 +253,15 @@ def resources_need_the_resize_feature(m: Moment) -> Findings:
 
 
 @contract("CSTAT-13", on=status(), needs=NEEDS)
-def only_containers_of_the_spec_have_a_status(m: Moment) -> Findings:
+def only_containers_of_the_spec_have_a_status(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A status names the containers of the spec, each in its list and once, and no others."""
-    now, spec = m.status, m.pod.spec if m.pod else None
-    if now is None or spec is None or not kubelets_entries(m):
+    spec = pod.spec
+    if spec is None or not kubelets_entries(m):
         return None
     for statuses, containers in (
-        (now.init_container_statuses, spec.init_containers),
-        (now.container_statuses, spec.containers),
-        (now.ephemeral_container_statuses, spec.ephemeral_containers),
+        (status.init_container_statuses, spec.init_containers),
+        (status.container_statuses, spec.containers),
+        (status.ephemeral_container_statuses, spec.ephemeral_containers),
     ):
         if not statuses:
             continue

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec, Terminated
+from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import read_as, status
-from kubelet_conformance.contracts.former_lives import (
-    LIVES,
-    REMOVALS,
-    end_is_made_up,
-    ended_since_its_file_went,
-    is_cut_off,
-    take_lives,
-    take_removals,
-)
-from kubelet_conformance.contracts.reads import READS, take_in_reads
-from kubelet_conformance.contracts.state_table import Recorded, may_be_shown, said, shown
+from kubelet_conformance.contracts.former_lives import end_is_made_up, ended_since_its_file_went
+from kubelet_conformance.contracts.tables.container import Recorded
+from kubelet_conformance.contracts.tables.status import may_be_shown, said, shown
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.unseen import is_unseen
 from kubelet_conformance.contracts.written import (
@@ -30,14 +23,11 @@ from kubelet_conformance.contracts.written import (
     kubelets_entries,
     record_with,
     seconds,
-    take_names,
     tells_of_its_sandbox_only,
     tells_of_probes_only,
 )
 from kubelet_conformance.trace.bodies import ContainerStatusReply
-from kubelet_conformance.trace.manifests import Terminated
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 
 NEEDS = (STATUS, PODS, CRI)
 NANOSECONDS = 10**9
@@ -50,15 +40,14 @@ def _ends(m: Moment) -> bool:
 
 
 @contract("CSTAT-01", on=status(), needs=NEEDS)
-def container_without_record_waits(m: Moment) -> Iterator[Finding]:
+def container_without_record_waits(m: Moment, pod: Pod, spec: PodSpec) -> Iterator[Finding]:
     """A container without a record waits with ContainerCreating, or PodInitializing in a pod with inits.
 
     The reason it could not be started for stands there instead, if there is one.
     """
-    pod = m.pod
-    if pod is None or not pod.born or pod.spec is None or _ends(m):
+    if not pod.born or _ends(m):
         return
-    default = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
+    default = "PodInitializing" if spec.init_containers else "ContainerCreating"
     for entry in kubelets_entries(m):
         if not entry.without_record:
             continue
@@ -71,9 +60,6 @@ def container_without_record_waits(m: Moment) -> Iterator[Finding]:
             yield broken(f"{name} waits with reason {waiting.reason!r}, expected {default}", pod.set_seq)
         else:
             yield KEPT
-
-
-container_without_record_waits.remember(on=REMOVALS)(take_removals)
 
 
 def _wrong_end(said: Terminated, container: Container) -> str | None:
@@ -136,10 +122,6 @@ def _ended(container: Container) -> int | None:
     return container.exit.seq if container.exit else _started(container)
 
 
-state_is_that_of_the_record.remember(on=READS)(take_in_reads)
-state_is_that_of_the_record.remember(on=REMOVALS)(take_removals)
-
-
 @state_is_that_of_the_record.clause("last state", on=END_TOLD)
 def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
     """A terminated lastState has the data of the record that it names."""
@@ -166,7 +148,7 @@ _RECORDED: dict[str, Recorded] = {
 }
 
 
-@state_is_that_of_the_record.remember(on=read_as("created", "running", "exited", "unknown"))
+@observer(on=read_as("created", "running", "exited", "unknown"))
 def _state_is_read(m: Moment) -> None:
     record = m.response(ContainerStatusReply).status
     state = _RECORDED.get(record.state) if record is not None else None
@@ -175,10 +157,9 @@ def _state_is_read(m: Moment) -> None:
 
 
 @state_is_that_of_the_record.clause("as read", on=status())
-def state_was_read(m: Moment) -> Iterator[Finding]:
+def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
     """What is said of a container follows from a state that its record was read in (table 27.8)."""
-    pod = m.pod
-    if m.header.feature_gates.get("EventedPLEG") or _ends(m) or pod is None or not m.header.from_start:
+    if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
         return  # Events of the runtime tell states too.
     for entry in kubelets_entries(m):
         container = entry.container
@@ -228,9 +209,6 @@ def _records(m: Moment, name: str) -> list[Container]:
     return m.pod.containers.get(name, []) if m.pod else []
 
 
-only_the_newest_two_records_count.remember(on=status())(take_names)
-
-
 @contract("CSTAT-04", on=status(), needs=NEEDS)
 def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
     """A container whose restart was refused waits with the reason, and its end moves to lastState.
@@ -252,9 +230,6 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
             yield broken(f"{said.name} waits with reason {waiting.reason!r}, no start has failed")
         else:
             yield KEPT
-
-
-refused_restart_waits_after_its_end.remember(on=REMOVALS)(take_removals)
 
 
 def _was_made_up(m: Moment, entry: Entry) -> bool:
@@ -286,13 +261,12 @@ def finished_init_stays_terminated(m: Moment) -> Iterator[Finding]:
 
 
 @contract("CSTAT-06", on=AGAIN, needs=NEEDS)
-def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
+def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A running container whose record vanished gets the lastState ContainerStatusUnknown, exit code 137.
 
     It waits, and its restartCount goes up by one unless the pod is being deleted.
     """
-    pod = m.pod
-    if pod is None or _ends(m):
+    if _ends(m):
         return
     for entry in kubelets_entries(m):
         said, old = entry.status, entry.before
@@ -310,9 +284,6 @@ def vanished_record_leaves_its_trace(m: Moment) -> Iterator[Finding]:
             )
         else:
             yield KEPT
-
-
-vanished_record_leaves_its_trace.remember(on=status())(take_names)
 
 
 @contract("CSTAT-14", on=AGAIN, needs=NEEDS)
@@ -339,15 +310,10 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             continue
         if last is None or last.container_id != older.container_id:
             yield KEPT
-        elif m.t - removed_t > REACTION and not is_cut_off(m, removed_t):
+        elif m.t - removed_t > REACTION and not kubelet_view(m).api_was_away(removed_t):
             yield broken(
                 f"lastState of {said.name} is of a record that is gone", m.pod.status_seq if m.pod else None
             )
-
-
-last_state_goes_with_its_record.remember(on=status())(take_names)
-last_state_goes_with_its_record.remember(on=LIVES)(take_lives)
-last_state_goes_with_its_record.remember(on=REMOVALS)(take_removals)
 
 
 @contract("CSTAT-15", on=status(), needs=NEEDS)
@@ -367,6 +333,3 @@ def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
             yield KEPT
         else:
             yield broken(f"{said.name} was never started and does not wait", _started(container))
-
-
-unstarted_record_waits.remember(on=REMOVALS)(take_removals)

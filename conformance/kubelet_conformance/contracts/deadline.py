@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, kubelet, status
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, ROUNDING
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import is_the_workers
-from kubelet_conformance.trace.views import Pod
 
 _EXCEEDED = "DeadlineExceeded"
 
@@ -83,13 +90,12 @@ def _is_ended(m: Moment, pod: Pod, deadline: float, slack: float) -> Answered:
 
 
 @contract("DEADLINE-01", on=status(), needs=(CRI, PODS, STATUS), clause="ended")
-def pod_ends_at_its_deadline(m: Moment) -> Findings:
+def pod_ends_at_its_deadline(m: Moment, pod: Pod) -> Findings:
     """A pod is terminated as soon as activeDeadlineSeconds have passed since its startTime, and is Failed
     with reason DeadlineExceeded then, and not earlier.
     """
-    pod = m.pod
-    deadline = _deadline(m, pod, m.status) if pod is not None else None
-    if pod is None or deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
+    deadline = _deadline(m, pod, m.status)
+    if deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
         return None
     if worker_is_busy(pod):
         return None
@@ -100,7 +106,7 @@ def pod_ends_at_its_deadline(m: Moment) -> Findings:
     return _is_ended(m, pod, deadline, REACTION)
 
 
-@pod_ends_at_its_deadline.remember(on=_KEEPS_THE_WORKER)
+@observer(on=_KEEPS_THE_WORKER)
 def _(m: Moment) -> None:
     """Ask again once the worker is free: what was owed until then may be late."""
     if m.pod is not None:
@@ -108,15 +114,16 @@ def _(m: Moment) -> None:
 
 
 @pod_ends_at_its_deadline.clause("not-before", on=status())
-def deadline_is_not_early(m: Moment) -> Findings:
+def deadline_is_not_early(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The status says so no earlier."""
-    pod, now = m.pod, m.status
-    deadline = _deadline(m, pod, now) if pod is not None else None
-    if pod is None or now is None or deadline is None or now.reason != _EXCEEDED:
+    deadline = _deadline(m, pod, status)
+    if deadline is None or status.reason != _EXCEEDED:
         return None
     if m.t < deadline - ROUNDING:
         return broken(f"the pod is {_EXCEEDED} at {m.t:.1f} s, its time is over at {deadline:.1f} s")
-    return KEPT if now.phase == "Failed" or any(c.state == "running" for c in pod.every_container()) else None
+    return (
+        KEPT if status.phase == "Failed" or any(c.state == "running" for c in pod.every_container()) else None
+    )
 
 
 @contract("DEADLINE-02", on=kubelet("started"), needs=(CRI, PODS, STATUS))
@@ -129,25 +136,23 @@ def restart_does_not_move_the_deadline(m: Moment) -> Iterator[Finding]:
 
 
 @restart_does_not_move_the_deadline.clause("same", on=status())
-def start_time_stays(m: Moment) -> Findings:
+def start_time_stays(m: Moment, pod: Pod, spec: PodSpec, status: PodStatus) -> Findings:
     """The startTime stays what it was."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.status is None or pod.spec is None or pod.static:
+    if pod.status is None or pod.static:
         return None
-    if pod.spec.active_deadline_seconds is None or not pod.status.start_time or not now.start_time:
+    if spec.active_deadline_seconds is None or not pod.status.start_time or not status.start_time:
         return None
-    if now.start_time != pod.status.start_time:
-        return broken(f"startTime is {now.start_time}, and was {pod.status.start_time}", pod.status_seq)
+    if status.start_time != pod.status.start_time:
+        return broken(f"startTime is {status.start_time}, and was {pod.status.start_time}", pod.status_seq)
     again = pod.status_t is not None and m.node.started_t is not None and pod.status_t < m.node.started_t
     return KEPT if again else None
 
 
 @contract("INIT-19", on=status(), needs=(CRI, PODS, STATUS))
-def deadline_includes_init_containers(m: Moment) -> Findings:
+def deadline_includes_init_containers(m: Moment, pod: Pod) -> Findings:
     """The time that init containers take counts: a pod whose init containers still run is ended too."""
-    pod = m.pod
-    deadline = _deadline(m, pod, m.status) if pod is not None else None
-    if pod is None or deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
+    deadline = _deadline(m, pod, m.status)
+    if deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
         return None
     if not any(c.state == "running" for c in pod.of_kind("init")):
         return None

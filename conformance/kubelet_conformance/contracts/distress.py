@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import PodSpec
@@ -20,8 +21,6 @@ from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
 from kubelet_conformance.trace.views import Pod
 
-DISTRESS = FAULT
-"""What a contract that asks `distress` has to see: `remember(on=DISTRESS)(take_distress)`."""
 DISK = "ephemeral-storage"
 SYSTEM_CRITICAL = 2_000_000_000
 """The priority from which on a pod is critical (scheduling.k8s.io)."""
@@ -66,7 +65,6 @@ class Distress:
     """What is known by now."""
 
     def __init__(self) -> None:
-        self.seq = 0
         self.low: dict[str, Low] = {}
         self.usage = Latest[str, dict[str, str]]()
         """What each pod uses, by UID and resource."""
@@ -77,11 +75,15 @@ class Distress:
 
 
 def distress(m: Moment) -> Distress:
-    """What is known by now, the moment's own record included."""
-    known, record = m.node.note(Distress), m.record
-    if known.seq == m.seq or not isinstance(record, Fault):
-        return known
-    known.seq = m.seq
+    """What is known by now."""
+    return m.node.note(Distress)
+
+
+@observer(on=FAULT)
+def _fault_is_injected(m: Moment) -> None:
+    known, record = distress(m), m.record
+    if not isinstance(record, Fault):
+        return
     signal = record.what.removeprefix("healed: ").removesuffix(" is low")
     if record.what.startswith("healed: "):
         known.eased_t = m.t if known.low.pop(signal, None) else known.eased_t
@@ -90,12 +92,6 @@ def distress(m: Moment) -> Distress:
     elif record.uid:
         known.usage.setdefault(record.uid, {}).update(record.values)
     known.told = known.told or bool(known.low or known.usage)
-    return known
-
-
-def take_distress(m: Moment) -> None:
-    """Keep what `distress` tells up to date; done once a moment for all."""
-    distress(m)
 
 
 def setting(m: Moment, field: str, usual: Any) -> Any:  # noqa: ANN401 - a JSON value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, event, failed
@@ -10,10 +11,8 @@ from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.plugin_bodies import ClaimsReply
 from kubelet_conformance.trace.records import Expect
-from kubelet_conformance.trace.views import Pod
 
 GATE = "DynamicResourceAllocation"
 _FAILED_TO_PREPARE = "FailedPrepareDynamicResources"
@@ -35,6 +34,10 @@ class _Resources:
         self.failed_seq = 0
 
 
+_ENDED = done("NodePrepareResources", "NodeUnprepareResources").either(failed("NodePrepareResources"))
+
+
+@observer(on=_ENDED)
 def _hear(m: Moment) -> None:
     """Take down how a call to a plugin has ended."""
     m.node.note(_Plugin).heard = True
@@ -47,9 +50,6 @@ def _hear(m: Moment) -> None:
         memory.devices.update({one.name: one.cdi_devices for one in m.response(ClaimsReply).claims})
     else:
         memory.devices.clear()
-
-
-_ENDED = done("NodePrepareResources", "NodeUnprepareResources").either(failed("NodePrepareResources"))
 
 
 def _of_its_own(m: Moment, pod: Pod) -> bool:
@@ -65,13 +65,12 @@ def _unready(pod: Pod) -> str | None:
 
 
 @contract("SYNC-18", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.26"), gate=GATE)
-def resources_come_before_the_sandbox(m: Moment) -> Findings:
+def resources_come_before_the_sandbox(m: Moment, pod: Pod) -> Findings:
     """A pod's dynamic resources are prepared before its sandbox is run.
 
     If that fails an event tells so, and no sandbox is run. A container gets the devices that it claims.
     """
-    pod = m.pod
-    if pod is None or not pod.born or not m.node.note(_Plugin).heard or not _of_its_own(m, pod):
+    if not pod.born or not m.node.note(_Plugin).heard or not _of_its_own(m, pod):
         return None
     claim = _unready(pod)
     if claim is not None:
@@ -81,16 +80,11 @@ def resources_come_before_the_sandbox(m: Moment) -> Findings:
     return KEPT
 
 
-resources_come_before_the_sandbox.remember(on=_ENDED)(_hear)
-
-
 def _is_awaited(m: Moment) -> bool:
     return isinstance(m.record, Expect) and m.record.contract == "SYNC-18"
 
 
-@resources_come_before_the_sandbox.clause(
-    "prepared", on=Pattern(frozenset({"expect"}), words="a wait").where(_is_awaited, "it is for SYNC-18")
-)
+@resources_come_before_the_sandbox.clause("prepared", on=Pattern(frozenset({"expect"})).where(_is_awaited))
 def resources_are_prepared(m: Moment) -> Findings:
     """Whether plugins are called at all knows only who has made one."""
     if not isinstance(m.record, Expect):
@@ -113,11 +107,11 @@ def failed_preparation_is_told(m: Moment) -> Findings:
 
 
 @resources_come_before_the_sandbox.clause("devices", on=call("CreateContainer"))
-def container_gets_its_devices(m: Moment) -> Findings:
+def container_gets_its_devices(m: Moment, pod: Pod) -> Findings:
     """A container is made with the devices of its claims."""
-    pod, config = m.pod, asked(m)
-    spec = pod.container_spec(config.metadata.name) if pod is not None else None
-    if pod is None or pod.spec is None or spec is None or not spec.resources.claims:
+    config = asked(m)
+    spec = pod.container_spec(config.metadata.name)
+    if pod.spec is None or spec is None or not spec.resources.claims:
         return None
     names = {one.name: one.resource_claim_name or "" for one in pod.spec.resource_claims or ()}
     ready, given = pod.note(_Resources).devices, {one.name for one in config.cdi_devices}
@@ -159,23 +153,21 @@ def _runs_something(pod: Pod) -> str | None:
     versions=since("1.26"),
     gate=GATE,
 )
-def resources_are_given_back_last(m: Moment) -> Findings:
+def resources_are_given_back_last(_: Moment, pod: Pod) -> Findings:
     """A pod's dynamic resources are given back after its containers have stopped.
 
     Its terminal status comes only after that.
     """
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
     running = _runs_something(pod)
     return broken(f"resources are given back, and {running} runs") if running else KEPT
 
 
 @resources_are_given_back_last.clause("status", on=FINISHED)
-def terminal_status_comes_after_that(m: Moment) -> Findings:
+def terminal_status_comes_after_that(m: Moment, pod: Pod) -> Findings:
     """No terminal status is written while the pod has prepared resources."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.finished or not m.node.note(_Plugin).heard:
+    if not pod.born or pod.finished or not m.node.note(_Plugin).heard:
         return None
     held = pod.note(_Resources).devices
     if not _of_its_own(m, pod) or not held:
@@ -183,26 +175,16 @@ def terminal_status_comes_after_that(m: Moment) -> Findings:
     return broken(f"a terminal status is written, and the claim {min(held)} is prepared")
 
 
-resources_are_given_back_last.remember(on=_ENDED)(_hear)
-
-
 @resources_are_given_back_last.clause("back", on=TERMINATION_ASKED)
-def resources_are_given_back(m: Moment) -> Findings:
+def resources_are_given_back(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A pod that is to go gives them back."""
-    pod = m.pod
-    if (
-        pod is None
-        or not pod.born
-        or pod.termination is not None
-        or pod.spec is None
-        or not m.node.kubelet_up
-    ):
+    if not pod.born or pod.termination is not None or not m.node.kubelet_up:
         return None
     if not _of_its_own(m, pod) or not pod.note(_Resources).devices:
         return None
     return answered(
         by=done("NodeUnprepareResources"),
-        within=pod.spec.grace_seconds + RETRY + RETRY_SLACK,
+        within=spec.grace_seconds + RETRY + RETRY_SLACK,
         unless=failed("StopContainer", "StopPodSandbox", "NodeUnprepareResources"),
         text="its resources are given back",
     )

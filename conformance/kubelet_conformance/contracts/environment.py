@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from kubelet_conformance.contract import Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^()]*)\))")
 
@@ -46,14 +46,14 @@ def _wrong(spec: ContainerSpec, given: Mapping[str, str], *, secret: bool) -> st
 
 
 @contract("START-09", on=call("CreateContainer"), needs=(CRI, PODS))
-def environment_is_complete(m: Moment) -> Findings:
+def environment_is_complete(m: Moment, pod: Pod) -> Findings:
     """A container is made with every variable that it declares, references to those before it replaced.
 
     Where a config map or secret is missing that it cannot do without, it is not made.
     """
-    pod, config = m.pod, asked(m)
-    spec = pod.container_spec(config.metadata.name) if pod is not None else None
-    if pod is None or spec is None or not spec.env or pod.spec_changed_t is not None:
+    config = asked(m)
+    spec = pod.container_spec(config.metadata.name)
+    if spec is None or not spec.env or pod.spec_changed_t is not None:
         return None
     given = {one.key: one.value for one in config.envs}
     names = [one.name for one in spec.env]

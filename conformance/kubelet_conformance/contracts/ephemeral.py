@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Manifest, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, exited, failed, happened, sandbox_died, status
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -26,9 +27,6 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, hook_command
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import is_lost
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 _ON = since("1.23")
 
@@ -55,11 +53,10 @@ def _is_started(name: str, within: float = REACTION) -> Finding:
 
 
 @contract("EPH-01", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def started_once(m: Moment) -> Findings:
+def started_once(m: Moment, pod: Pod) -> Findings:
     """An ephemeral container is started once: only if there is no record of that name."""
-    pod = m.pod
     name = asked(m).metadata.name
-    if pod is None or pod.kind_of(name) != "ephemeral":
+    if pod.kind_of(name) != "ephemeral":
         return None
     for older in pod.containers.get(name, ()):
         if older.state != "removed":
@@ -68,10 +65,9 @@ def started_once(m: Moment) -> Findings:
 
 
 @contract("EPH-02", on=OWN_END, needs=(CRI, PODS), versions=_ON)
-def ended_one_is_left_alone(m: Moment) -> Findings:
+def ended_one_is_left_alone(_: Moment, container: Container) -> Findings:
     """An ephemeral container that exited or is in an unknown state is neither stopped nor made again."""
-    container = m.container
-    if container is None or container.kind != "ephemeral":
+    if container.kind != "ephemeral":
         return None
     return answered(
         by=TERMINATION_ASKED.either(call("StopPodSandbox")),
@@ -82,9 +78,8 @@ def ended_one_is_left_alone(m: Moment) -> Findings:
 
 
 @ended_one_is_left_alone.clause("unknown", on=call("StopContainer"))
-def _(m: Moment) -> Findings:
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "ephemeral" or container.record is None:
+def _(m: Moment, pod: Pod, container: Container) -> Findings:
+    if container.kind != "ephemeral" or container.record is None:
         return None
     if container.record.state != "CONTAINER_UNKNOWN" or not to_watch(m) or at_its_end(pod):
         return None
@@ -112,10 +107,10 @@ _CUT_SHORT = TERMINATION_ASKED.either(sandbox_died(), failed("PodSandboxStatus",
     needs=(CRI, PODS),
     versions=_ON,
 )
-def failed_one_harms_no_other(m: Moment) -> Findings:
+def failed_one_harms_no_other(m: Moment, pod: Pod) -> Findings:
     """An ephemeral container that cannot be started keeps no other container of its pod from starting."""
-    pod, name = m.pod, failing_start(m)
-    if pod is None or pod.kind_of(name) != "ephemeral" or not to_watch(m) or at_its_end(pod):
+    name = failing_start(m)
+    if pod.kind_of(name) != "ephemeral" or not to_watch(m) or at_its_end(pod):
         return None
     due = _next_ephemeral(pod, name) or _ended_app(pod)
     if due is None or pod.sandbox is None or pod.sandbox.state != "ready" or pod.sandbox.stops:
@@ -126,9 +121,6 @@ def failed_one_harms_no_other(m: Moment) -> Findings:
         unless=_CUT_SHORT,
         text=f"{due} is made though ephemeral container {name} cannot be started",
     )
-
-
-failed_one_harms_no_other.remember(on=ATTEMPTS)(take_attempt)
 
 
 def _next_ephemeral(pod: Pod, failing: str) -> str | None:
@@ -149,10 +141,9 @@ def _ended_app(pod: Pod) -> str | None:
 
 
 @contract("EPH-05", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def not_carried_to_a_new_sandbox(m: Moment) -> Findings:
+def not_carried_to_a_new_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """With a new sandbox an ephemeral container that has a record in the old one is not started again."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.attempt:
+    if not sandbox.attempt:
         return None
     old = [one for one in pod.of_kind("ephemeral") if one.sandbox is not sandbox and one.state != "removed"]
     name = asked(m).metadata.name
@@ -163,16 +154,15 @@ def not_carried_to_a_new_sandbox(m: Moment) -> Findings:
 
 
 @contract("EPH-06", on=exited(), needs=(CRI, PODS, STATUS), versions=_ON)
-def does_not_keep_the_pod(m: Moment) -> Findings:
+def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """An ephemeral container does not keep a pod alive, nor count for its readiness and phase."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or container.kind != "app" or not to_watch(m):
+    if container.kind != "app" or not to_watch(m):
         return None
     running = [one for one in pod.of_kind("ephemeral") if one.state == "running"]
     sandbox = container.sandbox
     if not running or sandbox is None or sandbox.state != "ready" or sandbox.stops:
         return None
-    if not at_its_end(pod, container, m.exit.code):
+    if not at_its_end(pod, container, ended.code):
         return None
     return answered(
         by=stop_of(running[-1]).either(call("StopPodSandbox")),
@@ -182,12 +172,11 @@ def does_not_keep_the_pod(m: Moment) -> Findings:
 
 
 @does_not_keep_the_pod.clause("readiness", on=status())
-def _(m: Moment) -> Findings:
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not now.ephemeral_container_statuses or now.phase != "Running":
+def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    if not status.ephemeral_container_statuses or status.phase != "Running":
         return None
-    condition = now.condition("ContainersReady")
-    if condition is None or not _others_ready(pod, now):
+    condition = status.condition("ContainersReady")
+    if condition is None or not _others_ready(pod, status):
         return None
     if condition.status != "True":
         return broken("ContainersReady is not True though all but ephemeral containers are ready")
@@ -203,11 +192,11 @@ def _others_ready(pod: Pod, now: PodStatus) -> bool:
 
 
 @contract("EPH-07", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def joins_its_target(m: Moment) -> Findings:
+def joins_its_target(m: Moment, pod: Pod) -> Findings:
     """With targetContainerName the process namespace is that of the newest instance of the target."""
-    pod, config = m.pod, asked(m)
-    spec = pod.container_spec(config.metadata.name) if pod else None
-    if pod is None or spec is None or not spec.target_container_name or not pod.born:
+    config = asked(m)
+    spec = pod.container_spec(config.metadata.name)
+    if spec is None or not spec.target_container_name or not pod.born:
         return None
     options = config.linux.security_context.namespace_options
     target = pod.newest(spec.target_container_name)
@@ -225,10 +214,9 @@ def added_one_is_started(m: Moment) -> Iterator[Finding]:
 
 
 @contract("EPH-09", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_ON)
-def stopped_with_the_pod(m: Moment) -> Iterator[Finding]:
+def stopped_with_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
     """When its pod goes, a running ephemeral container is stopped like an app container."""
-    pod = m.pod
-    if pod is None or not to_watch(m):
+    if not to_watch(m):
         return
     for one in pod.of_kind("ephemeral"):
         if one.state == "running" and not one.stops and hook_command(one, "pre_stop") is None:
@@ -242,10 +230,9 @@ def stopped_with_the_pod(m: Moment) -> Iterator[Finding]:
 
 
 @contract("EPH-10", on=FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
-def change_restarts_nothing(m: Moment) -> Iterator[Finding]:
+def change_restarts_nothing(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
     """An ephemeral container is not made again when its definition changes."""
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
+    if manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.ephemeral_containers or ():
         old, newest = pod.container_spec(new.name), pod.newest(new.name)

@@ -7,7 +7,8 @@ import binascii
 from collections.abc import Iterator
 from typing import cast
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Kind, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, event, failed
@@ -20,8 +21,6 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import ExecSyncReply
-from kubelet_conformance.trace.manifests import Kind
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
 
 _NORMAL = frozenset(
@@ -98,13 +97,13 @@ def events_have_their_type(m: Moment) -> Findings:
 
 
 @contract("EVENTS-02", on=event(*sorted(_OF_A_CONTAINER)), needs=(CRI, PODS, EVENTS))
-def container_events_name_their_container(m: Moment) -> Findings:
+def container_events_name_their_container(m: Moment, pod: Pod) -> Findings:
     """An event about a container names it by the list of the manifest that holds it, such as
     spec.initContainers{i1}.
     """
-    record, pod = _event(m), m.pod
+    record = _event(m)
     # Events about the image of a volume are the pod's.
-    if pod is None or pod.manifest is None or (not record.container and shows_images(pod)):
+    if pod.manifest is None or (not record.container and shows_images(pod)):
         return None
     if not record.container:
         return broken(f"event {record.reason} does not say which container it is about")
@@ -125,10 +124,10 @@ def container_events_name_their_container(m: Moment) -> Findings:
     on=event("Failed", "Killing", "FailedPostStartHook", "FailedPreStopHook"),
     needs=(CRI, EVENTS),
 )
-def messages_name_no_container_id(m: Moment) -> Findings:
+def messages_name_no_container_id(m: Moment, pod: Pod) -> Findings:
     """The message of a container's event holds no container id, so that like events count as one."""
-    record, pod = _event(m), m.pod
-    if pod is None or not record.container:
+    record = _event(m)
+    if not record.container:
         return None
     for container in pod.every_container():
         if container.id and container.id in record.message:
@@ -154,11 +153,9 @@ _SHORTEST = 3
     needs=(CRI, PODS, EVENTS),
     versions=since("1.26"),
 )
-def hook_events_hold_no_output(m: Moment) -> Iterator[Finding]:
+def hook_events_hold_no_output(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The event of a failed hook does not hold what the hook has printed."""
-    record, pod = _event(m), m.pod
-    if pod is None:
-        return
+    record = _event(m)
     for name, (text, seq) in pod.note(_Outputs).of.items():
         if f"{{{name}}}" not in (record.container or ""):
             continue
@@ -168,7 +165,7 @@ def hook_events_hold_no_output(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@hook_events_hold_no_output.remember(on=done("ExecSync"))
+@observer(on=done("ExecSync"))
 def _hook_prints(m: Moment) -> None:
     """Take in what failing hooks print."""
     if m.pod is None or m.container is None or m.reply.response is None:
@@ -194,12 +191,12 @@ class _Told:
 
 
 @contract("EVENTS-06", on=event("Started"), needs=(CRI, PODS, EVERY_EVENT), clause="start")
-def events_come_in_order(m: Moment) -> Findings:
+def events_come_in_order(m: Moment, pod: Pod) -> Findings:
     """Each Started of a container comes after its Created, and the Killing of one whose liveness probe failed
     after an Unhealthy.
     """
-    record, pod = _event(m), m.pod
-    if pod is None or not pod.born or not record.container or not m.header.from_start:
+    record = _event(m)
+    if not pod.born or not record.container or not m.header.from_start:
         return None
     told, path = pod.note(_Told), record.container
     told.started[path] = told.started.get(path, 0) + record.count
@@ -209,21 +206,21 @@ def events_come_in_order(m: Moment) -> Findings:
 
 
 @events_come_in_order.clause("kill", on=event("Killing"))
-def unhealthy_comes_before_killing(m: Moment) -> Findings:
+def unhealthy_comes_before_killing(m: Moment, pod: Pod) -> Findings:
     """What is killed for its liveness probe was unhealthy before."""
-    record, pod = _event(m), m.pod
-    if pod is None or not pod.born or "liveness" not in record.message or not m.header.from_start:
+    record = _event(m)
+    if not pod.born or "liveness" not in record.message or not m.header.from_start:
         return None
     if record.container in pod.note(_Told).failing:
         return KEPT
     return broken(f"Killing of {record.container} for its liveness probe without an Unhealthy")
 
 
-@events_come_in_order.remember(on=event("Created", "Unhealthy"))
-def _event_is_sent(m: Moment) -> None:
+@observer(on=event("Created", "Unhealthy"))
+def _event_is_sent(m: Moment, pod: Pod) -> None:
     """Take events in."""
-    record, pod = _event(m), m.pod
-    if pod is None or not record.container:
+    record = _event(m)
+    if not record.container:
         return
     told = pod.note(_Told)
     if record.reason == "Created":
@@ -233,10 +230,9 @@ def _event_is_sent(m: Moment) -> None:
 
 
 @events_come_in_order.clause("told", on=done("StartContainer"))
-def start_is_told(m: Moment) -> Findings:
+def start_is_told(_: Moment, pod: Pod, container: Container) -> Findings:
     """A container that was started gets its Started event."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or not container.born or pod.termination is not None:
+    if not container.born or pod.termination is not None:
         return None
     return answered(
         by=event("Started").where(lambda n: f"{{{container.name}}}" in (_event(n).container or "")),
@@ -259,10 +255,9 @@ def events_of_static_pods_carry_their_own_uid(m: Moment) -> Findings:
 
 
 @contract("EVENTS-08", on=event("DeadlineExceeded"), needs=(PODS, EVERY_EVENT))
-def deadline_is_told_again_and_again(m: Moment) -> Findings:
+def deadline_is_told_again_and_again(_: Moment, pod: Pod) -> Findings:
     """DeadlineExceeded is told at each computation of the status past the deadline, not only once."""
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
     told = pod.note(_Deadlines)
     told.count += 1
@@ -284,10 +279,9 @@ class _Deadlines:
 
 
 @contract("TERM-09", on=call("StopContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def each_kill_is_told(m: Moment) -> Findings:
+def each_kill_is_told(_: Moment, pod: Pod, container: Container) -> Findings:
     """Each container that is killed gets a Normal event Killing."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or pod.manifest is None or container.state != "running":
+    if pod.manifest is None or container.state != "running":
         return None
     if container.stops or not container.born or not pod.born or container.kind == "unknown":
         return None
@@ -308,7 +302,7 @@ class _Kills:
         self.told: dict[str, int] = {}
 
 
-@each_kill_is_told.remember(on=event("Killing"))
+@observer(on=event("Killing"))
 def _kill_is_told(m: Moment) -> None:
     """Take Killing events in: they come before the preStop hook."""
     if m.pod is not None and _event(m).container:
@@ -317,10 +311,9 @@ def _kill_is_told(m: Moment) -> None:
 
 
 @contract("START-03", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def failed_start_is_told(m: Moment) -> Findings:
+def failed_start_is_told(m: Moment, pod: Pod) -> Findings:
     """A container that cannot be created or started gets a Warning event Failed."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.manifest is None or pod.termination is not None:
+    if not pod.born or pod.manifest is None or pod.termination is not None:
         return None
     return answered(
         by=event("Failed").where(lambda n: _event(n).type == "Warning" and bool(_event(n).container)),
@@ -338,7 +331,7 @@ class _LastFailure:
         self.seq = 0
 
 
-@failed_start_is_told.remember(on=failed("CreateContainer", "StartContainer"))
+@observer(on=failed("CreateContainer", "StartContainer"))
 def _start_has_failed(m: Moment) -> None:
     if m.pod is not None and m.reply.error is not None:
         memory = m.pod.note(_LastFailure)
@@ -346,10 +339,10 @@ def _start_has_failed(m: Moment) -> None:
 
 
 @failed_start_is_told.clause("text", on=event("Failed"))
-def failed_start_is_told_without_wrapper(m: Moment) -> Findings:
+def failed_start_is_told_without_wrapper(m: Moment, pod: Pod) -> Findings:
     """The event tells what the runtime said, and not how it was sent."""
-    last, said = m.pod.note(_LastFailure) if m.pod is not None else None, _event(m).message
-    if last is None or not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
+    last, said = pod.note(_LastFailure), _event(m).message
+    if not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
         return None
     return broken(f"the event says {said!r}", last.seq) if _WRAPPER in said else KEPT
 

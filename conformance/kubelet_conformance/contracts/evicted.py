@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, event, happened, pod_set, pod_unset
@@ -22,9 +23,6 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import GC_PERIOD, REACTION
 from kubelet_conformance.contracts.written import AGAIN, UNKNOWN_END
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of
-from kubelet_conformance.trace.manifests import PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 _RESOURCES = ("memory", "ephemeral-storage", "inodes", "pids", "EmptyDir")
 _DISRUPTED = frozenset({"Evicted", "Preempting", "Terminated"})
@@ -36,7 +34,7 @@ def _is_being_deleted(m: Moment) -> bool:
     return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
 
 
-_DELETION: Pattern = pod_set().where(_is_being_deleted, "it is being deleted").either(pod_unset())
+_DELETION: Pattern = pod_set().where(_is_being_deleted).either(pod_unset())
 
 
 class _Ran:
@@ -57,6 +55,10 @@ def _was_evicted(m: Moment) -> Pod | None:
     return pod
 
 
+_KILLS = event("Evicted", "Preempting")
+
+
+@observer(on=_KILLS)
 def _take_in(m: Moment) -> None:
     """Take in whether the pod was running as its kill began."""
     pod = m.pod
@@ -64,27 +66,21 @@ def _take_in(m: Moment) -> None:
         pod.note(_Ran).seq = m.seq
 
 
-_KILLS = event("Evicted", "Preempting")
-
-
 @contract("EVICT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT))
-def evicted_pod_is_failed(m: Moment) -> Iterator[Finding]:
+def evicted_pod_is_failed(m: Moment, status: PodStatus) -> Iterator[Finding]:
     """An evicted pod is Failed with reason Evicted and a message that names the resource, as soon as its
     containers have ended and no sooner.
     """
-    pod, now = _was_evicted(m), m.status
-    if pod is None or now is None:
+    pod = _was_evicted(m)
+    if pod is None:
         return
     seq = pod.note(_Ran).seq
-    if (now.phase, now.reason) != ("Failed", "Evicted"):
-        yield broken(f"expected Failed (Evicted), got {now.phase} ({now.reason})", seq)
-    elif not any(word in now.message for word in _RESOURCES):
-        yield broken(f"the message {now.message[:60]!r} names no resource", seq)
+    if (status.phase, status.reason) != ("Failed", "Evicted"):
+        yield broken(f"expected Failed (Evicted), got {status.phase} ({status.reason})", seq)
+    elif not any(word in status.message for word in _RESOURCES):
+        yield broken(f"the message {status.message[:60]!r} names no resource", seq)
     running = [c.name for c in pod.every_container() if c.state == "running"]
     yield broken(f"it is written while {', '.join(running)} still runs", seq) if running else KEPT
-
-
-evicted_pod_is_failed.remember(on=_KILLS)(_take_in)
 
 
 @contract("EVICT-05", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="goes")
@@ -104,20 +100,17 @@ def evicted_pods_records_go(m: Moment) -> Iterator[Finding]:
 
 
 @evicted_pods_records_go.clause("told-first", on=FINISHED)
-def ends_are_told_before(m: Moment) -> Iterator[Finding]:
+def ends_are_told_before(m: Moment, status: PodStatus) -> Iterator[Finding]:
     """What the runtime knew of an end is in the status."""
-    pod, now = _was_evicted(m), m.status
-    if pod is None or now is None:
+    pod = _was_evicted(m)
+    if pod is None:
         return
-    for one in now.lasting_containers:
+    for one in status.lasting_containers:
         container, told = pod.newest(one.name), one.state.terminated
         if container is None or container.exit is None or container.vanished or one.state.running is not None:
             continue
         lost = told is None or told.reason == UNKNOWN_END
         yield broken(f"nobody knows any more how {one.name} ended", container.exit.seq) if lost else KEPT
-
-
-evicted_pods_records_go.remember(on=_KILLS)(_take_in)
 
 
 @contract("EVICT-06", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT))
@@ -132,9 +125,6 @@ def evicted_pods_object_stays(m: Moment) -> Findings:
         whole_node=True,
         text=f"the kubelet does not delete pod {pod.name}, which was evicted,",
     )
-
-
-evicted_pods_object_stays.remember(on=_KILLS)(_take_in)
 
 
 @contract("EVICT-07", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="stays")
@@ -152,10 +142,9 @@ def evicted_pod_stays_ended(m: Moment) -> Findings:
 
 
 @evicted_pod_stays_ended.clause("next-kubelet", on=starts_or_creates())
-def next_kubelet_leaves_it(m: Moment) -> Findings:
+def next_kubelet_leaves_it(m: Moment, pod: Pod) -> Findings:
     """The next kubelet finds it Failed, and leaves it."""
-    pod = m.pod
-    if pod is None or pod.finished != "Failed" or not _is_evicted_before(m, pod):
+    if pod.finished != "Failed" or not _is_evicted_before(m, pod):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which was evicted", pod.status_seq)
 
@@ -177,9 +166,6 @@ def _is_evicted_before(m: Moment, pod: Pod) -> bool:
     return started is not None and pod.status_t is not None and pod.status_t < started and pod.wanted
 
 
-evicted_pod_stays_ended.remember(on=_KILLS)(_take_in)
-
-
 def _is_disrupted(m: Moment, pod: Pod, now: PodStatus) -> bool:
     if now.reason not in _DISRUPTED or not pod.sandboxes or not pod.born:
         return False
@@ -187,36 +173,33 @@ def _is_disrupted(m: Moment, pod: Pod, now: PodStatus) -> bool:
 
 
 @contract("COND-08", on=FINISHED, needs=(CRI, PODS, STATUS), versions=since("1.26"), clause="set")
-def disruption_is_marked(m: Moment) -> Findings:
+def disruption_is_marked(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod that the kubelet has evicted, preempted or shut down has the condition DisruptionTarget, with
     reason TerminationByKubelet, from its terminal status on.
     """
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.finished or not _is_disrupted(m, pod, now):
+    if pod.finished or not _is_disrupted(m, pod, status):
         return None
-    mark = now.condition(_MARK)
+    mark = status.condition(_MARK)
     if mark is None or (mark.status, mark.reason) != ("True", _BY_KUBELET):
         said = "it is not there" if mark is None else f"it is {mark.status} ({mark.reason})"
-        return broken(f"pod {pod.name} is {now.phase} ({now.reason}): expected {_MARK}, {said}")
+        return broken(f"pod {pod.name} is {status.phase} ({status.reason}): expected {_MARK}, {said}")
     return KEPT
 
 
 @disruption_is_marked.clause("stays", on=AGAIN)
-def mark_stays(m: Moment) -> Findings:
+def mark_stays(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Later statuses have it too."""
-    pod, now = m.pod, m.status
-    mark = pod.status.condition(_MARK) if pod is not None and pod.status is not None else None
-    if pod is None or now is None or mark is None or mark.reason != _BY_KUBELET or not pod.finished:
+    mark = pod.status.condition(_MARK) if pod.status is not None else None
+    if mark is None or mark.reason != _BY_KUBELET or not pod.finished:
         return None
-    return KEPT if now.condition(_MARK) is not None else broken(f"{_MARK} is gone", pod.status_seq)
+    return KEPT if status.condition(_MARK) is not None else broken(f"{_MARK} is gone", pod.status_seq)
 
 
 @contract("WORK-21", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), versions=since("1.22"))
-def last_kill_decides(m: Moment) -> Findings:
+def last_kill_decides(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Of several kills with a reason of their own the last one gives the pod its reason."""
-    pod, now = m.pod, m.status
-    last = disruption_of(pod) if pod is not None else None
-    if pod is None or now is None or last is None or last.before is None or pod.finished:
+    last = disruption_of(pod)
+    if last is None or last.before is None or pod.finished:
         return None
     if {last.reason, last.before.reason} != {"Evicted", "Preempting"}:
         return None
@@ -226,6 +209,6 @@ def last_kill_decides(m: Moment) -> Findings:
     tried = [stop.call.t for c in pod.every_container() for stop in c.stops]
     if not tried or max(tried) < last.t:
         return None
-    if now.reason != last.reason:
-        return broken(f"expected reason {last.reason}, got {now.reason}", last.before.seq, last.seq)
+    if status.reason != last.reason:
+        return broken(f"expected reason {last.reason}, got {status.reason}", last.before.seq, last.seq)
     return KEPT

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, call, done, event, status
 from kubelet_conformance.contracts.distress import (
-    DISTRESS,
     PATIENCE,
     distress,
     every_pod,
@@ -19,18 +19,15 @@ from kubelet_conformance.contracts.distress import (
     is_soft,
     runs,
     setting,
-    take_distress,
 )
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Fault
-from kubelet_conformance.trace.views import Container, Pod
 
 EVICTION_PASS = 10.0
 """How often the kubelet looks whether a pod has to go (kubelet.go)."""
@@ -42,7 +39,7 @@ def _is_eviction(m: Moment) -> bool:
     return m.pod is not None and bool(m.pod.sandboxes)
 
 
-EVICTED: Pattern = event("Evicted").where(_is_eviction, "a pod that was started is evicted")
+EVICTED: Pattern = event("Evicted").where(_is_eviction)
 """An eviction; a pod that was never started was refused."""
 
 
@@ -82,7 +79,7 @@ def one_pod_a_pass(m: Moment) -> Findings:
     return KEPT
 
 
-@one_pod_a_pass.clause("acts", on=DISTRESS)
+@one_pod_a_pass.clause("acts", on=FAULT)
 def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
     """Where a pod can be evicted, one is."""
     record, known = m.record, distress(m)
@@ -113,7 +110,7 @@ def the_node_helps_itself_first(m: Moment) -> Findings:
     return broken(f"dead containers are still there: {', '.join(left)}") if left else KEPT
 
 
-@one_pod_a_pass.remember(on=DISTRESS)
+@observer(on=FAULT)
 def _what_could_be_freed(m: Moment) -> None:
     """Take in which containers nobody needs as the disk runs short."""
     low = next((one for one in distress(m).low.values() if one.seq == m.seq and one.of_disk), None)
@@ -146,14 +143,13 @@ def eviction_grace(m: Moment, pod: Pod) -> int | None:
 
 
 @contract("EVICT-03", on=STOP, needs=(CRI, PODS, EVERY_EVENT), versions=_GRACE)
-def evicted_pod_has_its_grace(m: Moment) -> Findings:
+def evicted_pod_has_its_grace(m: Moment, pod: Pod, container: Container) -> Findings:
     """A pod that is evicted because a hard threshold or a limit of its own is exceeded is stopped with the
     least grace from 1.31 on, with its own before; one that goes for a soft threshold has the configured
     maximum, from 1.31 on no more than its own grace. A negative maximum leaves it its own.
     """
-    pod, container = m.pod, m.container
-    disruption = disruption_of(pod) if pod is not None else None
-    if pod is None or container is None or disruption is None or disruption.reason != "Evicted":
+    disruption = disruption_of(pod)
+    if disruption is None or disruption.reason != "Evicted":
         return None
     if disruption.before is not None or wait_before_stop(m).turns or _has_another_hook(container):
         return None
@@ -171,25 +167,16 @@ def _has_another_hook(container: Container) -> bool:
     return container.spec is not None and container.spec.lifecycle.pre_stop is not None
 
 
-evicted_pod_has_its_grace.remember(on=DISTRESS)(take_distress)
-
-
 @contract("EVICT-04", on=EVICTED, needs=(CRI, PODS, EVENTS))
-def critical_pods_are_spared(m: Moment) -> Findings:
+def critical_pods_are_spared(m: Moment, pod: Pod) -> Findings:
     """A static pod, or one of system priority, is not evicted, however much it uses."""
-    pod = m.pod
-    if pod is None:
-        return None
     if is_critical(pod):
         return broken(f"pod {pod.name} is critical to the node, and is evicted")
     others = [one for one in every_pod(m) if one is not pod]
     return KEPT if any(is_critical(one) and runs(one) for one in others) else None
 
 
-critical_pods_are_spared.remember(on=DISTRESS)(take_distress)
-
-
-@contract("EVICT-08", on=DISTRESS, needs=(CRI, PODS, EVERY_EVENT), clause="goes")
+@contract("EVICT-08", on=FAULT, needs=(CRI, PODS, EVERY_EVENT), clause="goes")
 def pod_above_its_limits_goes(m: Moment) -> Findings:
     """A pod that uses more ephemeral storage than its limits allow is evicted within 10 s, whatever the node
     has left, and no other pod with it.
@@ -208,29 +195,25 @@ def pod_above_its_limits_goes(m: Moment) -> Findings:
 
 
 @pod_above_its_limits_goes.clause("alone", on=EVICTED)
-def others_stay(m: Moment) -> Findings:
+def others_stay(m: Moment, pod: Pod) -> Findings:
     """Without any pressure on the node no other pod is evicted."""
-    pod, known = m.pod, distress(m)
-    if pod is None or not known.told or known.low or m.t - known.eased_t < EVICTION_PASS + REACTION:
+    known = distress(m)
+    if not known.told or known.low or m.t - known.eased_t < EVICTION_PASS + REACTION:
         return None
     if _is_above_its_limits(m, pod):
         return KEPT
     return broken(f"pod {pod.name} is evicted, and the node is short of nothing")
 
 
-pod_above_its_limits_goes.remember(on=DISTRESS)(take_distress)
-
-
 @contract("WORK-20", on=event("Evicted", "Preempting"), needs=(CRI, PODS, EVERY_EVENT, STATUS))
-def kill_is_not_awaited_for_ever(m: Moment) -> Findings:
+def kill_is_not_awaited_for_ever(m: Moment, pod: Pod) -> Findings:
     """Who has a pod killed waits for that no longer than one and a half times its grace, at least 10 s, and
     says so then with the event ExceededGracePeriod.
     """
-    pod = m.pod
-    patience = _patience(m, pod) if pod is not None and pod.sandboxes else None
-    if pod is None or patience is None or not any(c.state == "running" for c in pod.every_container()):
+    patience = _patience(m, pod) if pod.sandboxes else None
+    if patience is None or not any(c.state == "running" for c in pod.every_container()):
         return None
-    over = done("StopPodSandbox").either(status().where(_is_over, "it is over"))
+    over = done("StopPodSandbox").either(status().where(_is_over))
     return answered(
         by=event("ExceededGracePeriod"),
         within=patience + REACTION,
@@ -255,11 +238,10 @@ def _patience(m: Moment, pod: Pod) -> float | None:
 
 
 @kill_is_not_awaited_for_ever.clause("not-early", on=event("ExceededGracePeriod"))
-def nobody_gives_up_early(m: Moment) -> Findings:
+def nobody_gives_up_early(m: Moment, pod: Pod) -> Findings:
     """It is not said any earlier."""
-    pod = m.pod
-    disruption = disruption_of(pod) if pod is not None else None
-    if pod is None or disruption is None or pod.spec is None or not pod.born:
+    disruption = disruption_of(pod)
+    if disruption is None or pod.spec is None or not pod.born:
         return None
     if m.t - disruption.t < PATIENCE - 1:
         return broken(f"given up {m.t - disruption.t:.1f} s after the kill began", disruption.seq)
@@ -276,6 +258,3 @@ def the_kill_goes_on(m: Moment) -> Iterator[Finding]:
             not_before=call("CreateContainer", "RunPodSandbox"),
             text=f"pod {pod.name} is stopped",
         )
-
-
-kill_is_not_awaited_for_ever.remember(on=DISTRESS)(take_distress)

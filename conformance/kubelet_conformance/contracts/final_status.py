@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodSpec, PodStatus, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import deleted, happened, status
-from kubelet_conformance.contracts.former_lives import LIVES, is_told_nowhere, is_without_a_past, take_lives
+from kubelet_conformance.contracts.former_lives import is_told_nowhere, is_without_a_past
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.written import AGAIN, is_lost
-from kubelet_conformance.trace.manifests import ContainerStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
 from kubelet_conformance.trace.untold import is_watch_late
-from kubelet_conformance.trace.views import Pod, Sandbox
 
 
 def _ends_here(m: Moment) -> bool:
@@ -27,14 +25,13 @@ def _ends_here(m: Moment) -> bool:
     return not (sent and sent.terminal) and not (before and before.terminal)
 
 
-FIRST_TERMINAL = status().where(_ends_here, "the phase becomes terminal")
+FIRST_TERMINAL = status().where(_ends_here)
 
 
 @contract("TERM-15", on=FIRST_TERMINAL, needs=(CRI, STORED_STATUS))
-def terminal_phase_waits_for_the_containers(m: Moment) -> Findings:
+def terminal_phase_waits_for_the_containers(_: Moment, pod: Pod) -> Findings:
     """No status has a terminal phase while a container of the pod runs or is being stopped."""
-    pod = m.pod
-    if pod is None or not pod.containers:
+    if not pod.containers:
         return None
     for container in pod.every_container():
         if container.state == "running":
@@ -67,26 +64,26 @@ def _is_deleted_for_good(pod: Pod) -> bool:
 
 
 @contract("TERM-16", on=FIRST_TERMINAL, needs=(CRI, PODS, STATUS), versions=since("1.27"), clause="phase")
-def deleted_pod_ends_in_the_phase_of_its_exit_codes(m: Moment) -> Findings:
+def deleted_pod_ends_in_the_phase_of_its_exit_codes(
+    _: Moment, pod: Pod, spec: PodSpec, status: PodStatus
+) -> Findings:
     """A deleted pod becomes Succeeded if all its app containers ended with 0, otherwise Failed, before its
     object goes; static pods are exempt.
     """
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.spec is None or not _is_deleted_for_good(pod) or now.reason:
+    if not _is_deleted_for_good(pod) or status.reason:
         return None
-    ended = {c.name: c.state.terminated for c in now.container_statuses or ()}
-    codes = [end.exit_code if end else None for end in (ended.get(c.name) for c in pod.spec.containers)]
+    ended = {c.name: c.state.terminated for c in status.container_statuses or ()}
+    codes = [end.exit_code if end else None for end in (ended.get(c.name) for c in spec.containers)]
     expected = "Succeeded" if all(code == 0 for code in codes) else "Failed"
-    if now.phase != expected:
-        return broken(f"expected {expected} for exit codes {codes}, got {now.phase}")
+    if status.phase != expected:
+        return broken(f"expected {expected} for exit codes {codes}, got {status.phase}")
     return KEPT
 
 
 @deleted_pod_ends_in_the_phase_of_its_exit_codes.clause("before-it-goes", on=deleted())
-def deleted_pod_has_ended(m: Moment) -> Findings:
+def deleted_pod_has_ended(m: Moment, pod: Pod) -> Findings:
     """Where every status is recorded, there is a terminal one before the object goes."""
-    pod = m.pod
-    if pod is None or not pod.born or not _is_deleted_for_good(pod) or m.header.channels.api != "full":
+    if not pod.born or not _is_deleted_for_good(pod) or m.header.channels.api != "full":
         return None
     if not pod.finished:
         return broken(f"pod {pod.name} went without a terminal phase", pod.status_seq)
@@ -120,27 +117,26 @@ def last_delete_names_the_uid(m: Moment) -> Findings:
 
 
 @contract("TERM-30", on=AGAIN, needs=(CRI, PODS, STATUS))
-def final_status_keeps_the_past(m: Moment) -> Findings:
+def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending.
 
     A kubelet that starts knows no status of a static pod: its manifest has none. Nor does one that has
     forgotten a pod whose file is gone, where the mirror is gone too, or is told late.
     """
-    pod, now = m.pod, m.status
-    before = pod.status if pod else None
-    if pod is None or now is None or before is None or not (pod.termination or now.terminal):
+    before = pod.status
+    if before is None or not (pod.termination or status.terminal):
         return None
     if is_told_nowhere(pod) or _is_told_late(m, pod) or _is_of_another_kubelet(m, pod):
         return None
-    if before.start_time and now.start_time != before.start_time:
-        return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
+    if before.start_time and status.start_time != before.start_time:
+        return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
     addresses = [each.ip for each in pod.sandboxes if each.state != "removed"]
     if before.pod_ip in addresses:
         addresses = addresses[addresses.index(before.pod_ip) :]
     # A pod that is to go may still be in a sandbox that was made for it since.
-    if before.pod_ip and addresses and now.pod_ip not in {before.pod_ip, *filter(None, addresses)}:
-        return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
-    return _lost_count(m, pod, before.by_name, now.by_name) or KEPT
+    if before.pod_ip and addresses and status.pod_ip not in {before.pod_ip, *filter(None, addresses)}:
+        return broken(f"podIP was {before.pod_ip}, is {status.pod_ip or 'gone'}", pod.status_seq)
+    return _lost_count(m, pod, before.by_name, status.by_name) or KEPT
 
 
 def _is_told_late(m: Moment, pod: Pod) -> bool:
@@ -171,9 +167,6 @@ def _lost_count(
     return None
 
 
-final_status_keeps_the_past.remember(on=LIVES)(take_lives)
-
-
 class _TakenAway:
     """The containers of a pod of which somebody else has removed a record: what it told is lost."""
 
@@ -181,7 +174,7 @@ class _TakenAway:
         self.names: set[str] = set()
 
 
-@final_status_keeps_the_past.remember(on=happened("removed"))
+@observer(on=happened("removed"))
 def _take_removal(m: Moment) -> None:
     if m.container is not None and m.pod is not None:
         m.pod.note(_TakenAway).names.add(m.container.name)
@@ -229,15 +222,14 @@ def _is_left_over(m: Moment, kept: ContainerStatus, old: ContainerStatus) -> boo
 
 
 @contract("TERM-31", on=FINISHED, needs=(CRI, STATUS), versions=since("1.23"))
-def ended_pod_is_not_ready(m: Moment) -> Findings:
+def ended_pod_is_not_ready(m: Moment, status: PodStatus) -> Findings:
     """With a terminal phase, Ready and ContainersReady are False, for PodCompleted or PodFailed."""
-    now = m.status
-    if now is None or not now.terminal or m.pod is None or not now.conditions:
+    if not status.terminal or m.pod is None or not status.conditions:
         return None
-    reason = "PodCompleted" if now.phase == "Succeeded" else "PodFailed"
+    reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
     for kind in ("Ready", "ContainersReady"):
-        condition = now.condition(kind)
+        condition = status.condition(kind)
         if condition is None or condition.status != "False" or condition.reason != reason:
             got = f"{condition.status} ({condition.reason})" if condition else "none"
-            return broken(f"expected {kind} False ({reason}) with phase {now.phase}, got {got}")
+            return broken(f"expected {kind} False ({reason}) with phase {status.phase}, got {got}")
     return KEPT

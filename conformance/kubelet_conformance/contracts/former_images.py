@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import done, failed, pod_set
 from kubelet_conformance.contracts.sandbox_config import never_updated
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
 
 _SYNCING = (
@@ -26,12 +26,7 @@ class _Former:
         self.last_t = -math.inf
 
 
-def remember_versions(judging: Contract) -> None:
-    """Let a contract that asks something here see what it takes."""
-    judging.remember(on=DELAYS)(take_in_delays)
-    judging.remember(on=_VERSIONS)(_take_in)
-
-
+@observer(on=_VERSIONS)
 def _take_in(m: Moment) -> None:
     pod = m.pod
     if pod is None or pod.spec is None:
@@ -48,7 +43,7 @@ def _take_in(m: Moment) -> None:
 
 
 def _is_followed(m: Moment, former: _Former) -> bool:
-    return m.t <= heard_by(m, former.last_t) + REACTION
+    return m.t <= informed_by(m, former.last_t) + REACTION
 
 
 def may_follow_a_former_version(m: Moment) -> bool:

@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import math
 
-from kubelet_conformance.contract.words import Pattern, deleted, pod_set, pod_unset
-from kubelet_conformance.contracts.situations import FAULT
+from kubelet_conformance.contract.frame import observer
+from kubelet_conformance.contract.words import deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.static_names import FullName, sent_static
-from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import is_lost
+from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import ContainerStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.records import Deleted, Fault
+from kubelet_conformance.trace.records import Deleted
 from kubelet_conformance.trace.views import Pod, Sandbox
 
-LIVES: Pattern = pod_set().either(deleted(), FAULT)
-"""What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""
-REMOVALS: Pattern = pod_unset().either(pod_set())
-"""The same for `ended_since_its_file_went` and what asks it: `remember(on=REMOVALS)(take_removals)`."""
 _LOOKED_AFTER_SINCE = (1, 27)
-_AWAY, _HEALED = "the API server is", "healed"
 
 
 class _Life:
@@ -52,29 +47,17 @@ class _Edited:
         self.t = -math.inf
 
 
-class _Away:
-    """Since when the API server is out of reach, and until when it last was."""
-
-    def __init__(self) -> None:
-        self.since_t: float | None = None
-        self.until_t = -math.inf
-
-
+@observer(on=pod_set().either(deleted()))
 def take_lives(m: Moment) -> None:
-    """Take in which pods come back, which mirrors go, and when the API server is away."""
+    """Take in which pods come back, and which mirrors go."""
     pod, record = m.pod, m.record
-    if isinstance(record, Fault):
-        away = m.node.note(_Away)
-        if record.what.startswith(_HEALED) and _AWAY in record.what:
-            away.since_t, away.until_t = None, m.t
-        elif record.what.startswith(_AWAY):
-            away.since_t = m.t
-    elif pod is not None and pod.static and isinstance(record, Deleted):
+    if pod is not None and pod.static and isinstance(record, Deleted):
         pod.note(_Life).mirror_gone_t, pod.note(_Life).gone_uid = m.t, record.uid
     elif pod is not None and pod.static and not pod.wanted:
         pod.note(_Life).back_t = m.t
 
 
+@observer(on=pod_unset().either(pod_set()))
 def take_removals(m: Moment) -> None:
     """Take in which files go, and which are edited."""
     name = sent_static(m)
@@ -131,13 +114,9 @@ def is_left_to_itself(m: Moment, pod: Pod) -> bool:
 def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
     """The sandbox was run before the kubelet could hear that the pod's file had gone, and goes for that."""
     gone_t = _file_went_t(m, pod)
-    return gone_t > -math.inf and sandbox.run is not None and sandbox.run.t <= heard_by(m, gone_t) + REACTION
-
-
-def is_cut_off(m: Moment, t: float) -> bool:
-    """The API server was away at `t` or since, or is: what is written may have been put off."""
-    away = m.node.note(_Away)
-    return away.since_t is not None or away.until_t >= t
+    return (
+        gone_t > -math.inf and sandbox.run is not None and sandbox.run.t <= informed_by(m, gone_t) + REACTION
+    )
 
 
 def is_without_a_past(pod: Pod, name: str) -> bool:
@@ -158,7 +137,7 @@ def has_no_mirror(m: Moment, pod: Pod) -> bool:
     """
     if pod.static and not pod.mirror_uid:
         run = pod.sandbox.run if pod.sandbox is not None else None
-        return run is not None and is_cut_off(m, run.t)
+        return run is not None and kubelet_view(m).api_was_away(run.t)
     return pod.static and pod.mirror_uid == pod.note(_Life).gone_uid
 
 
@@ -170,7 +149,9 @@ def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:
     if not pod.static or pod.status_t is None:
         return False
     began_t = m.node.started_t or 0.0
-    if began_t > pod.status_t and (pod.note(_Life).mirror_gone_t >= pod.status_t or is_cut_off(m, began_t)):
+    if began_t > pod.status_t and (
+        pod.note(_Life).mirror_gone_t >= pod.status_t or kubelet_view(m).api_was_away(began_t)
+    ):
         return True
     back_t = pod.note(_Life).back_t
     if not pod.wanted or back_t is None:

@@ -6,11 +6,11 @@ import msgspec
 
 from kubelet_conformance.contract.frame import Answered, answered
 from kubelet_conformance.contract.words import Pattern, call, event, pod_set, status
-from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import FILE_POLL
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
 from kubelet_conformance.trace.disruption import REFUSALS
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.looking import full_name
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, PodChange
@@ -18,11 +18,9 @@ from kubelet_conformance.trace.views import Pod
 
 MIRROR = "kubernetes.io/config.mirror"
 """The annotation by which a mirror pod names the hash of its static pod."""
-REJECTIONS = REFUSALS
-"""Reasons with which a pod is refused at admission."""
 MAKES_ROOM = event("Preempting")
 """A pod has to go for another one: until it is gone the kubelet looks at nothing else (ADMIT-08)."""
-_HINDRANCES = REJECTIONS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
+_HINDRANCES = REFUSALS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
 
 
 class Fresh(msgspec.Struct, frozen=True):
@@ -100,7 +98,7 @@ def _comes_from_a_manifest(m: Moment) -> bool:
     return pod is not None and pod.source != "api"
 
 
-FRESH_STATIC: Pattern = pod_set().where(_comes_from_a_manifest, "it is new and static")
+FRESH_STATIC: Pattern = pod_set().where(_comes_from_a_manifest)
 """A static pod is wanted for the first time."""
 
 
@@ -115,7 +113,7 @@ def can_start(m: Moment, pod: Fresh) -> bool:
     """The kubelet works and hears of the pod at once, and nothing in the manifest may keep it waiting or get
     it refused.
     """
-    made_t = outside(m).made_t
+    made_t = kubelet_view(m).made_t
     # Nobody may watch a folder that has just been made: it is listed from time to time.
     watched = made_t is None or m.t - made_t > FILE_POLL
     return (watched or pod.source != "file") and can_start_once_heard_of(m, pod)
@@ -123,7 +121,7 @@ def can_start(m: Moment, pod: Fresh) -> bool:
 
 def can_start_once_heard_of(m: Moment, pod: Fresh) -> bool:
     """As `can_start`, but the kubelet may hear of the pod later."""
-    node, known, manifest = m.node, outside(m), m.manifest
+    node, known, manifest = m.node, kubelet_view(m), m.manifest
     if manifest is None or not node.kubelet_up or node.relisted_t is None or node.listing_failed:
         return False
     if known.down_since(m.t) is not None or not m.world.past_known:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     call,
@@ -17,16 +18,13 @@ from kubelet_conformance.contract.words import (
     pod_unset,
     read_as,
 )
-from kubelet_conformance.contracts.distress import DISTRESS, distress, setting, take_distress
+from kubelet_conformance.contracts.distress import distress, setting
 from kubelet_conformance.contracts.former_lives import is_left_to_itself
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply
 from kubelet_conformance.trace.disruption import disruption_of
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
 
 REMOVE = call("RemoveContainer")
 GC_SLACK = 15.0
@@ -40,13 +38,12 @@ def lives_on(pod: Pod) -> bool:
 
 
 @contract("GC-01", on=REMOVE, needs=(CRI, PODS))
-def oldest_record_goes_first(m: Moment) -> Findings:
+def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findings:
     """Of the dead records of one container of a living pod the oldest is removed first.
 
     What one more death makes superfluous goes newest first, and before what was never started (LOOP-10).
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not lives_on(pod):
+    if not pod.born or not lives_on(pod):
         return None
     if container.kind in {"init", "sidecar", "unknown"}:
         return None
@@ -73,25 +70,21 @@ def _made_due_by_a_death(m: Moment, container: Container, records: list[Containe
         return False
     died_t = max(c.exit.t for c in newer if c.exit is not None)
     due_t = max(died_t, m.node.started_t or 0.0, m.node.note(_Removals).waited_t)
-    return m.t <= heard_by(m, due_t) + RELIST + REACTION
+    return m.t <= informed_by(m, due_t) + RELIST + REACTION
 
 
-oldest_record_goes_first.remember(on=DELAYS)(take_in_delays)
-
-
-@oldest_record_goes_first.remember(on=done("RemoveContainer").either(failed("RemoveContainer")))
+@observer(on=done("RemoveContainer").either(failed("RemoveContainer")))
 def _waits_are_remembered(m: Moment) -> None:
     if m.t - m.call.t > TOGETHER:
         m.node.note(_Removals).waited_t = m.t
 
 
 @contract("GC-10", on=REMOVE, needs=(CRI, PODS), clause="newest-kept")
-def newest_record_is_kept(m: Moment) -> Findings:
+def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings:
     """While a pod lives, the newest record of each of its containers is kept, and one older than the newest
     dead one is removed soon after a death.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not lives_on(pod):
+    if not pod.born or not lives_on(pod):
         return None
     if container.kind in {"init", "sidecar"} and pod.sandbox is not None and pod.sandbox.state != "ready":
         return None
@@ -106,9 +99,6 @@ def _disk_is_short(m: Moment) -> bool:
     return any(low.of_disk for low in distress(m).low.values())
 
 
-newest_record_is_kept.remember(on=DISTRESS)(take_distress)
-
-
 def _may_all_go(m: Moment, pod: Pod) -> bool:
     """No record of the pod is safe: the disk is full, or an operator allows only so many in all (GC-03)."""
     return (bool(pod.finished) and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) > 0
@@ -120,15 +110,14 @@ def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
 
 
 @newest_record_is_kept.clause("older-removed", on=exited())
-def older_dead_record_is_removed(m: Moment) -> Findings:
+def older_dead_record_is_removed(m: Moment, pod: Pod, container: Container) -> Findings:
     """The record before the one that died goes."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container is not pod.newest(container.name):
+    if container is not pod.newest(container.name):
         return None
     dead = [one for one in pod.containers[container.name] if one is not container and one.state == "exited"]
     if not dead or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
         return None
-    if m.node.listing_failed or outside(m).disk_fails:
+    if m.node.listing_failed or kubelet_view(m).disk_fails:
         return None
     going = being_removed(m, pod)
     return [
@@ -143,14 +132,10 @@ def older_dead_record_is_removed(m: Moment) -> Findings:
     ]
 
 
-newest_record_is_kept.remember(on=OUTSIDE)(take_in)
-
-
 @contract("GC-02", on=deleted().either(pod_unset()), needs=(CRI, PODS))
-def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
+def records_of_a_gone_pod_are_removed(m: Moment, pod: Pod) -> Iterator[Finding]:
     """When a pod is gone, all its dead containers are removed within a minute."""
-    pod = m.pod
-    if pod is None or not pod.born or not m.node.kubelet_up or ("deleted" in m.keys and pod.static):
+    if not pod.born or not m.node.kubelet_up or ("deleted" in m.keys and pod.static):
         return
     if is_left_to_itself(m, pod):
         return
@@ -163,17 +148,16 @@ def records_of_a_gone_pod_are_removed(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=REMOVE.where(about(container)),
                 within=GC_PERIOD + GC_SLACK + grace,
-                unless=pod_set().where(of(pod), "it is wanted again"),
+                unless=pod_set().where(of(pod)),
                 text=f"the record of {container.name}, whose pod is gone, is removed",
                 whole_node=True,
             )
 
 
 @contract("GC-04", on=REMOVE, needs=(CRI,))
-def unknown_container_is_stopped_before_it_goes(m: Moment) -> Findings:
+def unknown_container_is_stopped_before_it_goes(_: Moment, container: Container) -> Findings:
     """A container whose state is unknown is stopped before its record is removed."""
-    container = m.container
-    if container is None or not _was_unknown(container):
+    if not _was_unknown(container):
         return None
     if container.sandbox is not None and container.sandbox.stopped:
         return None  # It ended with its sandbox (CRI-05).
@@ -189,7 +173,7 @@ class _Told:
         self.unknown = False
 
 
-@unknown_container_is_stopped_before_it_goes.remember(on=read_as("unknown"))
+@observer(on=read_as("unknown"))
 def _unknown_states_are_remembered(m: Moment) -> None:
     """Remember it: once stopped, the container is told as exited."""
     record = m.response(ContainerStatusReply).status
@@ -210,12 +194,11 @@ class _Return:
 
 
 @contract("GC-05", on=call("RemovePodSandbox"), needs=(CRI, PODS))
-def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
+def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A sandbox is removed only when it is not ready, was stopped, and has no containers left; the newest one
     stays while its pod exists.
     """
-    sandbox, pod = m.sandbox, m.pod
-    if sandbox is None or pod is None or not sandbox.born:
+    if not sandbox.born:
         return None
     run = sandbox.run.seq if sandbox.run else None
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
@@ -228,30 +211,24 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment) -> Findings:
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
     # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
     over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
-    is_back = m.t <= heard_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
+    is_back = m.t <= informed_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
     if sandbox is pod.sandbox and pod.wanted and not over and not is_back:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT
 
 
-sandbox_goes_when_it_is_empty_and_stopped.remember(on=DELAYS)(take_in_delays)
-
-
-@sandbox_goes_when_it_is_empty_and_stopped.remember(on=pod_unset().either(pod_set()))
-def _pod_comes_back(m: Moment) -> None:
-    if m.pod is None:
-        return
-    memory, is_set = m.pod.note(_Return), m.keys[0] == "pod:set"
+@observer(on=pod_unset().either(pod_set()))
+def _pod_comes_back(m: Moment, pod: Pod) -> None:
+    memory, is_set = pod.note(_Return), m.keys[0] == "pod:set"
     if is_set and memory.is_gone:
         memory.t = m.t
     memory.is_gone = not is_set
 
 
 @sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())
-def sandbox_of_a_gone_pod_goes(m: Moment) -> Findings:
+def sandbox_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     """The sandboxes of a pod that is gone go within a minute."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.static or not m.node.kubelet_up:
+    if not pod.born or pod.static or not m.node.kubelet_up:
         return None
     sandbox = pod.sandbox
     if sandbox is None or not sandbox.born or sandbox.state != "notready":
@@ -266,11 +243,8 @@ def sandbox_of_a_gone_pod_goes(m: Moment) -> Findings:
 
 
 @contract("GC-09", on=REMOVE, needs=(CRI,))
-def running_container_is_not_removed(m: Moment) -> Findings:
+def running_container_is_not_removed(_: Moment, container: Container) -> Findings:
     """The record of a running container is never removed."""
-    container = m.container
-    if container is None:
-        return None
     if container.state == "running":
         start = container.start.seq if container.start else None
         return broken(f"container {container.name} is removed while it runs", start)

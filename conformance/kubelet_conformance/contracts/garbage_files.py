@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, deleted, pod_set
 from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE
@@ -10,11 +11,9 @@ from kubelet_conformance.contracts.kills import deletion_grace, forced
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import GC_PERIOD
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Container, Pod
 
-DISK = Pattern(frozenset({"disk"}), words="on disk")
+DISK = Pattern(frozenset({"disk"}))
 _PODS, _LOGS = "pods", "/pods/"
 
 
@@ -32,6 +31,7 @@ class _Paths:
         self.there[record.path] = record.op != "removed"
 
 
+@observer(on=DISK)
 def _take(m: Moment) -> None:
     paths = m.node.note(_Paths)
     if isinstance(m.record, Disk) and paths.seq != m.seq:
@@ -43,7 +43,7 @@ def _is_removal(m: Moment) -> bool:
     return isinstance(m.record, Disk) and m.record.op == "removed"
 
 
-REMOVED = DISK.where(_is_removal, "something is removed")
+REMOVED = DISK.where(_is_removal)
 
 
 def _log_path(container: Container) -> str:
@@ -53,21 +53,17 @@ def _log_path(container: Container) -> str:
 
 
 @contract("GC-06", on=REMOVE, needs=(CRI,))
-def logs_go_before_their_container(m: Moment) -> Findings:
+def logs_go_before_their_container(m: Moment, container: Container) -> Findings:
     """The log of a container is removed before its record; as long as it cannot be, the record stays."""
-    container = m.container
-    path = _log_path(container) if container is not None else ""
+    path = _log_path(container)
     there = m.node.note(_Paths).there.get(path)
-    if container is None or there is None:
+    if there is None:
         return None
     folder = container.sandbox.config.log_directory if container.sandbox and container.sandbox.config else ""
     if not there or m.node.note(_Paths).there.get(folder) is False:
         return KEPT
     seq = container.create.seq if container.create is not None else None
     return broken(f"{container.name} is removed, and its log is left", seq)
-
-
-logs_go_before_their_container.remember(on=DISK)(_take)
 
 
 def _folder_of(pod: Pod) -> str:
@@ -77,17 +73,16 @@ def _folder_of(pod: Pod) -> str:
 
 
 @contract("GC-07", on=deleted(), needs=(CRI, PODS))
-def log_folder_of_a_gone_pod_goes(m: Moment) -> Findings:
+def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     """The folder of a pod's logs goes within a minute once the pod is gone."""
-    pod = m.pod
-    if pod is None or pod.static or not m.node.kubelet_up:
+    if pod.static or not m.node.kubelet_up:
         return None
     path = _folder_of(pod)
     if not m.node.note(_Paths).there.get(path):
         return None
     grace = pod.spec.grace_seconds if pod.spec is not None else 0
     return answered(
-        by=REMOVED.where(lambda n: isinstance(n.record, Disk) and n.record.path == path, f"it is {path}"),
+        by=REMOVED.where(lambda n: isinstance(n.record, Disk) and n.record.path == path),
         within=GC_PERIOD + GC_SLACK + grace + _forced_grace(m, pod),
         unless=FAULT,
         whole_node=True,
@@ -99,9 +94,6 @@ def _forced_grace(m: Moment, pod: Pod) -> float:
     """What a deletion by force leaves the containers, once the sync that is under way has used up its own."""
     grace = deletion_grace(m, pod) if forced(pod) else 0
     return grace if grace is not None else pod.spec.grace_seconds if pod.spec is not None else 0
-
-
-log_folder_of_a_gone_pod_goes.remember(on=DISK)(_take)
 
 
 def _pod_of_logs(m: Moment) -> Pod | None:
@@ -163,7 +155,7 @@ def _is_of_cgroup(m: Moment) -> bool:
 
 
 _CGROUPS = "/sys/fs/cgroup/"
-OF_CGROUP = DISK.where(_is_of_cgroup, "of a cgroup")
+OF_CGROUP = DISK.where(_is_of_cgroup)
 
 
 @contract("CLEANUP-05", on=OF_CGROUP, needs=(CRI, PODS))
@@ -187,10 +179,7 @@ def cgroup_stays_with_its_volumes(m: Moment) -> Findings:
     return KEPT if gone else broken(f"the cgroup of pod {uid} is removed, and its volumes are left")
 
 
-cgroup_stays_with_its_volumes.remember(on=DISK)(_take)
-
-
-@cgroup_stays_with_its_volumes.remember(on=pod_set())
+@observer(on=pod_set())
 def _pod_has_volumes(m: Moment) -> None:
     """Take in which pods have volumes."""
     if m.manifest is None or not m.manifest.metadata.uid or not m.manifest.spec.volumes:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI
 from kubelet_conformance.contract.words import call, done, kubelet
-from kubelet_conformance.contracts.distress import DISTRESS, distress, take_distress
+from kubelet_conformance.contracts.distress import distress
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import Image
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
 
 ROUND = 300.0
@@ -89,7 +89,7 @@ def _why_it_stays(image: _Seen, used: set[str], t: float) -> str:
     return f"{t - image.first_t:.0f} s after it was first seen" if t - image.first_t < MINIMUM_AGE else ""
 
 
-@unused_images_go_the_longest_unused_first.remember(on=done("ListImages"))
+@observer(on=done("ListImages"))
 def _images_are_listed(m: Moment) -> None:
     """Take in what is there, and what of it is in use."""
     known, used = m.node.note(_Images), _in_use(m)
@@ -107,7 +107,7 @@ def _images_are_listed(m: Moment) -> None:
             known.seen.popitem(last=False)
 
 
-@unused_images_go_the_longest_unused_first.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _memory_is_lost(m: Moment) -> None:
     """A kubelet that starts sees every image for the first time."""
     m.node.note(_Images).seen.clear()
@@ -119,7 +119,7 @@ def _may_go(m: Moment) -> bool:
     return any(not _why_it_stays(one, used, m.t) for one in m.node.note(_Images).seen.values())
 
 
-@unused_images_go_the_longest_unused_first.clause("room is made", on=DISTRESS)
+@unused_images_go_the_longest_unused_first.clause("room is made", on=FAULT)
 def room_is_made(m: Moment) -> Findings:
     """When the disk is filled to 85 percent an image goes that may, within the next round."""
     low = distress(m).low.get(_SIGNAL)
@@ -134,6 +134,3 @@ def room_is_made(m: Moment) -> Findings:
         whole_node=True,
         text="an image is removed from a disk that has run full",
     )
-
-
-unused_images_go_the_longest_unused_first.remember(on=DISTRESS)(take_distress)

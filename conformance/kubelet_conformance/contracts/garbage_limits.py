@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import call, done, event, exited, failed
 from kubelet_conformance.contracts.distress import setting
@@ -10,8 +11,6 @@ from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE, lives_on
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import GC_PERIOD
 from kubelet_conformance.trace.bodies import CreateContainerReply, CreateContainerRequest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container
 
 
 def _most(m: Moment) -> int:
@@ -28,12 +27,11 @@ def _dead(m: Moment) -> list[Container]:
 
 
 @contract("GC-03", on=REMOVE, needs=(CRI, PODS))
-def oldest_of_all_goes_first(m: Moment) -> Findings:
+def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
     """Where more dead containers are there than may stay, the oldest of all go, each container keeping one
     for as long as that is possible.
     """
-    container = m.container
-    if _most(m) < 0 or container is None or container.pod is None or not lives_on(container.pod):
+    if _most(m) < 0 or container.pod is None or not lives_on(container.pod):
         return None
     if container is not container.pod.newest(container.name):
         return None
@@ -63,13 +61,12 @@ def too_many_do_not_stay(m: Moment) -> Findings:
 
 
 @contract("GC-08", on=done("CreateContainer"), needs=(CRI, PODS))
-def container_that_never_ran_goes(m: Moment) -> Findings:
+def container_that_never_ran_goes(m: Moment, pod: Pod) -> Findings:
     """Of a container's instances one that was made and never started is removed like any dead one.
 
     The newest of those that do not run stays.
     """
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
     new = m.world.containers.get(m.response(CreateContainerReply).container_id)
     every = pod.containers.get(m.request(CreateContainerRequest).config.metadata.name, [])
@@ -111,6 +108,6 @@ def failed_round_is_told(m: Moment) -> Findings:
     )
 
 
-@failed_round_is_told.remember(on=done("ListContainers"))
+@observer(on=done("ListContainers"))
 def _list_is_read(m: Moment) -> None:
     m.node.note(_Rounds).failing = False

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Execution, Manifest, Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import (
     KEPT,
     Broken,
@@ -15,6 +16,7 @@ from kubelet_conformance.contract.frame import (
     answered,
     broken,
     contract,
+    observer,
 )
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
@@ -28,13 +30,11 @@ from kubelet_conformance.contracts.kills import (
     wait_before_stop,
 )
 from kubelet_conformance.contracts.situations import hook_command, may_be_unknown, runs_pre_stop
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
 from kubelet_conformance.contracts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.untold import is_missed
-from kubelet_conformance.trace.views import Container, Execution
 
 _READ = ByVersion({"1.22..1.26": True, ">=1.28": True})
 _APART_KEPT = 16
@@ -44,7 +44,7 @@ def _stops_a_running_container(m: Moment) -> bool:
     return m.container is not None and m.container.state == "running"
 
 
-STOP = call("StopContainer").where(_stops_a_running_container, "the container runs")
+STOP = call("StopContainer").where(_stops_a_running_container)
 
 
 def _timeout(m: Moment) -> int:
@@ -81,26 +81,27 @@ class _Graces:
         """Each grace, the record that asked for it, and when."""
 
 
-def _graces_are_remembered(m: Moment) -> None:
+@observer(on=pod_set())
+def _graces_are_remembered(m: Moment, pod: Pod, manifest: Manifest) -> None:
     """Remember each grace that is asked for, once for all contracts."""
-    grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
-    if m.pod is None or grace is None:
+    grace = manifest.metadata.deletion_grace_period_seconds
+    if grace is None:
         return
-    asked = m.pod.note(_Graces).asked
+    asked = pod.note(_Graces).asked
     if not asked or asked[-1][1] != m.seq:
         asked.append((grace, m.seq, m.t))
 
 
 @contract("TERM-03", on=STOP, needs=(CRI, PODS), versions=_READ)
-def grace_follows_the_reason(m: Moment) -> Findings:
+def grace_follows_the_reason(m: Moment, container: Container) -> Findings:
     """A container is stopped with the pod's deletion grace period if the pod is being deleted, else after a
     failing liveness or startup probe with the probe's own grace period if it has one, else with the pod's; at
     least 2 s, but for a terminated pod in 1.22 to 1.26.
     """
     why = reasons(m)
-    if not why or m.container is None or wait_before_stop(m).turns:
+    if not why or wait_before_stop(m).turns:
         return None
-    if _has_a_hook_that_was_not_seen(m.container):
+    if _has_a_hook_that_was_not_seen(container):
         return None
     if _timeout(m) in _still_heard(m):
         return KEPT
@@ -115,31 +116,26 @@ def _still_heard(m: Moment) -> set[int]:
 def _graces_still_heard(m: Moment) -> set[int]:
     """The graces of such a kill."""
     asked = m.pod.note(_Graces).asked if m.pod is not None else []
-    is_new = len(asked) > 1 and m.t - heard_by(m, asked[-1][2]) <= API_POLL
+    is_new = len(asked) > 1 and m.t - informed_by(m, asked[-1][2]) <= API_POLL
     return {grace for grace, _, _ in asked} if is_new else set()
 
 
 @grace_follows_the_reason.clause("whole", on=done("StopContainer").either(failed("StopContainer")))
-def stop_is_not_given_up(m: Moment) -> Findings:
+def stop_is_not_given_up(m: Moment, container: Container) -> Findings:
     """A call that lasts that long is not given up after the usual two minutes."""
-    container, error = m.container, m.reply.error
+    error = m.reply.error
     lasted, timeout = m.t - m.call.t, m.request(StopContainerRequest).timeout
-    if container is None or timeout <= CALL_TIMEOUT + REACTION or lasted < CALL_TIMEOUT - REACTION:
+    if timeout <= CALL_TIMEOUT + REACTION or lasted < CALL_TIMEOUT - REACTION:
         return None
     if error is not None and error.code == "DEADLINE_EXCEEDED" and lasted < timeout:
         return broken(f"the stop of {container.name} is given up after {lasted:.0f} s of {timeout} s")
     return KEPT
 
 
-grace_follows_the_reason.remember(on=pod_set())(_graces_are_remembered)
-grace_follows_the_reason.remember(on=DELAYS)(take_in_delays)
-
-
 @contract("TERM-04", on=STOP, needs=(CRI, PODS), versions=_READ)
-def deletion_grace_wins_over_a_probes(m: Moment) -> Findings:
+def deletion_grace_wins_over_a_probes(m: Moment, pod: Pod, container: Container) -> Findings:
     """While the pod is being deleted, a probe's own grace period plays no part."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or pod.termination is None or container.spec is None:
+    if pod.termination is None or container.spec is None:
         return None
     grace = deletion_grace(m, pod)
     probes = (container.spec.liveness_probe, container.spec.startup_probe)
@@ -181,10 +177,6 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     return broken(text, why[0].seq)
 
 
-waiting_is_taken_off_the_grace.remember(on=pod_set())(_graces_are_remembered)
-waiting_is_taken_off_the_grace.remember(on=DELAYS)(take_in_delays)
-
-
 def _open_pre_stop(container: Container) -> Execution | None:
     if not container.hooks:
         return None
@@ -193,11 +185,11 @@ def _open_pre_stop(container: Container) -> Execution | None:
 
 
 @contract("TERM-06", on=STOP, needs=(CRI, PODS), versions=_READ)
-def hook_is_awaited_no_longer_than_the_grace(m: Moment) -> Findings:
+def hook_is_awaited_no_longer_than_the_grace(m: Moment, container: Container) -> Findings:
     """A preStop hook that outlasts the grace is left at the grace's end, not before, and the container is
     stopped with 2 s; in 1.22 to 1.26 a terminated pod's with the whole grace once more.
     """
-    hook = _open_pre_stop(m.container) if m.container else None
+    hook = _open_pre_stop(container)
     why = reasons(m) if hook is not None else []
     if hook is None or not why:
         return None
@@ -208,10 +200,10 @@ def hook_is_awaited_no_longer_than_the_grace(m: Moment) -> Findings:
 
 
 @hook_is_awaited_no_longer_than_the_grace.clause("left", on=call("ExecSync").where(runs_pre_stop))
-def hook_is_left_at_the_end_of_the_grace(m: Moment) -> Findings:
+def hook_is_left_at_the_end_of_the_grace(m: Moment, container: Container) -> Findings:
     """The stop of the container comes while the hook still runs."""
-    container, hook_call, why = m.container, m.call, reasons(m)
-    if container is None or not why:
+    hook_call, why = m.call, reasons(m)
+    if not why:
         return None
     limit = max(MINIMUM_GRACE, *(reason.seconds for reason in why))
     return answered(
@@ -226,10 +218,9 @@ def hook_is_left_at_the_end_of_the_grace(m: Moment) -> Findings:
 
 
 @contract("TERM-07", on=STOP, needs=(CRI, PODS))
-def no_hook_without_grace(m: Moment) -> Findings:
+def no_hook_without_grace(m: Moment, pod: Pod, container: Container) -> Findings:
     """A container that is killed with a grace of 0 s while its pod lives on gets no preStop hook."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or pod.termination is not None:
+    if pod.termination is not None:
         return None
     command, why = hook_command(container, "pre_stop"), reasons(m)
     if command is None or not why or any(reason.seconds > 0 for reason in why):
@@ -250,33 +241,25 @@ def whole_grace_after_the_hook(m: Moment) -> Findings:
 
 
 @contract("WORK-07", on=STOP, needs=(CRI, PODS), versions=_READ)
-def grace_only_shrinks(m: Moment) -> Findings:
+def grace_only_shrinks(m: Moment, pod: Pod) -> Findings:
     """Of several graces asked for one after another the smallest holds, and a later longer one is ignored."""
-    pod = m.pod
-    if pod is None:
-        return None
     asked = [one for one in pod.note(_Graces).asked if one[0] > 0]
     if len({grace for grace, _, _ in asked}) < 2 or pod.spec is None:  # noqa: PLR2004 - several
         return None
     # A grace that was asked for just now may come too late for a kill that has begun.
-    heard = [one for one in asked if m.t - heard_by(m, one[2]) > API_POLL]
+    heard = [one for one in asked if m.t - informed_by(m, one[2]) > API_POLL]
     least, seq, _ = min(heard) if heard else max(asked)
     if _timeout(m) > max(least, MINIMUM_GRACE):
         return broken(f"expected at most {least} s, got {_timeout(m)}", seq)
     return KEPT
 
 
-grace_only_shrinks.remember(on=pod_set())(_graces_are_remembered)
-grace_only_shrinks.remember(on=DELAYS)(take_in_delays)
-
-
 @contract("WORK-08", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True, ">=1.31": True}))
-def grace_of_a_forced_deletion(m: Moment) -> Findings:
+def grace_of_a_forced_deletion(m: Moment, pod: Pod) -> Findings:
     """A forced deletion (grace 0) stops containers with the pod's own grace up to 1.26, with the least from
     1.31 on.
     """
-    pod = m.pod
-    if pod is None or not forced(pod) or may_be_unknown(pod, m.node) or wait_before_stop(m).turns:
+    if not forced(pod) or may_be_unknown(pod, m.node) or wait_before_stop(m).turns:
         return None
     if is_missed(m.node, pod):
         return None  # All that is told is that it is gone: WORK-33.
@@ -301,22 +284,17 @@ class _Apart:
         self.seqs = deque[int](maxlen=_APART_KEPT)
 
 
-@grace_of_a_forced_deletion.remember(on=STOP)
+@observer(on=STOP)
 def _stops_for_another_reason_are_remembered(m: Moment) -> None:
     """Remember which they are: that the pod is to go may be told just after one of them."""
     if m.pod is not None and _fits_another_reason(m):
         m.pod.note(_Apart).seqs.append(m.seq)
 
 
-grace_of_a_forced_deletion.remember(on=pod_set())(_graces_are_remembered)
-grace_of_a_forced_deletion.remember(on=DELAYS)(take_in_delays)
-
-
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())
-def grace_of_a_forced_deletion_told_late(m: Moment) -> Iterator[Finding]:
+def grace_of_a_forced_deletion_told_late(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The same, where the removal of the object was seen just after the stop that it caused."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.static or pod.termination is not None:
+    if not pod.born or pod.static or pod.termination is not None:
         return
     apart = pod.note(_Apart).seqs
     for container in pod.every_container():
@@ -339,16 +317,15 @@ def _as_forced(m: Moment, seq: int, got: int) -> Kept | Broken | None:
 
 
 @contract("WORK-33", on=STOP, needs=(CRI, PODS), versions=_READ)
-def removed_manifest_leaves_the_grace(m: Moment) -> Findings:
+def removed_manifest_leaves_the_grace(m: Moment, pod: Pod, spec: PodSpec, container: Container) -> Findings:
     """A pod whose manifest was removed is stopped with its own grace period, not at once."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.static or pod.termination is None or pod.spec is None:
+    if not pod.static or pod.termination is None:
         return None
     if pod.termination.cause != "removed" or may_be_unknown(pod, m.node):
         return None
     if wait_before_stop(m).turns or _has_a_hook_that_was_not_seen(container) or _fits_another_reason(m):
         return None
-    expected = max(pod.spec.grace_seconds, MINIMUM_GRACE)
-    if _timeout(m) not in {expected, pod.spec.grace_seconds}:
+    expected = max(spec.grace_seconds, MINIMUM_GRACE)
+    if _timeout(m) not in {expected, spec.grace_seconds}:
         return broken(f"expected timeout {expected}, got {_timeout(m)}", pod.termination.seq)
     return KEPT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from kubelet_conformance.contract import Container, Execution, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
@@ -24,9 +25,7 @@ from kubelet_conformance.contracts.knocks import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command
 from kubelet_conformance.contracts.timing import REACTION, RELIST, ROUNDING, TOGETHER
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Probe
-from kubelet_conformance.trace.views import Execution
 
 _BAD = 400
 _FAILED = {"post_start": "FailedPostStartHook", "pre_stop": "FailedPreStopHook"}
@@ -75,21 +74,21 @@ def hook_asks_its_own_pod(m: Moment) -> Findings:
 
 
 @hook_asks_its_own_pod.clause("any-answer", on=KNOCK)
-def any_answer_is_a_success(m: Moment) -> Findings:
+def any_answer_is_a_success(m: Moment, pod: Pod) -> Findings:
     """The status is not looked at."""
     record, one = knock(m), _hook(m)
-    container = running(m.pod, one.spec.name) if m.pod is not None and one is not None else None
+    container = running(pod, one.spec.name) if one is not None else None
     if record is None or one is None or container is None or answered_with(record) < _BAD:
         return None
     if one.what == "post_start":
-        by: Pattern = status().where(_is_running(container.name), "it runs").either(call("CreateContainer"))
+        by: Pattern = status().where(_is_running(container.name)).either(call("CreateContainer"))
     else:
         by = call("StopContainer").where(about(container))
     return answered(
         by=by,
         within=RELIST + REACTION,
         unless=TERMINATION_ASKED.either(exited().where(about(container))),
-        not_before=event(_FAILED[one.what]).where(_on(container.name), "the hook has failed"),
+        not_before=event(_FAILED[one.what]).where(_on(container.name)),
         text=f"the hook of {container.name}, answered with {record.outcome}, is a success",
     )
 
@@ -103,7 +102,7 @@ def plain_answer_is_asked_for(m: Moment) -> Findings:
     if one is None:
         return None
     return answered(
-        by=KNOCK.where(is_of(one)).where(_is_http, "it is sent in plain HTTP"),
+        by=KNOCK.where(is_of(one)).where(_is_http),
         within=TOGETHER,
         unless=TERMINATION_ASKED,
         text=f"the hook of {one.spec.name} is sent in plain HTTP",
@@ -126,7 +125,7 @@ def fallback_is_told(m: Moment) -> Findings:
     if one is None or m.header.channels.events == "none":
         return None
     return answered(
-        by=event("LifecycleHTTPFallback").where(_on(one.spec.name), f"on {one.spec.name}"),
+        by=event("LifecycleHTTPFallback").where(_on(one.spec.name)),
         within=EVENT_SLACK,
         text="LifecycleHTTPFallback is sent",
     )
@@ -148,7 +147,7 @@ def _must_fail(m: Moment, why: str) -> Answered:
     container = m.container
     name = container.name if container is not None else ""
     return answered(
-        by=event("FailedPostStartHook").where(_on(name), f"on {name}"),
+        by=event("FailedPostStartHook").where(_on(name)),
         within=EVENT_SLACK,
         unless=TERMINATION_ASKED,
         text=f"the postStart hook of {name}, {why}, fails",
@@ -156,14 +155,14 @@ def _must_fail(m: Moment, why: str) -> Answered:
 
 
 @contract("HOOK-10", on=done("StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def hook_without_an_address_fails(m: Moment) -> Findings:
+def hook_without_an_address_fails(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """An httpGet hook that names no host fails while its pod has no address."""
-    container, pod, sandbox = m.container, m.pod, m.sandbox
+    container = m.container
     spec = container.spec if container is not None else None
     handler = spec.lifecycle.post_start if spec is not None else None
-    if handler is None or handler.http_get is None or named_host(handler) or sandbox is None:
+    if handler is None or handler.http_get is None or named_host(handler):
         return None
-    if pod is None or pod.spec is None or pod.spec.host_network or pod.termination is not None:
+    if pod.spec is None or pod.spec.host_network or pod.termination is not None:
         return None
     if sandbox.ip or sandbox.status_t is None:
         return None
@@ -171,14 +170,14 @@ def hook_without_an_address_fails(m: Moment) -> Findings:
 
 
 @contract("HOOK-12", on=done("StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def socket_is_no_hook(m: Moment) -> Findings:
+def socket_is_no_hook(m: Moment, pod: Pod) -> Findings:
     """A tcpSocket hook cannot be run: it fails."""
-    container, pod = m.container, m.pod
+    container = m.container
     spec = container.spec if container is not None else None
     handler = spec.lifecycle.post_start if spec is not None else None
     if handler is None or handler.tcp_socket is None or handler.exec or handler.http_get or handler.sleep:
         return None
-    if pod is None or pod.termination is not None:
+    if pod.termination is not None:
         return None
     return _must_fail(m, "a tcpSocket")
 
@@ -190,14 +189,13 @@ def socket_is_no_hook(m: Moment) -> Findings:
     versions=since("1.29"),
     gate="PodLifecycleSleepAction",
 )
-def sleep_hook_is_slept_through(m: Moment) -> Findings:
+def sleep_hook_is_slept_through(m: Moment, pod: Pod, container: Container) -> Findings:
     """A preStop hook that sleeps delays the stop by so many seconds, within the grace, and they are taken off
     the grace.
     """
-    container, pod = m.container, m.pod
-    spec = container.spec if container is not None else None
+    spec = container.spec
     handler = spec.lifecycle.pre_stop if spec is not None else None
-    if container is None or pod is None or handler is None or handler.sleep is None or not pod.born:
+    if handler is None or handler.sleep is None or not pod.born:
         return None
     asked, started = pod.termination, m.node.started_t or 0.0
     if asked is None or asked.grace is None or asked.t < started or container.state != "running":
@@ -216,11 +214,11 @@ def sleep_hook_is_slept_through(m: Moment) -> Findings:
 
 
 @contract("HOOK-13", on=call("StopContainer"), needs=(CRI, PODS))
-def hook_is_delivered_at_least_once(m: Moment) -> Findings:
+def hook_is_delivered_at_least_once(m: Moment, pod: Pod, container: Container) -> Findings:
     """A preStop hook that the kubelet's end has cut short is run again before the container is stopped."""
-    container, pod, began = m.container, m.pod, m.node.started_t
-    command = hook_command(container, "pre_stop") if container is not None else None
-    if container is None or pod is None or command is None or began is None or not container.born:
+    began = m.node.started_t
+    command = hook_command(container, "pre_stop")
+    if command is None or began is None or not container.born:
         return None
     if pod.termination is None or not pod.wanted or container.state != "running":
         return None

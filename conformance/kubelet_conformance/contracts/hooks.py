@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Execution, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, event, exited, failed, read_as, status
 from kubelet_conformance.contracts.backoffs import retry_bound
@@ -23,9 +24,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Container, Execution, Pod
 
 POST_START = call("ExecSync").where(runs_post_start)
 PRE_STOP = call("ExecSync").where(runs_pre_stop)
@@ -46,10 +45,9 @@ _FORCED_HAS_HOOK_SINCE = (1, 28)
 
 
 @contract("HOOK-01", on=POST_START, needs=(CRI, PODS), clause="once")
-def post_start_runs_once(m: Moment) -> Findings:
+def post_start_runs_once(_: Moment, container: Container) -> Findings:
     """The postStart hook runs right after its container was started, once for each started instance."""
-    container = m.container
-    if container is None or not container.born:
+    if not container.born:
         return None
     if container.started_t is None:
         return broken("expected StartContainer to be answered before the postStart hook")
@@ -60,10 +58,9 @@ def post_start_runs_once(m: Moment) -> Findings:
 
 
 @post_start_runs_once.clause("follows", on=done("StartContainer"))
-def post_start_follows_the_start(m: Moment) -> Findings:
+def post_start_follows_the_start(_: Moment, container: Container) -> Findings:
     """A container with an exec postStart hook gets it before anything else is made in its pod."""
-    container = m.container
-    if container is None or not container.born or hook_command(container, "post_start") is None:
+    if not container.born or hook_command(container, "post_start") is None:
         return None
     return answered(
         by=POST_START.where(about(container)),
@@ -84,13 +81,10 @@ def _post_start_under_way(pod: Pod) -> Execution | None:
 
 
 @contract("HOOK-02", on=call("CreateContainer", "StartContainer"), needs=(CRI, PODS), clause="waits")
-def next_container_waits_for_the_hook(m: Moment) -> Findings:
+def next_container_waits_for_the_hook(_: Moment, pod: Pod) -> Findings:
     """The container after one with a postStart hook is created only when the hook has returned; exec hooks
     are called without a timeout.
     """
-    pod = m.pod
-    if pod is None:
-        return None
     hook = _post_start_under_way(pod)
     if hook is not None:
         return broken("expected the running postStart hook to be awaited", hook.call.seq)
@@ -106,12 +100,11 @@ def exec_hook_has_no_timeout(m: Moment) -> Findings:
 
 
 @contract("HOOK-03", on=_ENDED.where(runs_post_start), needs=(CRI, PODS), clause="kill")
-def failed_post_start_kills(m: Moment) -> Findings:
+def failed_post_start_kills(m: Moment, container: Container) -> Findings:
     """A container whose postStart hook fails is killed with its grace, its preStop hook first, and a
     FailedPostStartHook event tells it.
     """
-    container = m.container
-    if container is None or container.state != "running" or _succeeded(m):
+    if container.state != "running" or _succeeded(m):
         return None
     return answered(
         by=call("StopContainer").where(about(container)).either(PRE_STOP.where(about(container))),
@@ -131,10 +124,9 @@ def failed_post_start_is_told(m: Moment) -> Findings:
 
 
 @failed_post_start_kills.clause("again", on=done("StopContainer"))
-def killed_one_is_made_again(m: Moment) -> Findings:
+def killed_one_is_made_again(m: Moment, pod: Pod, container: Container) -> Findings:
     """Under the policy Always it is made again, after its back-off."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "app" or pod.restart_policy != "Always":
+    if container.kind != "app" or pod.restart_policy != "Always":
         return None
     if not any(hook.failed for hook in post_starts(container)) or not to_run(m):
         return None
@@ -149,14 +141,13 @@ def killed_one_is_made_again(m: Moment) -> Findings:
 
 
 @contract("HOOK-04", on=status(), needs=(CRI, PODS, STATUS))
-def container_is_not_published_running_in_its_hook(m: Moment) -> Findings:
+def container_is_not_published_running_in_its_hook(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """While its postStart hook runs, a container's status is not yet Running."""
-    pod, now = m.pod, m.status
-    hook = _post_start_under_way(pod) if pod else None
-    if pod is None or now is None or hook is None:
+    hook = _post_start_under_way(pod)
+    if hook is None:
         return None
     request = hook.call.request.view(ExecSyncRequest)
-    for shown in now.container_statuses or ():
+    for shown in status.container_statuses or ():
         if shown.state.running is not None and shown.runtime_id == request.container_id:
             return broken(f"{shown.name} is shown as running in its postStart hook", hook.call.seq)
     return KEPT
@@ -171,10 +162,9 @@ def _gets_a_hook(container: Container, pod: Pod, m: Moment) -> bool:
 
 
 @contract("HOOK-05", on=call("StopContainer"), needs=(CRI, PODS), clause="first")
-def pre_stop_before_the_stop(m: Moment) -> Findings:
+def pre_stop_before_the_stop(m: Moment, pod: Pod, container: Container) -> Findings:
     """Whenever the kubelet stops a running container, its preStop hook has run, or begun, before."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or not _gets_a_hook(container, pod, m):
+    if not _gets_a_hook(container, pod, m):
         return None
     started = container.started_t or 0.0
     command = hook_command(container, "pre_stop")
@@ -188,11 +178,8 @@ def pre_stop_before_the_stop(m: Moment) -> Findings:
 
 
 @pre_stop_before_the_stop.clause("once", on=PRE_STOP)
-def pre_stop_runs_once_a_kill(m: Moment) -> Findings:
+def pre_stop_runs_once_a_kill(m: Moment, container: Container) -> Findings:
     """One kill runs the hook once; another kubelet may run it anew."""
-    container = m.container
-    if container is None:
-        return None
     stopped = container.stops[-1].call.t if container.stops else 0.0
     since = max(stopped, m.node.started_t or 0.0, container.started_t or 0.0)
     commands = hook_command(container, "pre_stop"), hook_command(container, "post_start")
@@ -230,10 +217,9 @@ def failed_pre_stop_does_not_keep_the_container(m: Moment) -> Findings:
 
 
 @failed_pre_stop_does_not_keep_the_container.clause("event", on=_ENDED.where(runs_pre_stop))
-def failed_pre_stop_is_told(m: Moment) -> Findings:
+def failed_pre_stop_is_told(m: Moment, pod: Pod) -> Findings:
     """The event is sent."""
-    pod = m.pod
-    if m.container is None or pod is None or _succeeded(m) or m.header.channels.events == "none":
+    if m.container is None or _succeeded(m) or m.header.channels.events == "none":
         return None
     return answered(
         by=event("FailedPreStopHook").where(_tells_of(pod)),
@@ -249,10 +235,10 @@ def _tells_of(pod: Pod) -> Predicate:
 
 
 @contract("HOOK-07", on=call("ExecSync"), needs=(CRI, PODS))
-def hook_command_is_not_touched(m: Moment) -> Findings:
+def hook_command_is_not_touched(m: Moment, container: Container) -> Findings:
     """The command of an exec hook reaches the runtime word for word, with no shell around it."""
-    container, request = m.container, m.request(ExecSyncRequest)
-    if container is None or request.timeout != 0:
+    request = m.request(ExecSyncRequest)
+    if request.timeout != 0:
         return None
     hooks = [c for c in (hook_command(container, "post_start"), hook_command(container, "pre_stop")) if c]
     if not hooks:
@@ -261,24 +247,23 @@ def hook_command_is_not_touched(m: Moment) -> Findings:
 
 
 @contract("HOOK-14", on=PRE_STOP, needs=(CRI, PODS))
-def pre_stop_hooks_run_together(m: Moment) -> Iterator[Finding]:
+def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
     """When a pod is terminated, the preStop hooks of its containers begin at one time."""
-    pod, first = m.pod, m.container
-    if pod is None or first is None or pod.termination is None or not pod.born or first.kind == "sidecar":
+    if pod.termination is None or not pod.born or container.kind == "sidecar":
         return
-    if failing_probe(pod, first):
+    if failing_probe(pod, container):
         return
     since = max(pod.termination.t, m.node.started_t or 0.0)
     for sibling in pod.every_container():
         command = hook_command(sibling, "pre_stop")
-        if sibling is first or sibling.kind == "sidecar" or sibling.state != "running" or command is None:
+        if sibling is container or sibling.kind == "sidecar" or sibling.state != "running" or command is None:
             continue
         if all(hook.call.t < since for hook in _of_container(command, sibling)):
             yield answered(
                 by=PRE_STOP.where(about(sibling)),
                 within=TOGETHER,
                 unless=told_exited(sibling),
-                text=f"the preStop hook of {sibling.name} runs together with that of {first.name}",
+                text=f"the preStop hook of {sibling.name} runs together with that of {container.name}",
             )
 
 
@@ -291,18 +276,15 @@ class _Told:
 
 
 @contract("TERM-08", on=PRE_STOP, needs=(CRI, PODS), clause="running")
-def pre_stop_is_for_running_containers(m: Moment) -> Findings:
+def pre_stop_is_for_running_containers(m: Moment, container: Container) -> Findings:
     """The preStop hook runs only in containers that run, not in one that has exited."""
-    container = m.container
-    if container is None:
-        return None
     told = container.note(_Told)
     if told.t is not None and m.t - told.t > RELIST:
         return broken("the container had exited before its preStop hook", told.seq)
     return KEPT if container.state == "running" else None
 
 
-@pre_stop_is_for_running_containers.remember(on=read_as("exited"))
+@observer(on=read_as("exited"))
 def exits_are_remembered(m: Moment) -> None:
     """Remember when the kubelet reads that a container has exited."""
     record = m.response(ContainerStatusReply).status

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, event, failed, kubelet, sandbox_died
@@ -13,9 +14,7 @@ from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, PullImageRequest
 from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Expect
-from kubelet_conformance.trace.views import Pod
 
 _QPS, _BURST = 5.0, 10
 """registryPullQPS and registryBurst where they are not set."""
@@ -55,13 +54,13 @@ def pulls_wait_for_their_turn(m: Moment) -> Findings:
     return KEPT if pulls.calls or 0 <= m.t - pulls.ended_t <= SAME_MOMENT else None
 
 
-@pulls_wait_for_their_turn.remember(on=call("PullImage"))
+@observer(on=call("PullImage"), last=True)
 def _begins(m: Moment) -> None:
     """A pull is under way."""
     m.node.note(UnderWay).calls[m.call.id] = m.seq
 
 
-@pulls_wait_for_their_turn.remember(on=_ENDED)
+@observer(on=_ENDED)
 def _ends(m: Moment) -> None:
     """It is over."""
     pulls = m.node.note(UnderWay)
@@ -69,7 +68,7 @@ def _ends(m: Moment) -> None:
     pulls.ended_t = m.t
 
 
-@pulls_wait_for_their_turn.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _begins_anew(m: Moment) -> None:
     """What another kubelet has asked for does not count."""
     m.node.note(UnderWay).calls.clear()
@@ -125,16 +124,15 @@ def pull_too_many_fails_at_once(m: Moment) -> Findings:
 
 
 @contract("IMAGE-13", on=call("PullImage"), needs=(CRI, PODS), clause="anonymous")
-def every_credential_is_tried(m: Moment) -> Findings:
+def every_credential_is_tried(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Each credential that fits an image is tried in turn until one works; a pod without credentials pulls
     anonymously.
     """
-    pod = m.pod
-    if pod is None or pod.spec is None or not pod.born:
+    if not pod.born:
         return None
     if is_another_try(m):
         return KEPT
-    if pod.spec.image_pull_secrets or m.header.configuration is None:
+    if spec.image_pull_secrets or m.header.configuration is None:
         return None
     return (
         broken("a pod without secrets pulls with credentials") if m.request(PullImageRequest).auth else KEPT
@@ -148,9 +146,7 @@ def _awaited(m: Moment) -> bool:
     )
 
 
-@every_credential_is_tried.clause(
-    "next", on=Pattern(frozenset({"expect"}), words="a wait").where(_awaited, "it is for IMAGE-13")
-)
+@every_credential_is_tried.clause("next", on=Pattern(frozenset({"expect"})).where(_awaited))
 def next_credential_is_tried(m: Moment) -> Findings:
     """What secrets hold no trace tells: whoever has made them knows what must follow."""
     expected = m.record
@@ -162,9 +158,9 @@ def next_credential_is_tried(m: Moment) -> Findings:
 @contract(
     "IMAGE-14", on=event("FailedToRetrieveImagePullSecret"), needs=(CRI, PODS, EVERY_EVENT), clause="told"
 )
-def missing_secret_is_tolerated(m: Moment) -> Findings:
+def missing_secret_is_tolerated(m: Moment, pod: Pod) -> Findings:
     """A pull secret that is not there keeps nothing from being pulled; an event may tell it."""
-    if m.pod is None or not to_run(m) or _first_to_pull(m.pod) is None or m.pod.sandbox is not None:
+    if not to_run(m) or _first_to_pull(pod) is None or pod.sandbox is not None:
         return None
     return answered(
         by=call("RunPodSandbox", "PullImage", "CreateContainer"),
@@ -175,17 +171,16 @@ def missing_secret_is_tolerated(m: Moment) -> Findings:
 
 
 @missing_secret_is_tolerated.clause("pulls", on=done("RunPodSandbox"))
-def image_is_pulled_without_it(m: Moment) -> Findings:
+def image_is_pulled_without_it(m: Moment, pod: Pod) -> Findings:
     """The image is pulled all the same."""
-    pod = m.pod
-    image = _first_to_pull(pod) if pod is not None else None
-    if pod is None or image is None or not to_run(m) or m.node.note(UnderWay).calls:
+    image = _first_to_pull(pod)
+    if image is None or not to_run(m) or m.node.note(UnderWay).calls:
         return None
     if image in pod.pulls:
         return None  # It may be backing off.
-    ends = TERMINATION_ASKED.either(sandbox_died()).where(of(pod), "it is of the pod")
+    ends = TERMINATION_ASKED.either(sandbox_died()).where(of(pod))
     return answered(
-        by=call("PullImage").where(of(pod), "it is for the pod"),
+        by=call("PullImage").where(of(pod)),
         within=REACTION,
         unless=ends.either(call("PullImage")),  # Another pod's turn may come first.
         whole_node=True,
@@ -236,13 +231,13 @@ class _Owners:
     gate="KubeletEnsureSecretPulledImages",
     clause="used",
 )
-def image_of_others_is_not_used(m: Moment) -> Findings:
+def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
     """An image that another pod has pulled with its secrets is used by a pod without any only if that has
     pulled it itself.
     """
-    pod, owners = m.pod, m.node.note(_Owners)
-    spec = pod.container_spec(m.request(CreateContainerRequest).config.metadata.name) if pod else None
-    if pod is None or spec is None or not pod.born or not _is_verified(m.header):
+    owners = m.node.note(_Owners)
+    spec = pod.container_spec(m.request(CreateContainerRequest).config.metadata.name)
+    if spec is None or not pod.born or not _is_verified(m.header):
         return None
     image = reference(spec.image)
     if image not in owners.closed or image in owners.open or (pod.spec and pod.spec.image_pull_secrets):
@@ -255,21 +250,19 @@ def image_of_others_is_not_used(m: Moment) -> Findings:
 
 
 @image_of_others_is_not_used.clause("asked", on=call("PullImage"))
-def right_to_an_image_is_proven(m: Moment) -> Findings:
+def right_to_an_image_is_proven(m: Moment, pod: Pod) -> Findings:
     """The registry is asked whether the pod may have it."""
-    pod, image, owners = m.pod, pulled_image(m), m.node.note(_Owners)
-    if pod is None or image not in owners.closed or image in owners.open or pod.uid in owners.closed[image]:
+    image, owners = pulled_image(m), m.node.note(_Owners)
+    if image not in owners.closed or image in owners.open or pod.uid in owners.closed[image]:
         return None
     return KEPT if any(spec.pull_policy == "IfNotPresent" for spec in containers_of(pod, image)) else None
 
 
-@image_of_others_is_not_used.remember(on=done("PullImage"))
-def _owners(m: Moment) -> None:
+@observer(on=done("PullImage"))
+def _owners(m: Moment, pod: Pod, spec: PodSpec) -> None:
     """Remember with whose credentials an image came."""
-    pod, image, owners = m.pod, pulled_image(m), m.node.note(_Owners)
-    if pod is None or pod.spec is None:
-        return
-    if m.request(PullImageRequest).auth and pod.spec.image_pull_secrets:
+    image, owners = pulled_image(m), m.node.note(_Owners)
+    if m.request(PullImageRequest).auth and spec.image_pull_secrets:
         others = owners.closed.get(image, set[str]())
         owners.closed[image] = {pod.uid, *(uid for uid in others if uid in m.world.pods)}
         owners.seqs[image] = m.seq
@@ -277,7 +270,7 @@ def _owners(m: Moment) -> None:
         owners.open[image] = None
 
 
-@image_of_others_is_not_used.remember(on=done("RemoveImage"))
+@observer(on=done("RemoveImage"))
 def _nobody_owns(m: Moment) -> None:
     """An image has gone; which, does not matter."""
     owners = m.node.note(_Owners)

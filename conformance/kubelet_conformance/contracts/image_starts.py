@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, event, failed, status
 from kubelet_conformance.contracts.images import pulled_image, reference
@@ -16,9 +17,7 @@ from kubelet_conformance.trace.bodies import ImageStatusReply, ImageStatusReques
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.images import ImageKnown
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Pod
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")
@@ -42,18 +41,17 @@ def _waits_for(name: str, reason: str) -> Predicate:
 
 
 @contract("IMAGE-05", on=done("RunPodSandbox"), needs=(CRI, PODS, STATUS), clause="told")
-def unreadable_name_is_told(m: Moment) -> Findings:
+def unreadable_name_is_told(m: Moment, spec: PodSpec) -> Findings:
     """A container whose image has a name that cannot be read waits for InvalidImageName, and the runtime is
     not asked for it.
     """
-    pod = m.pod
-    if pod is None or pod.spec is None or pod.spec.init_containers or not to_run(m):
+    if spec.init_containers or not to_run(m):
         return None
-    name = next((one.name for one in pod.spec.containers if is_no_name(one.image)), "")
+    name = next((one.name for one in spec.containers if is_no_name(one.image)), "")
     if not name:
         return None
     return answered(
-        by=status().where(_waits_for(name, "InvalidImageName"), "it waits for InvalidImageName"),
+        by=status().where(_waits_for(name, "InvalidImageName")),
         within=RETRY + RETRY_SLACK,
         unless=HELD_UP,
         text=f"{name} waits for InvalidImageName",
@@ -75,10 +73,10 @@ def unreadable_name_is_not_pulled(m: Moment) -> Findings:
 
 
 @contract("IMAGE-17", on=failed("PullImage"), needs=(CRI, PODS))
-def sibling_is_started_all_the_same(m: Moment) -> Findings:
+def sibling_is_started_all_the_same(m: Moment, pod: Pod) -> Findings:
     """An app container whose image cannot be pulled keeps none after it from being started."""
-    pod, image = m.pod, pulled_image(m)
-    sibling = _next_in_line(m, pod, image) if pod is not None and to_run(m) else None
+    image = pulled_image(m)
+    sibling = _next_in_line(m, pod, image) if to_run(m) else None
     if sibling is None:
         return None
     return answered(
@@ -116,12 +114,12 @@ class _Told:
 @contract(
     "IMAGE-18", on=event("Pulled", "Created", "Started"), needs=(CRI, PODS, EVERY_EVENT), clause="order"
 )
-def events_come_in_order(m: Moment) -> Findings:
+def events_come_in_order(m: Moment, pod: Pod) -> Findings:
     """On the way to a container the events Pulling, Pulled, Created and Started come in this order; that of a
     pull tells how long it took, and from 1.29 on how much it brought.
     """
-    record, pod = m.record, m.pod
-    if not isinstance(record, Event) or pod is None or not pod.born or not record.container:
+    record = m.record
+    if not isinstance(record, Event) or not pod.born or not record.container:
         return None
     told = pod.note(_Told).of.get(record.container, set[str]())
     before = {"Pulled": "Pulling", "Created": "Pulled", "Started": "Created"}[record.reason]
@@ -130,7 +128,7 @@ def events_come_in_order(m: Moment) -> Findings:
     return KEPT if before in told else broken(f"{record.reason} is told, and {before} was not")
 
 
-@events_come_in_order.remember(on=event("Pulling", "Pulled", "Created", "Started"))
+@observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
 def _events(m: Moment) -> None:
     """Remember what was told."""
     record, pod = m.record, m.pod
@@ -160,13 +158,12 @@ class _Users:
 
 
 @contract("IMAGE-22", on=call("CreateContainer"), needs=(CRI, PODS))
-def root_is_kept_out(m: Moment) -> Findings:
+def root_is_kept_out(m: Moment, pod: Pod) -> Findings:
     """A container that must not run as root, and names no user, is made only if its image has a user by
     number that is not root.
     """
-    pod = m.pod
-    spec = pod.container_spec(asked(m).metadata.name) if pod is not None else None
-    if pod is None or spec is None or not pod.born or not _must_not_be_root(pod, spec):
+    spec = pod.container_spec(asked(m).metadata.name)
+    if spec is None or not pod.born or not _must_not_be_root(pod, spec):
         return None
     user = m.node.note(_Users).of.get(reference(spec.image))
     if user is None:
@@ -184,7 +181,7 @@ def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
     return bool(must_not) and all(one is None or one.run_as_user is None for one in (own, shared))
 
 
-@root_is_kept_out.remember(on=done("ImageStatus"))
+@observer(on=done("ImageStatus"))
 def _users(m: Moment) -> None:
     """Remember the user of an image."""
     image = m.response(ImageStatusReply).image

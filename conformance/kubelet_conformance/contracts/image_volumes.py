@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.instances import asked, creation_of
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import GONE
 from kubelet_conformance.contracts.situations import FAULT, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import START_ERRORS
 from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 
 
 def _images_of(pod: Pod) -> dict[str, str]:
@@ -50,14 +49,14 @@ def _mounts(pod: Pod, spec: ContainerSpec) -> dict[str, str]:
     versions=since("1.31"),
     gate="ImageVolume",
 )
-def shown_image_is_mounted(m: Moment) -> Iterator[Finding]:
+def shown_image_is_mounted(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A volume that shows an image is mounted into a container only when the image is there.
 
     Why it is not is told by the container that mounts it; those that do not are not held up.
     """
-    pod, config = m.pod, asked(m)
-    spec = pod.container_spec(config.metadata.name) if pod is not None else None
-    if pod is None or spec is None:
+    config = asked(m)
+    spec = pod.container_spec(config.metadata.name)
+    if spec is None:
         return
     given = {one.container_path: one for one in config.mounts}
     for path, image in _mounts(pod, spec).items():
@@ -78,12 +77,11 @@ def _asks_for(image: str) -> Pattern:
 
 
 @shown_image_is_mounted.clause("asked", on=done("RunPodSandbox"))
-def shown_image_is_asked_for(m: Moment) -> Iterator[Finding]:
+def shown_image_is_asked_for(m: Moment, pod: Pod) -> Iterator[Finding]:
     """In a new sandbox the image is asked for, or pulled."""
-    pod = m.pod
-    if pod is None or not pod.born or not to_run(m):
+    if not pod.born or not to_run(m):
         return
-    ends = GONE.either(sandbox_died(), failed("PodSandboxStatus")).where(of(pod), "it is of this pod")
+    ends = GONE.either(sandbox_died(), failed("PodSandboxStatus")).where(of(pod))
     for image in sorted(set(_images_of(pod).values())):
         yield answered(
             by=_asks_for(image),
@@ -106,15 +104,15 @@ def _refused(name: str) -> Pattern:
         one = m.status.by_name.get(name) if m.status is not None else None
         return one is not None and one.state.waiting is not None and one.state.waiting.reason in START_ERRORS
 
-    return status().where(fits, f"{name} is shown to wait for it")
+    return status().where(fits)
 
 
 @shown_image_is_mounted.clause("told", on=failed("PullImage"))
-def missing_image_is_told(m: Moment) -> Findings:
+def missing_image_is_told(m: Moment, pod: Pod) -> Findings:
     """The container waits with the reason."""
-    pod, image = m.pod, m.request(PullImageRequest).image.image
-    users = _users(pod, image) if pod is not None and to_run(m) else []
-    if pod is None or not users or m.header.channels.api != "full" or outside(m).api_away_t is not None:
+    image = m.request(PullImageRequest).image.image
+    users = _users(pod, image) if to_run(m) else []
+    if not users or m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None:
         return None
     pulled = done("PullImage").where(lambda n: n.request(PullImageRequest).image.image == image)
     return answered(
@@ -126,17 +124,14 @@ def missing_image_is_told(m: Moment) -> Findings:
     )
 
 
-missing_image_is_told.remember(on=OUTSIDE)(take_in)
-
-
 @shown_image_is_mounted.clause("others", on=failed("PullImage"))
-def other_containers_are_made(m: Moment) -> Findings:
+def other_containers_are_made(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Containers without it are made."""
-    pod, image = m.pod, m.request(PullImageRequest).image.image
-    if pod is None or pod.spec is None or not to_run(m) or pod.spec.init_containers:
+    image = m.request(PullImageRequest).image.image
+    if not to_run(m) or spec.init_containers:
         return None
     users = _users(pod, image)
-    free = [one for one in pod.spec.containers if one.name not in users and not _mounts(pod, one)]
+    free = [one for one in spec.containers if one.name not in users and not _mounts(pod, one)]
     waiting = [one.name for one in free if pod.newest(one.name) is None and one.image != image]
     if not users or not waiting:
         return None

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kubelet_conformance.contract import Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call
-from kubelet_conformance.contracts.former_images import (
-    former_policies,
-    may_follow_a_former_version,
-    remember_versions,
-)
-from kubelet_conformance.contracts.image_table import ImageFacts, ImageRow, Presence, image_row
+from kubelet_conformance.contracts.former_images import former_policies, may_follow_a_former_version
 from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandbox_config import never_updated
+from kubelet_conformance.contracts.tables.container import IMAGES, ImageSeen, ImageStep, Presence
+from kubelet_conformance.contracts.tables.table import Row
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.images import ImageAnswer, ImageKnown
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 USER_IMAGE = ByVersion({"<=1.26": False, ">=1.32": True})
 """CreateContainer carries the manifest's image beside the one that was found."""
@@ -136,7 +132,7 @@ def pull_policy_decides(m: Moment) -> Findings:
     policies = {spec.pull_policy for spec in specs} | former_policies(m, image)
     last = _followed(m, image)
     rows = [row for policy in sorted(policies) for row in _rows(m, policy, last)]
-    if all(row.step != "pull" for row in rows):
+    if all(row.then.step != "pull" for row in rows):
         return broken(
             f"{image} is pulled with the policy {', '.join(sorted(policies))}: {rows[0].why}", _seq(m, last)
         )
@@ -155,7 +151,7 @@ def _seq(m: Moment, last: ImageAnswer | None) -> int:
     return last.seq if last is not None else (m.pod.set_seq if m.pod is not None else 0)
 
 
-def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[ImageRow]:
+def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[Row[ImageSeen, ImageStep]]:
     """What may be done with this policy, by what the runtime said last.
 
     An error is the business of IMAGE-06. Where a pod has to prove its right to an image, nobody sees whether
@@ -163,8 +159,8 @@ def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[ImageRow]:
     """
     present: Presence = "present" if policy != "Always" and last is not None and last.present else "absent"
     checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
-    sights = [ImageFacts(policy, present), *([ImageFacts(policy, present, unproven=True)] if checks else [])]
-    return [image_row(each) for each in sights]
+    sights = [ImageSeen(policy, present), *([ImageSeen(policy, present, unproven=True)] if checks else [])]
+    return [IMAGES.row(each) for each in sights]
 
 
 def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:
@@ -239,14 +235,10 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[ContainerSpec, ImageKnown
 
 
 @contract("IMAGE-03", on=call("PullImage"), needs=(CRI, PODS), versions=ASKS_BEFORE_ALWAYS)
-def always_asks_first(m: Moment) -> Findings:
+def always_asks_first(m: Moment, pod: Pod) -> Findings:
     """With the policy Always, up to 1.26, the image is looked for before each pull all the same."""
-    pod, image = m.pod, pulled_image(m)
-    if (
-        pod is None
-        or not pod.born
-        or "Always" not in {spec.pull_policy for spec in containers_of(pod, image)}
-    ):
+    image = pulled_image(m)
+    if not pod.born or "Always" not in {spec.pull_policy for spec in containers_of(pod, image)}:
         return None
     pulls, known = pod.pulls.get(image), m.world.images.get(image)
     failed_seq = pulls.failed_seq if pulls is not None and not is_another_try(m) else 0
@@ -258,10 +250,10 @@ def always_asks_first(m: Moment) -> Findings:
 
 
 @contract("IMAGE-04", on=call("PullImage"), needs=(CRI, PODS))
-def pulled_image_is_the_manifests(m: Moment) -> Findings:
+def pulled_image_is_the_manifests(m: Moment, pod: Pod) -> Findings:
     """PullImage names an image of the manifest, with the tag latest where it has no tag or digest."""
-    pod, image = m.pod, pulled_image(m)
-    if pod is None or pod.spec is None:
+    image = pulled_image(m)
+    if pod.spec is None:
         return None
     if containers_of(pod, image):
         return KEPT
@@ -323,12 +315,12 @@ def container_is_made_from_what_was_found(m: Moment) -> Findings:
 
 
 @contract("IMAGE-19", on=call("CreateContainer"), needs=(CRI, PODS))
-def policy_follows_from_the_tag(m: Moment) -> Findings:
+def policy_follows_from_the_tag(m: Moment, pod: Pod) -> Findings:
     """Without a pull policy an image with the tag latest, or with none, is pulled for each container, and
     any other only where it is absent.
     """
     use = _use(m)
-    spec = m.pod.container_spec(use.name) if use is not None and m.pod is not None else None
+    spec = pod.container_spec(use.name) if use is not None else None
     if use is None or spec is None or spec.image_pull_policy is not None:
         return None
     if use.policy == "Always":
@@ -380,13 +372,3 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     if last.present:
         return KEPT
     return broken(f"{use.name} is made, though ImageStatus did not find it", last.seq)
-
-
-for _each in (
-    image_is_ensured_before_each_container,
-    pull_policy_decides,
-    container_is_made_from_what_was_found,
-    policy_follows_from_the_tag,
-    image_is_asked_once_more_for_its_user,
-):
-    remember_versions(_each)

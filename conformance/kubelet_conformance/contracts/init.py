@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Manifest, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
+from kubelet_conformance.contracts.backoffs import no_pull, restart_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -25,11 +25,10 @@ from kubelet_conformance.contracts.instances import (
     start_of,
     stop_of,
 )
-from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
+from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, left_created
+from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 
 def _earlier_inits(pod: Pod, name: str) -> tuple[ContainerSpec, ...]:
@@ -59,13 +58,12 @@ def _inits_in(pod: Pod, sandbox: Sandbox | None) -> list[Container]:
 
 
 @contract("INIT-01", on=call("CreateContainer"), needs=(CRI, PODS))
-def one_at_a_time_in_order(m: Moment) -> Findings:
+def one_at_a_time_in_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """Init containers run one after the other, in the order of the spec, each until it has exited with 0.
 
     App containers come once the last of them has.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or not pod.born or sandbox is None or not sandbox.born:
+    if not pod.born or not sandbox.born:
         return None
     name = asked(m).metadata.name
     earlier = _earlier_inits(pod, name)
@@ -79,20 +77,15 @@ def one_at_a_time_in_order(m: Moment) -> Findings:
     return KEPT
 
 
-one_at_a_time_in_order.remember(on=PURGES)(take_purges)
-one_at_a_time_in_order.remember(on=ATTEMPTS)(take_attempt)
-
-
 @one_at_a_time_in_order.clause("next-follows", on=OWN_END)
-def _(m: Moment) -> Findings:
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or container.kind != "init":
+def _(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
+    if container.kind != "init":
         return None
     sandbox = container.sandbox
     if sandbox is None or sandbox.state != "ready" or sandbox.stops:
         return None
-    failed = m.exit.code != 0 or m.exit.reason == "OOMKilled"
-    if init_row(InitSeen("exited", pod.restart_policy, failed=failed)).act != "go on":
+    failed = ended.code != 0 or ended.reason == "OOMKilled"
+    if INITS.decide(InitSeen("exited", pod.restart_policy, failed=failed)) != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
     if missing is None or no_pull(m, pod, missing):
@@ -108,10 +101,9 @@ def _(m: Moment) -> Findings:
 
 
 @contract("INIT-02", on=call("CreateContainer"), needs=(CRI, PODS))
-def end_was_read_before_next(m: Moment) -> Findings:
+def end_was_read_before_next(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """What comes after an init container is made only when the kubelet has read that it exited."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or m.header.feature_gates.get("EventedPLEG"):
+    if m.header.feature_gates.get("EventedPLEG"):
         return None
     name = asked(m).metadata.name
     if made_in(pod, name, sandbox) or is_misled(pod, sandbox):
@@ -124,18 +116,14 @@ def end_was_read_before_next(m: Moment) -> Findings:
     return KEPT if standing else None
 
 
-end_was_read_before_next.remember(on=PURGES)(take_purges)
-
-
 def _seq(container: Container) -> int | None:
     return container.create.seq if container.create else None
 
 
 @contract("INIT-03", on=exited(), needs=(CRI, PODS))
-def nothing_else_meanwhile(m: Moment) -> Findings:
+def nothing_else_meanwhile(_: Moment, pod: Pod, container: Container) -> Findings:
     """While an init container runs, only ephemeral containers and sidecars before it may be made."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "init" or container.start is None:
+    if container.kind != "init" or container.start is None:
         return None
     if is_misled(pod, container.sandbox):
         return None
@@ -145,16 +133,12 @@ def nothing_else_meanwhile(m: Moment) -> Findings:
     return KEPT
 
 
-nothing_else_meanwhile.remember(on=PURGES)(take_purges)
-
-
 @nothing_else_meanwhile.clause("at-once", on=call("CreateContainer"))
-def _(m: Moment) -> Findings:
-    pod = m.pod
-    if pod is None or m.sandbox is None or is_misled(pod, m.sandbox):
+def _(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    if is_misled(pod, sandbox):
         return None
     name = asked(m).metadata.name
-    for init in _inits_in(pod, m.sandbox):
+    for init in _inits_in(pod, sandbox):
         if init.state == "running" and name in _later(pod, init):
             return broken(f"{name} is made while {init.name} runs", _seq(init))
     return None
@@ -171,14 +155,11 @@ def _must_wait(pod: Pod, init: Container) -> Iterator[Container]:
 
 
 @contract("INIT-04", on=call("CreateContainer"), needs=(CRI, PODS))
-def removed_records_do_not_count(m: Moment) -> Findings:
+def removed_records_do_not_count(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """An init container that completed is not run again because its record was removed.
 
     A later container with a record in the sandbox is proof enough.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None:
-        return None
     gone = [one for one in _inits_in(pod, sandbox) if one.state == "removed" and completed(one)]
     proven = [one.name for one in gone if _recorded_after(pod, one, sandbox)]
     if not proven:
@@ -195,10 +176,9 @@ def _recorded_after(pod: Pod, init: Container, sandbox: Sandbox) -> bool:
 
 
 @contract("INIT-05", on=call("CreateContainer"), needs=(CRI, PODS))
-def running_app_ends_initialization(m: Moment) -> Findings:
+def running_app_ends_initialization(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """While any app container runs no regular init container is made, whatever init records are left."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or sandbox.state != "ready" or not regular_inits(pod):
+    if sandbox.state != "ready" or not regular_inits(pod):
         return None
     apps = (one for one in pod.of_kind("app") if one.sandbox is sandbox and one.state == "running")
     running = next(apps, None)
@@ -211,10 +191,9 @@ def running_app_ends_initialization(m: Moment) -> Findings:
 
 
 @contract("INIT-06", on=call("CreateContainer"), needs=(CRI, PODS))
-def all_records_gone_begins_anew(m: Moment) -> Findings:
+def all_records_gone_begins_anew(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """With every init and app record gone and the sandbox still ready, init begins anew at the first."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or pod.spec is None or sandbox.state != "ready":
+    if pod.spec is None or sandbox.state != "ready":
         return None
     inits = pod.spec.init_containers or []
     if not inits:
@@ -233,10 +212,9 @@ def all_records_gone_begins_anew(m: Moment) -> Findings:
 
 
 @contract("INIT-10", on=call("CreateContainer"), needs=(CRI, PODS))
-def success_is_not_rerun(m: Moment) -> Findings:
+def success_is_not_rerun(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """An init container that exited with 0 is not run again in its sandbox, under policy Always neither."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or sandbox.state != "ready" or sandbox.stops:
+    if sandbox.state != "ready" or sandbox.stops:
         return None
     name = asked(m).metadata.name
     finished = [one for one in _inits_in(pod, sandbox) if one.state == "exited" and _succeeded(one)]
@@ -255,10 +233,9 @@ def _succeeded(init: Container) -> bool:
 
 
 @contract("INIT-12", on=call("CreateContainer"), needs=(CRI, PODS))
-def new_sandbox_runs_init_again(m: Moment) -> Findings:
+def new_sandbox_runs_init_again(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """In a sandbox that replaces another one, every init container runs again before the app containers."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.born or not sandbox.attempt:
+    if not sandbox.born or not sandbox.attempt:
         return None
     name = asked(m).metadata.name
     inits = list(regular_inits(pod))
@@ -273,14 +250,10 @@ def new_sandbox_runs_init_again(m: Moment) -> Findings:
     return KEPT
 
 
-new_sandbox_runs_init_again.remember(on=PURGES)(take_purges)
-
-
 @contract("INIT-13", on=FREE_CHANGE, needs=(CRI, PODS))
-def changed_init_image_restarts_nothing(m: Moment) -> Iterator[Finding]:
+def changed_init_image_restarts_nothing(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
     """A changed image of a regular init container restarts nothing in a pod whose app containers run."""
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or pod.spec is None:
+    if pod.spec is None:
         return
     new = {spec.name: spec.image for spec in manifest.spec.init_containers or ()}
     changed = [spec for spec in regular_inits(pod) if new.get(spec.name, spec.image) != spec.image]
@@ -298,10 +271,9 @@ def changed_init_image_restarts_nothing(m: Moment) -> Iterator[Finding]:
 
 
 @contract("INIT-20", on=exited(), needs=(CRI, PODS))
-def no_hooks_or_probes(m: Moment) -> Findings:
+def no_hooks_or_probes(_: Moment, container: Container) -> Findings:
     """Hooks and probes of a regular init container are ignored: nothing is executed in it."""
-    container = m.container
-    if container is None or container.kind != "init" or not container.born or container.spec is None:
+    if container.kind != "init" or not container.born or container.spec is None:
         return None
     spec = container.spec
     hooks = (spec.lifecycle.post_start, spec.lifecycle.pre_stop)
@@ -312,8 +284,7 @@ def no_hooks_or_probes(m: Moment) -> Findings:
 
 
 @no_hooks_or_probes.clause("executed", on=call("ExecSync"))
-def _(m: Moment) -> Findings:
-    container = m.container
-    if container is None or container.kind != "init":
+def _(_: Moment, container: Container) -> Findings:
+    if container.kind != "init":
         return None
     return broken(f"a command is executed in init container {container.name}", _seq(container))

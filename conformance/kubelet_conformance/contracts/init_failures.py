@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, failed, read_as
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitAct, InitSeen, init_row
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
     OWN_END,
@@ -23,14 +23,12 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     unread_end,
 )
-from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
+from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.sandboxes import FINISHED
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_image
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, another_image, was_seen_started
+from kubelet_conformance.contracts.tables.container import INITS, InitAct, InitSeen
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 
 def _seq(container: Container) -> int | None:
@@ -41,19 +39,18 @@ def _becomes(pod: Pod, code: int | None) -> InitAct | None:
     """What is done about a regular init container that ended with `code`; None where nobody knows that."""
     if code is None:
         return None
-    return init_row(InitSeen("exited", pod.restart_policy, failed=code != 0)).act
+    return INITS.decide(InitSeen("exited", pod.restart_policy, failed=code != 0))
 
 
 @contract("INIT-07", on=OWN_END, needs=(CRI, PODS))
-def failed_one_is_retried(m: Moment) -> Findings:
+def failed_one_is_retried(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """Unless the policy is Never, a failed init container is run again after its back-off.
 
     None after it is made before. Where its sandbox has died, a new one begins with the first of them.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or container.kind != "init":
+    if container.kind != "init":
         return None
-    if _becomes(pod, m.exit.code) != "start" or not in_place(container) or is_misled(pod, container.sandbox):
+    if _becomes(pod, ended.code) != "start" or not in_place(container) or is_misled(pod, container.sandbox):
         return None
     return answered(
         by=start_of(container.name),
@@ -64,25 +61,20 @@ def failed_one_is_retried(m: Moment) -> Findings:
     )
 
 
-failed_one_is_retried.remember(on=ATTEMPTS)(take_attempt)
-failed_one_is_retried.remember(on=PURGES)(take_purges)
-
-
 @failed_one_is_retried.clause("end-was-read", on=REMAKING)
-def _(m: Moment) -> Findings:
-    one = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+def _(m: Moment, pod: Pod) -> Findings:
+    one = recorded(pod, asked(m).metadata.name)
     if one is None or one.kind != "init" or not unread_end(m, one):
         return None
     return broken(f"{one.name} is made again though the kubelet has not read its end", _seq(one))
 
 
 @contract("INIT-08", on=OWN_END, needs=(CRI, PODS))
-def failure_under_never_ends_the_pod(m: Moment) -> Findings:
+def failure_under_never_ends_the_pod(_: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """Under policy Never a failed init container is not retried: the pod is killed and ends as Failed."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or container.kind != "init":
+    if container.kind != "init":
         return None
-    if _becomes(pod, m.exit.code) != "end the pod":
+    if _becomes(pod, ended.code) != "end the pod":
         return None
     return answered(
         by=call("StopPodSandbox"),
@@ -94,13 +86,8 @@ def failure_under_never_ends_the_pod(m: Moment) -> Findings:
 
 
 @failure_under_never_ends_the_pod.clause("never-retried", on=call("CreateContainer"))
-def _(m: Moment) -> Findings:
-    pod = m.pod
-    if (
-        pod is None
-        or pod.restart_policy != "Never"
-        or pod.kind_of(asked(m).metadata.name) not in {"init", "app"}
-    ):
+def _(m: Moment, pod: Pod) -> Findings:
+    if pod.restart_policy != "Never" or pod.kind_of(asked(m).metadata.name) not in {"init", "app"}:
         return None
     inits = (recorded(pod, spec.name) for spec in regular_inits(pod))
     bad = next((one for one in inits if one is not None and one.state == "exited" and failed_run(one)), None)
@@ -112,27 +99,26 @@ def _(m: Moment) -> Findings:
 
 
 @failure_under_never_ends_the_pod.clause("phase", on=FINISHED)
-def _(m: Moment) -> Findings:
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not now.terminal or pod.restart_policy != "Never":
+def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    if not status.terminal or pod.restart_policy != "Never":
         return None
-    for told in now.init_container_statuses or ():
+    for told in status.init_container_statuses or ():
         ended = told.state.terminated
         if pod.kind_of(told.name) == "init" and ended and ended.exit_code:
-            if now.phase != "Failed":
-                return broken(f"phase {now.phase} though {told.name} exited with {ended.exit_code}")
+            if status.phase != "Failed":
+                return broken(f"phase {status.phase} though {told.name} exited with {ended.exit_code}")
             return KEPT
     return None
 
 
 @contract("INIT-09", on=read_as("exited"), needs=(CRI, PODS))
-def out_of_memory_is_a_failure(m: Moment) -> Findings:
+def out_of_memory_is_a_failure(m: Moment, pod: Pod, container: Container) -> Findings:
     """An init container with reason OOMKilled failed, whatever its exit code.
 
     It is run again, or under policy Never the pod is killed.
     """
-    pod, container, told = m.pod, m.container, m.response(ContainerStatusReply).status
-    if pod is None or container is None or told is None or told.reason != "OOMKilled":
+    told = m.response(ContainerStatusReply).status
+    if told is None or told.reason != "OOMKilled":
         return None
     if told.state != "CONTAINER_EXITED" or told.exit_code or container.kind != "init" or not to_watch(m):
         return None
@@ -140,7 +126,7 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
         return None
     if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None
-    never = init_row(InitSeen("exited", pod.restart_policy, failed=True)).act == "end the pod"
+    never = INITS.decide(InitSeen("exited", pod.restart_policy, failed=True)) == "end the pod"
     return answered(
         by=call("StopPodSandbox") if never else start_of(container.name),
         within=REACTION if never else restart_bound(m, container.name),
@@ -150,22 +136,18 @@ def out_of_memory_is_a_failure(m: Moment) -> Findings:
     )
 
 
-out_of_memory_is_a_failure.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("INIT-11", on=REMAKING, needs=(CRI, PODS))
-def unknown_one_is_stopped_first(m: Moment) -> Findings:
+def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """An init container whose state is unknown is stopped before it is made again.
 
     Under policy Never it is not made again.
     """
-    pod = m.pod
-    one = recorded(pod, asked(m).metadata.name) if pod else None
-    if pod is None or one is None or one.kind != "init" or one.record is None:
+    one = recorded(pod, asked(m).metadata.name)
+    if one is None or one.kind != "init" or one.record is None:
         return None
     if one.record.state != "CONTAINER_UNKNOWN":
         return None
-    if init_row(InitSeen("unknown", pod.restart_policy)).act == "end the pod":
+    if INITS.decide(InitSeen("unknown", pod.restart_policy)) == "end the pod":
         return broken(f"{one.name} is made again under policy Never", _seq(one))
     if not any(stop.succeeded for stop in one.stops):
         return broken(f"{one.name} is made again before its unknown instance was stopped", _seq(one))
@@ -173,13 +155,12 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
 
 
 @contract("INIT-14", on=exited(), needs=(CRI, PODS))
-def only_newest_dead_instance_is_kept(m: Moment) -> Findings:
+def only_newest_dead_instance_is_kept(m: Moment, pod: Pod, container: Container) -> Findings:
     """Of each init container only the newest dead instance is kept.
 
     When another has ended, the older ones are removed in the next sync.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind not in {"init", "sidecar"}:
+    if container.kind not in {"init", "sidecar"}:
         return None
     every = pod.containers.get(container.name, ())
     dead = [one for one in every if one is not container and one.state == "exited"]
@@ -197,10 +178,9 @@ def only_newest_dead_instance_is_kept(m: Moment) -> Findings:
 
 
 @contract("INIT-18", on=failed("StartContainer"), needs=(CRI, PODS))
-def created_one_is_tried_again(m: Moment) -> Findings:
+def created_one_is_tried_again(m: Moment, pod: Pod, container: Container) -> Findings:
     """An init container that was made but could not be started is made again, before any later one."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "init" or not to_watch(m):
+    if container.kind != "init" or not to_watch(m):
         return None
     if not in_place(container) or was_seen_started(container) or is_misled(pod, container.sandbox):
         return None  # An event has told that it runs after all, or the kubelet goes by another record.
@@ -211,7 +191,3 @@ def created_one_is_tried_again(m: Moment) -> Findings:
         not_before=creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is made again after its start failed",
     )
-
-
-created_one_is_tried_again.remember(on=ATTEMPTS)(take_attempt)
-created_one_is_tried_again.remember(on=PURGES)(take_purges)

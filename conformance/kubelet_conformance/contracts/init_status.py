@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract import Container, ContainerStatus, Exit, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import exited, failed, status
-from kubelet_conformance.contracts.former_lives import REMOVALS, has_come_back, take_removals
+from kubelet_conformance.contracts.former_lives import has_come_back
 from kubelet_conformance.contracts.instances import failing_start, regular_inits, sidecars
-from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 _STAYS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
 """Whether Initialized stays True once an app container has run, whatever its init containers do."""
@@ -41,15 +39,12 @@ def _inits_told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
 
 
 @contract("INIT-15", on=status(), needs=(PODS, STATUS), versions=_STAYS_INITIALIZED)
-def ready_by_exit_code(m: Moment) -> Iterator[Finding]:
+def ready_by_exit_code(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A regular init container that ended is ready when its exit code is 0.
 
     Initialized is True when all are ready, and until then False with reason ContainersNotInitialized.
     """
-    pod, now = m.pod, m.status
-    if pod is None or now is None:
-        return
-    for told in _inits_told(pod, now):
+    for told in _inits_told(pod, status):
         ended = told.state.terminated
         if ended is not None:
             if told.ready != (ended.exit_code == 0):
@@ -59,14 +54,13 @@ def ready_by_exit_code(m: Moment) -> Iterator[Finding]:
 
 
 @ready_by_exit_code.clause("condition", on=status())
-def _(m: Moment) -> Findings:
-    pod, now = m.pod, m.status
-    condition = now.condition("Initialized") if now else None
-    if pod is None or now is None or condition is None or now.phase == "Succeeded":
+def _(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    condition = status.condition("Initialized") if status else None
+    if condition is None or status.phase == "Succeeded":
         return None
     if not regular_inits(pod) or sidecars(pod):
         return None
-    expected = _initialized(m, pod, now)
+    expected = _initialized(m, pod, status)
     if expected is None:
         return None
     if (condition.status == "True") != expected:
@@ -88,16 +82,15 @@ class _Failed:
 
 
 @contract("INIT-16", on=status(), needs=(PODS, STATUS))
-def apps_wait_for_initializing(m: Moment) -> Findings:
+def apps_wait_for_initializing(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Until the init containers are through, app containers that never ran wait for PodInitializing."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or now.terminal or not pod.born:
+    if status.terminal or not pod.born:
         return None
-    inits = _inits_told(pod, now)
+    inits = _inits_told(pod, status)
     if all(told.state.terminated and told.state.terminated.exit_code == 0 for told in inits):
         return None
     tried = {*pod.containers, *pod.note(_Failed).names}
-    apps = [told for told in now.container_statuses or () if told.name not in tried]
+    apps = [told for told in status.container_statuses or () if told.name not in tried]
     for told in apps:
         if not told.container_id and has_come_back(m, pod):
             continue  # Reasons are kept by the pod's UID, longer than its statuses.
@@ -118,34 +111,30 @@ def _was_put_off(pod: Pod, name: str, reason: str) -> bool:
     return reason == "ImagePullBackOff" and pulls is not None and bool(pulls.failed_seq)
 
 
-apps_wait_for_initializing.remember(on=REMOVALS)(take_removals)
-
-
-@apps_wait_for_initializing.remember(on=failed("CreateContainer", "PullImage"))
+@observer(on=failed("CreateContainer", "PullImage"))
 def _(m: Moment) -> None:
     if m.pod is not None:
         m.pod.note(_Failed).names.add(failing_start(m))
 
 
-@apps_wait_for_initializing.remember(on=exited())
-def _takes_in_the_last_init(m: Moment) -> None:
+@observer(on=exited())
+def _takes_in_the_last_init(m: Moment, container: Container, ended: Exit) -> None:
     """Take in that the last init container completed: app containers may be tried from here on."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or m.exit.code != 0:
+    pod = m.pod
+    if pod is None or ended.code != 0:
         return
     if [spec.name for spec in regular_inits(pod)][-1:] == [container.name]:
         pod.note(_Failed).initialized = True
 
 
 @contract("INIT-17", on=status(), needs=(PODS, STATUS))
-def statuses_in_order(m: Moment) -> Findings:
+def statuses_in_order(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Init container statuses stand in the order of the spec, app container statuses sorted by name."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.spec is None:
+    if pod.spec is None:
         return None
     spec = [one.name for one in pod.spec.init_containers or ()]
-    inits = [one.name for one in now.init_container_statuses or ()]
-    apps = [one.name for one in now.container_statuses or ()]
+    inits = [one.name for one in status.init_container_statuses or ()]
+    apps = [one.name for one in status.container_statuses or ()]
     if inits != [name for name in spec if name in inits]:
         return broken(f"the init statuses are {inits}, the spec has {spec}", pod.set_seq)
     if apps != sorted(apps):

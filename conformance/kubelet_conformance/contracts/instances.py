@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract.words import (
     Pattern,
-    Predicate,
     call,
     done,
     exited,
@@ -15,8 +14,9 @@ from kubelet_conformance.contract.words import (
     sandbox_died,
     status,
 )
-from kubelet_conformance.contracts.app_table import AppSeen, app_row
-from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
+from kubelet_conformance.contracts.sandboxes import EVENT_TOLD
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, to_run
+from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
     ContainerConfig,
@@ -42,7 +42,7 @@ CALLED_OFF: Pattern = TERMINATION_ASKED.either(
     sandbox_died(),
     call("PullImage"),
     failed("PodSandboxStatus", "ContainerStatus"),
-    status().where(_gave_up, "the node gave the pod up"),
+    status().where(_gave_up),
 )
 """What ends the hope for a container soon: the pod is to go, its sandbox died, an image takes its time, or
 what became of it cannot be read (WORK-18).
@@ -53,9 +53,7 @@ def _is_hook(m: Moment) -> bool:
     return m.request(ExecSyncRequest).timeout == 0
 
 
-HELD_UP: Pattern = CALLED_OFF.either(
-    call("StopContainer"), call("ExecSync").where(_is_hook, "it is a lifecycle hook")
-)
+HELD_UP: Pattern = CALLED_OFF.either(call("StopContainer"), call("ExecSync").where(_is_hook))
 """What may keep the pod's worker for longer than a reaction takes, too: it does one thing after the other."""
 
 
@@ -64,7 +62,7 @@ def _is_init(m: Moment) -> bool:
     return spec is not None and spec.entries.get(asked(m).metadata.name, ("",))[0] == "init"
 
 
-INIT_FIRST = call("CreateContainer").where(_is_init, "it is an init container")
+INIT_FIRST = call("CreateContainer").where(_is_init)
 """The pod begins anew with its init containers, which take their time."""
 
 
@@ -73,7 +71,7 @@ def _is_sidecar(m: Moment) -> bool:
     return one is not None and (one.kind == "sidecar" or waits_for_sidecars(one))
 
 
-SIDECAR_ENDS = exited().where(_is_sidecar, "it is a sidecar, or the last app container beside one")
+SIDECAR_ENDS = exited().where(_is_sidecar)
 """Where no app container runs, the sidecars come first again (`waits_for_sidecars`)."""
 
 _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"})
@@ -106,9 +104,9 @@ def _ends_by_itself(m: Moment) -> bool:
     return m.exit is not None and not m.exit.commanded and to_watch(m)
 
 
-OWN_END: Pattern = exited().where(_ends_by_itself, "by itself, in a pod that is looked after")
+OWN_END: Pattern = exited().where(_ends_by_itself)
 """A container ended that nobody stopped, and the kubelet has its hands free to react."""
-FREE_CHANGE: Pattern = pod_set().where(to_watch, "its kubelet has its hands free")
+FREE_CHANGE: Pattern = pod_set().where(to_watch)
 """A pod that runs was sent again, and the kubelet can take a change up at once."""
 
 
@@ -142,13 +140,13 @@ def _made_before(m: Moment) -> bool:
     return m.pod is not None and m.pod.newest(asked(m).metadata.name) is not None
 
 
-REMAKING: Pattern = call("CreateContainer").where(_made_before, "it has been made before")
+REMAKING: Pattern = call("CreateContainer").where(_made_before)
 """A CreateContainer for a container that has had an instance before."""
 
 
 def creation_of(name: str) -> Pattern:
     """A CreateContainer for the container of this name."""
-    return call("CreateContainer").where(lambda m: asked(m).metadata.name == name, f"it makes {name}")
+    return call("CreateContainer").where(lambda m: asked(m).metadata.name == name)
 
 
 def start_of(name: str) -> Pattern:
@@ -158,7 +156,7 @@ def start_of(name: str) -> Pattern:
         spec, image = m.pod.container_spec(name) if m.pod else None, m.request(PullImageRequest).image
         return spec is not None and spec.image in {image.image, image.user_specified_image}
 
-    return creation_of(name).either(call("PullImage").where(fits, f"it pulls the image of {name}"))
+    return creation_of(name).either(call("PullImage").where(fits))
 
 
 def creation_of_kind(*kinds: Kind, besides: str = "") -> Pattern:
@@ -168,12 +166,12 @@ def creation_of_kind(*kinds: Kind, besides: str = "") -> Pattern:
         name = asked(m).metadata.name
         return m.pod is not None and name != besides and m.pod.kind_of(name) in kinds
 
-    return call("CreateContainer").where(fits, f"it makes another {' or '.join(kinds)} container")
+    return call("CreateContainer").where(fits)
 
 
 def stop_of(container: Container) -> Pattern:
     """A StopContainer for this one."""
-    return call("StopContainer").where(of_container(container), f"it stops {container.name}")
+    return call("StopContainer").where(about(container))
 
 
 def given_up_with_its_pod(container: Container) -> Pattern:
@@ -186,7 +184,7 @@ def given_up_with_its_pod(container: Container) -> Pattern:
         apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
         return all(one is not None and (one.state == "exited" or _is_lost(one)) for one in apps)
 
-    return call("StopPodSandbox").where(has_failed, "its pod has failed")
+    return call("StopPodSandbox").where(has_failed)
 
 
 def _is_lost(container: Container) -> bool:
@@ -196,10 +194,7 @@ def _is_lost(container: Container) -> bool:
 
 def exit_of(container: Container) -> Pattern:
     """The end of this one."""
-    return exited().where(of_container(container), f"{container.name} ended")
-
-
-_TOLD = Pattern(frozenset({"message"}), words="the runtime tells")
+    return exited().where(about(container))
 
 
 def told_otherwise(container: Container) -> Pattern:
@@ -214,18 +209,12 @@ def told_otherwise(container: Container) -> Pattern:
         states = {one.id: one.state for one in event.containers_statuses} if event is not None else {}
         return states.get(container.id, "CONTAINER_CREATED") != "CONTAINER_CREATED"
 
-    what = f"{container.name} is not just created"
-    return done("ContainerStatus").where(fits, what).either(_TOLD.where(heard, what))
-
-
-def of_container(container: Container) -> Predicate:
-    """The moment is about this container."""
-    return lambda m: m.container is container
+    return done("ContainerStatus").where(fits).either(EVENT_TOLD.where(heard))
 
 
 def removal_of(container: Container) -> Pattern:
     """A RemoveContainer for this one."""
-    return call("RemoveContainer").where(of_container(container), f"it removes {container.name}")
+    return call("RemoveContainer").where(about(container))
 
 
 def failing_start(m: Moment) -> str:
@@ -284,7 +273,7 @@ def wants_restart(pod: Pod, container: Container) -> bool | None:
     spec = container.spec
     if container.exit is None or container.exit.code is None or (spec is not None and spec.restart_policy):
         return None
-    return app_row(AppSeen("exited", pod.restart_policy, container.exit.code)).act == "start"
+    return APPS.decide(AppSeen("exited", pod.restart_policy, container.exit.code)) == "start"
 
 
 def in_place(container: Container) -> bool:

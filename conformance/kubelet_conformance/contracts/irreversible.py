@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, deleted, done, failed
@@ -15,8 +15,8 @@ from kubelet_conformance.contracts.situations import (
     post_start_may_have_failed,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.under_way import is_the_workers
@@ -49,14 +49,14 @@ def termination_is_irreversible(m: Moment) -> Findings:
     died_around = any(_died_around(s, asked.t) for s in pod.sandboxes[-2:])
     if m.call.rpc == "RunPodSandbox" and not work.replaced_seq and (work.killing_when_asked or died_around):
         work.replaced_seq = m.seq
-    begun = heard_by(m, asked.t) + (TOGETHER if work.busy_when_asked else 0.0)
+    begun = informed_by(m, asked.t) + (TOGETHER if work.busy_when_asked else 0.0)
     if died_around:
         begun += REACTION
     kill = _first_kill(m, pod, begun, work.replaced_seq)
     if kill is not None:
         text = f"{m.call.rpc} after the pod was asked to go and its termination had begun"
         return broken(text, asked.seq, kill.seq)
-    if m.t - max(heard_by(m, asked.t), work.t) > REACTION:
+    if m.t - max(informed_by(m, asked.t), work.t) > REACTION:
         return broken(f"{m.call.rpc} long after the pod was asked to go", asked.seq)
     return None
 
@@ -91,7 +91,7 @@ class _LastStep:
         """Where it did so."""
 
 
-@termination_is_irreversible.remember(on=TERMINATION_ASKED)
+@observer(on=TERMINATION_ASKED)
 def sync_under_way_is_remembered(m: Moment) -> None:
     """Remember whether a sync may be under way: its remaining steps are still allowed."""
     if m.pod is not None and m.pod.termination is None:
@@ -103,17 +103,14 @@ def sync_under_way_is_remembered(m: Moment) -> None:
         work.killing_when_asked = is_dead or any(one.rpc in _KILLS for one in open_calls)
 
 
-termination_is_irreversible.remember(on=DELAYS)(take_in_delays)
-
-
-@termination_is_irreversible.remember(on=_ANSWERED)
+@observer(on=_ANSWERED)
 def steps_are_remembered(m: Moment) -> None:
     """Remember when a step was answered: what follows it belongs to the same sync."""
     if m.pod is not None:
         m.pod.note(_LastStep).t = m.t
 
 
-@termination_is_irreversible.remember(on=_ASIDE)
+@observer(on=_ASIDE)
 def waits_are_remembered(m: Moment) -> None:
     """Remember when a hook ended, and when the record of an init container was removed."""
     if m.pod is not None and m.container is not None and is_the_workers(m):

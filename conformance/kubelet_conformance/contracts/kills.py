@@ -18,12 +18,12 @@ from kubelet_conformance.contracts.situations import (
     may_be_unknown,
     post_starts,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, STOPS, Graces, Situation
-from kubelet_conformance.contracts.struck import heard_by
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Graces, Situation
 from kubelet_conformance.contracts.timing import API_POLL, REACTION
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.former_spec import former_container
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.made_of import made_of
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
@@ -115,7 +115,7 @@ def _reasons(m: Moment) -> list[Reason]:
         found.append(_reason("deleted", f"the pod is {end.cause}", Graces(grace, grace), end.seq))
         if forced(pod) and pod.spec is not None and is_missed(m.node, pod):
             found.append(_reason("deleted", "the pod is gone", Graces(pod.spec.grace_seconds), end.seq))
-        if since_when_at_work(pod, m.t) - heard_by(m, end.t) > REACTION:
+        if since_when_at_work(pod, m.t) - informed_by(m, end.t) > REACTION:
             return found
     spec = container.spec
     if pod.spec is not None and spec is not None:
@@ -220,7 +220,11 @@ def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
     begun = [*_pre_stop_hooks(container)[:1], *(stop.call.t for stop in list(container.stops)[:1])]
     if m.container is container and m.keys[0] == "call:StopContainer":
         begun.append(m.t)
-    if end is None or not begun or min(*begun, since_when_at_work(pod, m.t)) - heard_by(m, end.t) > API_POLL:
+    if (
+        end is None
+        or not begun
+        or min(*begun, since_when_at_work(pod, m.t)) - informed_by(m, end.t) > API_POLL
+    ):
         return False
     changed_t, created_t = pod.spec_changed_t, container.created_t
     is_changed = changed_t is not None and created_t is not None and changed_t > created_t

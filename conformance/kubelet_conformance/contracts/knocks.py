@@ -14,7 +14,7 @@ from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Probe
 from kubelet_conformance.trace.views import Container, Pod
 
-KNOCK = Pattern(frozenset({"probe"}), words="a probe or hook reaches the network of pods")
+KNOCK = Pattern(frozenset({"probe"}))
 Sender: TypeAlias = Literal["liveness", "readiness", "startup", "post_start", "pre_stop"]
 _PORTS = {"http": 80, "https": 443}
 _URLS_REMEMBERED = 256

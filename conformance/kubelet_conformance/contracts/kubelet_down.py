@@ -9,7 +9,7 @@ from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, kubelet, pod_set
 from kubelet_conformance.contracts.kills import ORPHAN_GRACE
 from kubelet_conformance.contracts.situations import about, hook_command, known_to_kubelet, runs_pre_stop
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import KUBELET_START
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.moment import Moment

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Node, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, Predicate, call, kubelet
-from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
+from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life
 from kubelet_conformance.contracts.instances import INIT_FIRST, REMAKING, SIDECAR_ENDS, waits_for_sidecars
 from kubelet_conformance.contracts.kills import reasons
-from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.situations import (
     END,
@@ -28,9 +28,7 @@ from kubelet_conformance.contracts.unprovoked import is_ended_for_a_reason
 from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.bodies import CreateContainerRequest, RunPodSandboxRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import is_the_workers
-from kubelet_conformance.trace.views import Container, Node, Pod
 from kubelet_conformance.trace.written_keys import Annotation
 
 LIFE_ENDS: Pattern = END.either(kubelet("killed", "stopped"))
@@ -68,10 +66,9 @@ def _healthy(container: Container, node: Node) -> bool:
 
 
 @contract("RESTARTKUBELET-01", on=call("StopContainer"), needs=(CRI, PODS), clause="no-stop")
-def healthy_container_is_not_stopped(m: Moment) -> Findings:
+def healthy_container_is_not_stopped(m: Moment, pod: Pod, container: Container) -> Findings:
     """A kubelet that starts again stops, recreates and restarts nothing that is in good health."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or not _again(m.node) or not _healthy(container, m.node):
+    if not _again(m.node) or not _healthy(container, m.node):
         return None
     spec = container.spec
     if pod.termination is not None or not pod.born or spec is None or reasons(m):
@@ -91,11 +88,10 @@ def healthy_container_is_not_stopped(m: Moment) -> Findings:
 
 
 @healthy_container_is_not_stopped.clause("no-sandbox", on=call("RunPodSandbox", "StopPodSandbox"))
-def healthy_sandbox_is_not_replaced(m: Moment) -> Findings:
+def healthy_sandbox_is_not_replaced(m: Moment, pod: Pod) -> Findings:
     """A sandbox that is ready and has an address is neither stopped nor replaced."""
-    pod = m.pod
-    sandbox = pod.sandbox if pod else None
-    if pod is None or sandbox is None or not _again(m.node) or not pod.born or pod.termination is not None:
+    sandbox = pod.sandbox
+    if sandbox is None or not _again(m.node) or not pod.born or pod.termination is not None:
         return None
     if sandbox.state != "ready" or not sandbox.ip or not _before(m.node, sandbox.ready_t) or sandbox.stops:
         return None
@@ -112,10 +108,9 @@ def healthy_sandbox_is_not_replaced(m: Moment) -> Findings:
 
 
 @healthy_container_is_not_stopped.clause("no-restart", on=REMAKING)
-def healthy_container_is_not_made_again(m: Moment) -> Findings:
+def healthy_container_is_not_made_again(m: Moment, pod: Pod) -> Findings:
     """No container is created beside one that has run since before the start."""
-    pod = m.pod
-    if pod is None or not _again(m.node):
+    if not _again(m.node):
         return None
     newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
     if newest is None or not _healthy(newest, m.node):
@@ -132,14 +127,11 @@ def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
                 yield KEPT
 
 
-healthy_container_is_not_stopped.remember(on=OUTSIDE)(take_in)
-
-
 @contract("RESTARTKUBELET-03", on=REMAKING, needs=(CRI, PODS))
-def restart_count_is_found_again(m: Moment) -> Findings:
+def restart_count_is_found_again(m: Moment, pod: Pod) -> Findings:
     """A container made again after the kubelet's restart counts on from the attempt at the runtime."""
-    pod, config = m.pod, m.request(CreateContainerRequest).config
-    newest = pod.newest(config.metadata.name) if pod else None
+    config = m.request(CreateContainerRequest).config
+    newest = pod.newest(config.metadata.name)
     if newest is None or not _again(m.node) or not newest.born or not _before(m.node, newest.created_t):
         return None
     if newest.state == "removed":
@@ -172,11 +164,10 @@ _ENDS_THE_POD = call("StopPodSandbox").where(_is_over)
 
 
 @contract("RESTARTKUBELET-04", on=REMAKING, needs=(CRI, PODS), clause="policy")
-def policy_decides_on_what_exited_meanwhile(m: Moment) -> Findings:
+def policy_decides_on_what_exited_meanwhile(m: Moment, pod: Pod) -> Findings:
     """A container that exited while the kubelet was down is treated by restart policy and exit code."""
-    pod = m.pod
-    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod else None
-    if pod is None or newest is None or newest.kind != "app" or not _died_while_down(newest, m.node):
+    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
+    if newest is None or newest.kind != "app" or not _died_while_down(newest, m.node):
         return None
     end, sandbox = newest.exit, newest.sandbox
     if end is None or end.code is None or sandbox is not pod.sandbox:
@@ -232,39 +223,34 @@ def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
 
 @ended_pods_stay_ended.clause(
     "nothing",
-    on=call("RunPodSandbox", "CreateContainer", "StartContainer").where(has_ended, "the pod has ended"),
+    on=call("RunPodSandbox", "CreateContainer", "StartContainer").where(has_ended),
 )
-def ended_pod_is_not_started(m: Moment) -> Findings:
+def ended_pod_is_not_started(m: Moment, pod: Pod) -> Findings:
     """Nothing of it is made."""
-    pod = m.pod
-    if pod is None or not pod.born or not pod.finished or not _again(m.node) or end_is_forgotten(pod, m.node):
+    if not pod.born or not pod.finished or not _again(m.node) or end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
 
 
 @contract("RESTARTKUBELET-11", on=AGAIN, needs=(CRI, PODS, STATUS))
-def address_and_start_time_live_on(m: Moment) -> Findings:
+def address_and_start_time_live_on(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The statuses that a restarted kubelet writes keep podIP and startTime of the ones before."""
-    pod, now = m.pod, m.status
-    before = pod.status if pod else None
-    if pod is None or now is None or before is None or not _again(m.node):
+    before = pod.status
+    if before is None or not _again(m.node):
         return None
     if not _before(m.node, pod.status_t) or pod.sandbox is None or not _before(m.node, pod.sandbox.ready_t):
         return None
     is_lost = pod.sandbox.state == "removed" or pod.sandbox.died_t is not None
     if is_lost or last_told_in_a_former_life(m, pod) or is_ended_by_the_kubelet(m, pod):
         return None  # Nobody can tell its address any more, or the pod is refused and has none.
-    if before.start_time and now.start_time != before.start_time:
-        return broken(f"startTime was {before.start_time}, is {now.start_time}", pod.status_seq)
+    if before.start_time and status.start_time != before.start_time:
+        return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
     # No manifest tells what the kubelet before has told of a static pod; a stopped sandbox has no address.
     is_told = not pod.static or pod.sandbox.state == "ready"
     address = pod.sandbox.ip or before.pod_ip  # The status before may have told of another sandbox.
-    if is_told and before.pod_ip and before.pod_ip == address != now.pod_ip:
-        return broken(f"podIP was {before.pod_ip}, is {now.pod_ip or 'gone'}", pod.status_seq)
+    if is_told and before.pod_ip and before.pod_ip == address != status.pod_ip:
+        return broken(f"podIP was {before.pod_ip}, is {status.pod_ip or 'gone'}", pod.status_seq)
     return KEPT
-
-
-address_and_start_time_live_on.remember(on=LIVES)(take_lives)
 
 
 def _was_initialized(pod: Pod, node: Node) -> bool:
@@ -275,10 +261,9 @@ def _was_initialized(pod: Pod, node: Node) -> bool:
 
 
 @contract("RESTARTKUBELET-12", on=call("CreateContainer"), needs=(CRI, PODS), clause="not-again")
-def init_containers_are_not_run_again(m: Moment) -> Findings:
+def init_containers_are_not_run_again(m: Moment, pod: Pod) -> Findings:
     """The init containers of a pod that was initialized before the kubelet's restart are not run again."""
-    pod = m.pod
-    if pod is None or not _again(m.node) or not pod.born:
+    if not _again(m.node) or not pod.born:
         return None
     name = m.request(CreateContainerRequest).config.metadata.name
     if pod.kind_of(name) != "init" or not _was_initialized(pod, m.node):
@@ -328,10 +313,9 @@ def _runs_another(pod: Pod, attempt: int) -> Predicate:
 
 
 @contract("RESTARTKUBELET-14", on=call("ExecSync").where(runs_post_start), needs=(CRI, PODS), clause="hook")
-def post_start_is_not_run_again(m: Moment) -> Findings:
+def post_start_is_not_run_again(m: Moment, container: Container) -> Findings:
     """The postStart hook of a container that ran before the kubelet's restart is not run again."""
-    container = m.container
-    if container is None or not _again(m.node) or not _before(m.node, container.started_t):
+    if not _again(m.node) or not _before(m.node, container.started_t):
         return None
     return broken(f"the postStart hook of {container.name} runs again", container.started_seq)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, event
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, most_delay, take_attempt
+from kubelet_conformance.contracts.backoffs import most_delay
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
     OWN_END,
@@ -20,9 +21,7 @@ from kubelet_conformance.contracts.instances import (
 from kubelet_conformance.contracts.situations import will_not_run_again
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerConfig
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Container, Exit, Pod
 from kubelet_conformance.trace.written_keys import Annotation, Label
 
 _MESSAGE = (Annotation.TERMINATION_MESSAGE_PATH, Annotation.TERMINATION_MESSAGE_POLICY)
@@ -30,12 +29,11 @@ _NEEDED = (Annotation.HASH, *_MESSAGE)
 
 
 @contract("START-06", on=call("CreateContainer"), needs=(CRI, PODS))
-def container_carries_its_state(m: Moment) -> Findings:
+def container_carries_its_state(m: Moment, pod: Pod) -> Findings:
     """What a kubelet must know of a container after a restart stands in its labels and annotations: whose it
     is, hash, restart count, termination message, grace, and its preStop hook.
     """
-    pod = m.pod
-    if pod is None or pod.spec is None:
+    if pod.spec is None:
         return None
     wrong = _lacking(asked(m), pod)
     return KEPT if wrong is None else broken(wrong, pod.set_seq)
@@ -89,13 +87,12 @@ def _comes_again(pod: Pod, container: Container, ended: Exit | None) -> bool:
 
 
 @contract("WORK-16", on=OWN_END, needs=(CRI, PODS), versions=_LATE)
-def crash_loop_is_looked_at_again(m: Moment) -> Findings:
+def crash_loop_is_looked_at_again(m: Moment, pod: Pod, container: Container) -> Findings:
     """A pod whose container sits out its restart back-off is looked at again every 10 to 15 s, so that the
     container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over,
     later by no more than half of it.
     """
-    container, pod = m.container, m.pod
-    if container is None or pod is None or not _comes_again(pod, container, m.exit):
+    if not _comes_again(pod, container, m.exit):
         return None
     delay = most_delay(m, container.name)
     if not delay or waits_for_sidecars(container):
@@ -116,12 +113,12 @@ _IN_BETWEEN = ByVersion({"<=1.34": True, ">=1.35": False})
 
 
 @crash_loop_is_looked_at_again.clause("told", on=event("BackOff"))
-def each_look_is_told(m: Moment) -> Findings:
+def each_look_is_told(m: Moment, pod: Pod) -> Findings:
     """Up to 1.34 each such look is told by an event, of this container or of one whose turn is earlier, until
     it is made.
     """
-    record, pod = m.record, m.pod
-    if not isinstance(record, Event) or pod is None or not _IN_BETWEEN.get(m.kubernetes):
+    record = m.record
+    if not isinstance(record, Event) or not _IN_BETWEEN.get(m.kubernetes):
         return None
     if m.header.channels.events != "full" or record.type != "Warning":
         return None
@@ -137,6 +134,3 @@ def each_look_is_told(m: Moment) -> Findings:
         unless=HELD_UP.either(call("StopPodSandbox")),  # A static pod that is edited away is just killed.
         text=f"{name} sits out its back-off, and the pod is looked at again",
     )
-
-
-crash_loop_is_looked_at_again.remember(on=ATTEMPTS)(take_attempt)

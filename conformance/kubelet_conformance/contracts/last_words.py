@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract.frame import KEPT, Finding, broken, contract
 from kubelet_conformance.contract.needs import CRI, STATUS
-from kubelet_conformance.contracts.outside import DISK
-from kubelet_conformance.contracts.pod_files import files, take_file
+from kubelet_conformance.contracts.pod_files import files
 from kubelet_conformance.contracts.written import END_TOLD, record_with
 from kubelet_conformance.trace.manifests import Terminated
 from kubelet_conformance.trace.moment import Moment
@@ -75,6 +74,3 @@ def last_words_are_those_of_the_container(m: Moment) -> Iterator[Finding]:
             yield broken(f"the end of {container.name} is told as {ended.message!r}, expected {expected!r}")
         else:
             yield KEPT
-
-
-last_words_are_those_of_the_container.remember(on=DISK)(take_file)

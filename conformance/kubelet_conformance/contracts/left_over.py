@@ -7,12 +7,12 @@ record it takes the new sandbox for as far initialized as the one before.
 
 from __future__ import annotations
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, call, failed
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 PURGES: Pattern = failed("RemoveContainer", "ContainerStatus").either(call("RunPodSandbox"))
-"""What who asks `was_tried` or `is_misled` has to see: `remember(on=PURGES)(take_purges)`."""
 
 
 class _Removal:
@@ -29,6 +29,7 @@ class _Beside:
         self.run_seq = 0
 
 
+@observer(on=PURGES)
 def take_purges(m: Moment) -> None:
     """Take in which removals fail, and which sandboxes are run all the same."""
     pod, container = m.pod, m.container

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod, host_ports, starts
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.situations import END, FAULT, TERMINATION_ASKED, about, of, worker_is_busy
+from kubelet_conformance.contracts.situations import (
+    API_BACK,
+    END,
+    FAULT,
+    TERMINATION_ASKED,
+    about,
+    of,
+    worker_is_busy,
+)
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.bodies import StatusReply
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.records import Call, Fault
 from kubelet_conformance.trace.under_way import RUNTIME_AWAY
-from kubelet_conformance.trace.views import Pod
 
 _PASS = 1.5
 """A pass of the loop that began before the runtime failed may still take one input; the sync tick of 1 s
@@ -34,7 +41,7 @@ def _says_ready(m: Moment) -> bool:
     return m.response(StatusReply).says.get("RuntimeReady", False)
 
 
-_READY: Pattern = done("Status").where(_says_ready, "the runtime is ready")
+_READY: Pattern = done("Status").where(_says_ready)
 
 
 class _Waiting:
@@ -49,7 +56,7 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
     """While the runtime says that it is not ready, or has given no good Status for 30 s, nothing new is taken
     up; within 5 s of its recovery work goes on.
     """
-    pod, since = fresh_pod(m), outside(m).down_since(m.t)
+    pod, since = fresh_pod(m), kubelet_view(m).down_since(m.t)
     if pod is None or since is None or m.t - since < _PASS or not m.node.kubelet_up:
         return None
     m.node.note(_Waiting).pods.append(pod)
@@ -62,14 +69,14 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
 
 
 @unhealthy_runtime_stops_the_loop.clause("deletion", on=TERMINATION_ASKED)
-def unhealthy_runtime_stops_kills(m: Moment) -> Findings:
+def unhealthy_runtime_stops_kills(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A deletion is not taken up either."""
-    pod, since = m.pod, outside(m).down_since(m.t)
-    if pod is None or since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
+    since = kubelet_view(m).down_since(m.t)
+    if since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
         return None
     if worker_is_busy(pod) or not any(c.state == "running" for c in pod.every_container()):
         return None
-    if not m.node.kubelet_up or pod.spec is None or pod.spec.active_deadline_seconds is not None:
+    if not m.node.kubelet_up or spec.active_deadline_seconds is not None:
         return None
     return answered(
         by=_READY,
@@ -97,10 +104,7 @@ def _has_still_to_begin(pod: Pod | None) -> bool:
     return pod is not None and pod.wanted and pod.termination is None and not pod.sandboxes
 
 
-unhealthy_runtime_stops_the_loop.remember(on=OUTSIDE)(take_in)
-
-
-@unhealthy_runtime_stops_the_loop.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _another_kubelet_starts(m: Moment) -> None:
     """It finds all pods anew."""
     m.node.note(_Waiting).pods = []
@@ -110,22 +114,17 @@ def _another_kubelet_starts(m: Moment) -> None:
 def network_stops_nobody_on_the_host(m: Moment) -> Findings:
     """A network that is not ready holds up only pods that need it: one on the host's network starts."""
     pod = fresh_pod(m)
-    if pod is None or outside(m).network_bad_t is None or not can_start(m, pod) or host_ports(m):
+    if pod is None or kubelet_view(m).network_bad_t is None or not can_start(m, pod) or host_ports(m):
         return None
     return starts(pod, REACTION, f"pod {pod.name} on the host's network is started")
 
 
 @network_stops_nobody_on_the_host.clause("event", on=event("NetworkNotReady"))
-def only_others_are_told(m: Moment) -> Findings:
+def only_others_are_told(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Only the others get a NetworkNotReady event."""
-    if m.pod is None or m.pod.spec is None:
-        return None
-    if m.pod.spec.host_network:
-        return broken(f"pod {m.pod.name} is on the host's network and has a NetworkNotReady event")
+    if spec.host_network:
+        return broken(f"pod {pod.name} is on the host's network and has a NetworkNotReady event")
     return KEPT
-
-
-network_stops_nobody_on_the_host.remember(on=OUTSIDE)(take_in)
 
 
 class _Polls:
@@ -161,8 +160,11 @@ def status_is_polled(m: Moment) -> Findings:
     return KEPT if "end" not in m.keys else None
 
 
-@nothing_happens_before_the_first_status.remember(
-    on=call("Status").either(done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT)
+@observer(
+    on=call("Status").either(
+        done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT
+    ),
+    last=True,
 )
 def _poll(m: Moment) -> None:
     """Take the polls in."""
@@ -190,7 +192,7 @@ def _contact_changes(polls: _Polls, m: Moment, what: str) -> None:
 def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
     """Sources without any pod count as seen: a kubelet that starts with none kills what it finds running."""
     world = m.world
-    if outside(m).api_away_t is not None or any(pod.wanted for pod in world.names.values()):
+    if kubelet_view(m).api_away_t is not None or any(pod.wanted for pod in world.names.values()):
         return
     for container in world.containers.values():
         if container.born and container.state == "running" and container.pod is not None:
@@ -201,9 +203,6 @@ def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
                 whole_node=True,
                 text=f"container {container.name}, which nobody wants, is stopped",
             )
-
-
-empty_sources_count_as_seen.remember(on=OUTSIDE)(take_in)
 
 
 def _of_the_api(m: Moment) -> bool:
@@ -221,7 +220,7 @@ def silent_source_keeps_its_pods(m: Moment) -> Findings:
     """Until a kubelet that starts has heard from every source, nothing of a pod that it has not heard of is
     killed.
     """
-    known = outside(m)
+    known = kubelet_view(m)
     if known.api_away_t is None:
         return None
     pods = (c.pod for c in m.world.containers.values() if c.born and c.state == "running")
@@ -233,6 +232,3 @@ def silent_source_keeps_its_pods(m: Moment) -> Findings:
         whole_node=True,
         text="the API server answers again",
     )
-
-
-silent_source_keeps_its_pods.remember(on=OUTSIDE)(take_in)

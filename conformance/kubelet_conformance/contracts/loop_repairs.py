@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.words import (
@@ -18,11 +19,9 @@ from kubelet_conformance.contract.words import (
     pod_set,
     told,
 )
-from kubelet_conformance.contracts.fresh import REJECTIONS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.static_names import kubelet_works
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import (
     KUBELET_START,
     REACTION,
@@ -36,14 +35,14 @@ from kubelet_conformance.trace.bodies import (
     CreateContainerRequest,
     StopContainerRequest,
 )
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.disruption import REFUSALS
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 
 _NEWS = told("sandbox", "list")
 """The runtime says something new, perhaps of a sandbox that was run though the call failed."""
-_HINDERED = event(*sorted(REJECTIONS | {"FailedMount", "FailedValidation"}))
+_HINDERED = event(*sorted(REFUSALS | {"FailedMount", "FailedValidation"}))
 _NO_PORT = event("NodePorts")
-_HINDERED_OTHERWISE = event(*sorted(REJECTIONS - {"NodePorts"} | {"FailedMount", "FailedValidation"}))
+_HINDERED_OTHERWISE = event(*sorted(REFUSALS - {"NodePorts"} | {"FailedMount", "FailedValidation"}))
 _CANNOT_START = event("BackOff", "ErrImageNeverPull", "Failed", "FailedMount", "InspectFailed")
 """Something keeps a container from being created."""
 _READS_FAIL = failed(
@@ -52,11 +51,11 @@ _READS_FAIL = failed(
 
 
 def _is_not_ready(m: Moment) -> bool:
-    known = outside(m)
+    known = kubelet_view(m)
     return known.bad_t is not None or known.network_bad_t is not None
 
 
-_NOT_READY = done("Status").where(_is_not_ready, "the runtime is not ready")
+_NOT_READY = done("Status").where(_is_not_ready)
 _DELAYED = FAULT.either(_READS_FAIL, _NOT_READY)
 """The kubelet cannot go on, or sees nothing."""
 
@@ -66,23 +65,22 @@ _RETRY_LEAST = 10.0
 
 
 @contract("LOOP-11", on=failed("RunPodSandbox"), needs=(CRI, PODS))
-def retry_comes_when_it_is_due(m: Moment) -> Findings:
+def retry_comes_when_it_is_due(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """The loop syncs the pods that are due and no others: a pod whose sandbox could not be run is tried again
     10 to 16 s later, and not before, as long as nothing is heard of it.
     """
-    pod = m.pod
-    if pod is None or not to_run(m) or pod.source != "api" or pod.sandboxes or not kubelet_works(m):
+    if not to_run(m) or pod.source != "api" or pod.sandboxes or not kubelet_works(m):
         return None
-    if pod.changed_t is None or pod.changed_t >= m.call.t or pod.spec is None or pod.spec.readiness_gates:
+    if pod.changed_t is None or pod.changed_t >= m.call.t or spec.readiness_gates:
         return None
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if kubelet_view(m).is_cut_off(m.t):
         return None
     due = m.t + _RETRY_LEAST - SAME_MOMENT
     again = call("RunPodSandbox").where(of(pod))
     return answered(
-        by=again.where(lambda n: n.t >= due, "it is due"),
+        by=again.where(lambda n: n.t >= due),
         within=RETRY + RETRY_SLACK,
-        not_before=again.where(lambda n: n.t < due, "it is not due"),
+        not_before=again.where(lambda n: n.t < due),
         unless=_DELAYED.either(
             TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), _HINDERED.where(of(pod)), _NEWS
         ),
@@ -91,13 +89,10 @@ def retry_comes_when_it_is_due(m: Moment) -> Findings:
     )
 
 
-retry_comes_when_it_is_due.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-14", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
 def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
     """Of pods that a kubelet first hears of at once and that want one port, the oldest gets it."""
-    known = outside(m)
+    known = kubelet_view(m)
     if known.api_away_t is not None or known.node_gone:
         return
     wanted = [pod for pod in m.world.names.values() if _is_new(pod)]
@@ -107,9 +102,7 @@ def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=call("RunPodSandbox").where(of(older)),
                 within=KUBELET_START,
-                not_before=call("RunPodSandbox")
-                .where(_is_one_of(rivals), "it is of a newer one")
-                .either(_NO_PORT.where(of(older), "it is refused its port")),
+                not_before=call("RunPodSandbox").where(_is_one_of(rivals)).either(_NO_PORT.where(of(older))),
                 unless=_DELAYED.either(
                     TERMINATION_ASKED.where(of(older)), _HINDERED_OTHERWISE.where(of(older))
                 ),
@@ -145,15 +138,11 @@ def _taken(m: Moment, pod: Pod) -> bool:
     return not _age(pod) or any(_ports(other) & _ports(pod) for other in others)
 
 
-older_pod_comes_first.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-15", on=call("StopContainer"), needs=(CRI, PODS), clause="deleted")
-def deletion_is_graceful(m: Moment) -> Findings:
+def deletion_is_graceful(m: Moment, pod: Pod, container: Container) -> Findings:
     """A pod that gets a deletion time is stopped with grace, and one whose object is gone is killed."""
-    pod, container = m.pod, m.container
-    end = pod.termination if pod is not None else None
-    if pod is None or container is None or end is None or end.cause != "deleted" or pod.source != "api":
+    end = pod.termination
+    if end is None or end.cause != "deleted" or pod.source != "api":
         return None
     if not pod.wanted or not end.grace or container.state != "running" or container.stops or not pod.born:
         return None
@@ -162,12 +151,11 @@ def deletion_is_graceful(m: Moment) -> Findings:
 
 
 @deletion_is_graceful.clause("gone", on=deleted())
-def pod_without_object_is_killed(m: Moment) -> Iterator[Finding]:
+def pod_without_object_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]:
     """What still runs of it is stopped."""
-    pod = m.pod
-    if pod is None or pod.static or not pod.born or not pod.wanted or pod.termination is not None:
+    if pod.static or not pod.born or not pod.wanted or pod.termination is not None:
         return
-    if not kubelet_works(m) or outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if not kubelet_works(m) or kubelet_view(m).is_cut_off(m.t):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
@@ -179,24 +167,22 @@ def pod_without_object_is_killed(m: Moment) -> Iterator[Finding]:
             )
 
 
-deletion_is_graceful.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-20", on=exited(), needs=(CRI, PODS, EVENTS))
-def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
+def resync_makes_up_for_what_was_missed(
+    m: Moment, pod: Pod, spec: PodSpec, container: Container, ended: Exit
+) -> Findings:
     """A container that ended for the first time and is to run always is run again with the next resync at the
     latest, whatever news of it was lost.
     """
-    container, pod = m.container, m.pod
-    if container is None or pod is None or m.exit is None or m.exit.commanded:
+    if ended.commanded:
         return None
     if container.attempt or container.kind != "app" or pod.restart_policy != "Always" or not container.born:
         return None
     if container is not pod.newest(container.name) or m.node.started_t is None or not m.node.kubelet_up:
         return None
-    if outside(m).down_since(m.t) is not None or pod.spec is None or pod.spec.active_deadline_seconds:
+    if kubelet_view(m).down_since(m.t) is not None or spec.active_deadline_seconds:
         return None
-    if outside(m).network_bad_t is not None or not to_run(m):
+    if kubelet_view(m).network_bad_t is not None or not to_run(m):
         return None
     name = container.name
     return answered(
@@ -209,13 +195,10 @@ def resync_makes_up_for_what_was_missed(m: Moment) -> Findings:
     )
 
 
-resync_makes_up_for_what_was_missed.remember(on=OUTSIDE)(take_in)
-
-
 @contract("EVENTS-05", on=done("CreateContainer"), needs=(CRI, PODS))
 def nothing_waits_for_its_event(m: Moment) -> Findings:
     """While no event can be sent a container that was created, which is an event, is started all the same."""
-    if outside(m).api_away_t is None or not to_run(m):
+    if kubelet_view(m).api_away_t is None or not to_run(m):
         return None
     name = m.request(CreateContainerRequest).config.metadata.name
     made = m.response(CreateContainerReply).container_id
@@ -225,6 +208,3 @@ def nothing_waits_for_its_event(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(FAULT),
         text=f"container {name} is started",
     )
-
-
-nothing_waits_for_its_event.remember(on=OUTSIDE)(take_in)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Exit, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import (
     Predicate,
@@ -18,7 +19,6 @@ from kubelet_conformance.contract.words import (
 from kubelet_conformance.contracts.fresh import FRESH_STATIC, can_start, fresh_pod, host_ports, starts
 from kubelet_conformance.contracts.garbage import being_removed
 from kubelet_conformance.contracts.instances import HELD_UP
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
@@ -29,26 +29,24 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import RunPodSandboxRequest
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container, Pod
 
 _SERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 """Limits of resolv.conf (apis/core/validation)."""
 
 
 @contract("LOOP-09", on=exited(), needs=(CRI, PODS, EVERY_STATUS))
-def exit_wakes_the_worker(m: Moment) -> Findings:
+def exit_wakes_the_worker(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """A container that exits gets its pod synced at once: its next status tells of it."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or pod.static or not to_run(m) or m.exit is None or m.exit.commanded:
+    if pod.static or not to_run(m) or ended.commanded:
         return None
     if not container.seen_running or container is not pod.newest(container.name) or not _works(m):
         return None
     if worker_is_busy(pod) or has_ended_for_good(pod):
         return None  # A hook, a pull or a stop of another container comes first.
     return answered(
-        by=status().where(_tells_otherwise(container), f"{container.name} does not run"),
+        by=status().where(_tells_otherwise(container)),
         within=RELIST + REACTION,
         unless=HELD_UP,
         text=f"a status tells that {container.name} has ended",
@@ -57,10 +55,10 @@ def exit_wakes_the_worker(m: Moment) -> Findings:
 
 def _works(m: Moment) -> bool:
     """The kubelet sees what happens at the runtime, and can say so."""
-    node, known = m.node, outside(m)
+    node, known = m.node, kubelet_view(m)
     if not node.kubelet_up or node.relisted_t is None or node.listing_failed:
         return False
-    return known.api_away_t is None and known.down_since(m.t) is None and not known.disk_fails
+    return not known.is_cut_off(m.t) and not known.disk_fails
 
 
 def _tells_otherwise(container: Container) -> Predicate:
@@ -72,14 +70,10 @@ def _tells_otherwise(container: Container) -> Predicate:
     return tells
 
 
-exit_wakes_the_worker.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-10", on=exited(), needs=(CRI, PODS))
-def older_dead_instances_go(m: Moment) -> Findings:
+def older_dead_instances_go(m: Moment, pod: Pod, container: Container) -> Findings:
     """When an instance of a container dies, its oldest dead one is removed soon, and before the newest."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or container is not pod.newest(container.name):
+    if container is not pod.newest(container.name):
         return None
     if container.sandbox is None or container.sandbox.died_t is not None:
         return None  # With a new sandbox init records go in any order (SANDBOX-05).
@@ -103,14 +97,11 @@ def older_dead_instances_go(m: Moment) -> Findings:
     )
 
 
-older_dead_instances_go.remember(on=OUTSIDE)(take_in)
-
-
 @contract("LOOP-12", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
-def readiness_wakes_the_worker(m: Moment) -> Findings:
+def readiness_wakes_the_worker(m: Moment, pod: Pod) -> Findings:
     """When a readiness probe changes its result, a status says so at once, not at the next resync."""
-    probed, pod = probe_at(m), m.pod
-    if probed is None or probed.name != "readiness" or not probed.reached or pod is None or pod.static:
+    probed = probe_at(m)
+    if probed is None or probed.name != "readiness" or not probed.reached or pod.static:
         return None
     if probed.before.published is probed.runs.published or not to_run(m) or not _works(m):
         return None
@@ -123,7 +114,7 @@ def readiness_wakes_the_worker(m: Moment) -> Findings:
         return any(one.runtime_id == container.id and one.ready is ready for one in every)
 
     return answered(
-        by=status().where(says, f"{container.name} is {'' if ready else 'not '}ready"),
+        by=status().where(says),
         within=REACTION,
         unless=TERMINATION_ASKED.either(exited(), call("StopContainer", "StopPodSandbox")),
         text=f"a status tells that {container.name} is {'' if ready else 'not '}ready",
@@ -136,9 +127,6 @@ def _shown(pod: Pod, container: Container) -> bool | None:
         if one.runtime_id == container.id:
             return one.ready
     return None
-
-
-readiness_wakes_the_worker.remember(on=OUTSIDE)(take_in)
 
 
 class _Stops:
@@ -157,10 +145,7 @@ def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
     return starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
 
 
-slow_stop_holds_up_nobody_else.remember(on=OUTSIDE)(take_in)
-
-
-@slow_stop_holds_up_nobody_else.remember(
+@observer(
     on=call("StopContainer").either(
         done("StopContainer"), failed("StopContainer"), kubelet("started", "killed", "stopped")
     )
@@ -182,18 +167,18 @@ def silent_source_holds_up_no_other(m: Moment) -> Findings:
     run again.
     """
     pod = fresh_pod(m)
-    if pod is None or outside(m).api_away_t is None or pod.source != "file" or not can_start(m, pod):
+    if pod is None or kubelet_view(m).api_away_t is None or pod.source != "file" or not can_start(m, pod):
         return None
     return None if host_ports(m) else starts(pod, REACTION, f"static pod {pod.name} is started")
 
 
 @silent_source_holds_up_no_other.clause("exit", on=exited())
-def exit_is_seen_without_the_api(m: Moment) -> Findings:
+def exit_is_seen_without_the_api(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """The first end of a container that is to run always is followed by its next instance."""
-    container, pod, known = m.container, m.pod, outside(m)
-    if container is None or pod is None or known.api_away_t is None or not to_run(m):
+    known = kubelet_view(m)
+    if known.api_away_t is None or not to_run(m):
         return None
-    if m.exit is None or m.exit.commanded or container.attempt or container.kind != "app":
+    if ended.commanded or container.attempt or container.kind != "app":
         return None
     if pod.restart_policy != "Always" or not container.seen_running or m.node.listing_failed:
         return None
@@ -205,9 +190,6 @@ def exit_is_seen_without_the_api(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(call("StopContainer", "StopPodSandbox")),
         text=f"container {container.name} is run again",
     )
-
-
-silent_source_holds_up_no_other.remember(on=OUTSIDE)(take_in)
 
 
 @contract("LOOP-21", on=call("RunPodSandbox"))

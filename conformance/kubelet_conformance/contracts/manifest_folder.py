@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import Finding, Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, exited, kubelet, pod_set
@@ -14,10 +15,9 @@ from kubelet_conformance.contracts.fresh import (
     host_ports,
     starts,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 
 
 @contract("STATIC-08", on=kubelet("started"), needs=(CRI, PODS), clause="seen")
@@ -25,7 +25,7 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
     """A folder of manifests that is missing counts as one without any: the kubelet does its housekeeping and
     kills what nobody wants.
     """
-    known = outside(m)
+    known = kubelet_view(m)
     if not known.missing or known.api_away_t is not None or known.node_gone:
         return
     for container in m.world.containers.values():
@@ -41,13 +41,10 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
         )
 
 
-missing_folder_counts_as_seen.remember(on=OUTSIDE)(take_in)
-
-
 @missing_folder_counts_as_seen.clause("picked-up", on=FRESH_STATIC)
 def folder_that_appears_is_read(m: Moment) -> Findings:
     """Once the folder appears its manifests are run, within the time in which it is listed."""
-    pod, made_t = fresh_pod(m), outside(m).made_t
+    pod, made_t = fresh_pod(m), kubelet_view(m).made_t
     if pod is None or pod.source != "file" or made_t is None or m.t - made_t > FILE_POLL:
         return None
     if not can_start_once_heard_of(m, pod) or host_ports(m):

@@ -6,15 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, kubelet
 from kubelet_conformance.contracts.written import START_ERRORS
 from kubelet_conformance.trace.bodies import CreateContainerRequest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Metrics
 
-SCRAPED = Pattern(frozenset({"metrics"}), words="metrics are read")
+SCRAPED = Pattern(frozenset({"metrics"}))
 PODS_STARTED = "kubelet_started_pods_total"
 PODS_FAILED = "kubelet_started_pods_errors_total"
 STARTED = "kubelet_started_containers_total"
@@ -86,14 +86,12 @@ def sandboxes_are_counted(m: Moment) -> Findings:
     return KEPT
 
 
+@observer(on=kubelet("started"))
 def _kubelet_starts(m: Moment) -> None:
     m.node.note(_Counted).begin()
 
 
-sandboxes_are_counted.remember(on=kubelet("started"))(_kubelet_starts)
-
-
-@sandboxes_are_counted.remember(on=call("RunPodSandbox").either(failed("RunPodSandbox")))
+@observer(on=call("RunPodSandbox").either(failed("RunPodSandbox")))
 def _sandbox_is_tried(m: Moment) -> None:
     counted = m.node.note(_Counted)
     if m.keys[0].startswith("call"):
@@ -136,10 +134,7 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
         yield KEPT
 
 
-starts_are_counted.remember(on=kubelet("started"))(_kubelet_starts)
-
-
-@starts_are_counted.remember(
+@observer(
     on=call("CreateContainer").either(failed("CreateContainer", "StartContainer"), done("StartContainer"))
 )
 def _start_is_tried(m: Moment) -> None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract import Moment, Pod
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, call, pod_set
 from kubelet_conformance.contracts.fresh import MIRROR
-from kubelet_conformance.contracts.static_names import HASH, FullName, is_static, sandbox_asked
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
+from kubelet_conformance.contracts.static_names import HASH, FullName, is_static
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Pod
 
 Json = dict[str, Any]
 CREATED = 201
@@ -37,9 +38,7 @@ def _creates_a_mirror(m: Moment) -> bool:
     return MIRROR in (metadata_of(body_of(record)).get("annotations") or {})
 
 
-CREATES_A_MIRROR: Pattern = Pattern(frozenset({"api"})).where(
-    _creates_a_mirror, "the kubelet creates a mirror pod"
-)
+CREATES_A_MIRROR: Pattern = Pattern(frozenset({"api"})).where(_creates_a_mirror)
 
 
 def _is_to_go(m: Moment) -> bool:
@@ -47,7 +46,7 @@ def _is_to_go(m: Moment) -> bool:
     return meta is not None and meta.is_mirror and meta.deletion_timestamp is not None
 
 
-MIRROR_IS_TO_GO: Pattern = pod_set().where(_is_to_go, "somebody has a mirror pod deleted")
+MIRROR_IS_TO_GO: Pattern = pod_set().where(_is_to_go)
 API_WRITE: Pattern = Pattern(frozenset({"api"}))
 MIRRORS = API_WRITE.either(call("RunPodSandbox"))
 
@@ -87,8 +86,9 @@ def learn_mirrors(m: Moment) -> Mirrors:
     return known
 
 
+@observer(on=MIRRORS)
 def take_mirrors(m: Moment) -> None:
-    """For `remember(on=MIRRORS)`, and done once a moment for all."""
+    """Keep what is known of mirrors up to date."""
     learn_mirrors(m)
 
 
@@ -103,10 +103,7 @@ def is_create_of(m: Moment, pod: Pod) -> bool:
 
 
 def latest_mirror(m: Moment, pod: Pod) -> str | None:
-    """The UID of the mirror that a static pod has, if it was last made with the pod's hash.
-
-    Who asks must have `remember(on=MIRRORS)(take_mirrors)`.
-    """
+    """The UID of the mirror that a static pod has, if it was last made with the pod's hash."""
     known = m.node.note(Mirrors)
     made = known.made.get((pod.namespace, pod.name))
     if not pod.static or made is None or made != known.hashes.get(pod.uid):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, deleted, done, pod_set, pod_unset, status
@@ -13,24 +14,20 @@ from kubelet_conformance.contracts.mirror_writes import (
     CREATED,
     CREATES_A_MIRROR,
     MIRROR_IS_TO_GO,
-    MIRRORS,
     Json,
     body_of,
     learn_mirrors,
     metadata_of,
     name_of,
     static_pod_of,
-    take_mirrors,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.sandboxes import FINISHED
+from kubelet_conformance.contracts.sandboxes import FINISHED, sandbox_asked
 from kubelet_conformance.contracts.situations import API_DELETE, FAULT, of
-from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works, sandbox_asked
+from kubelet_conformance.contracts.static_names import HASH, is_static, kubelet_works
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.records import ApiWrite, Deleted, PodChange
-from kubelet_conformance.trace.views import Pod
 
 _STATUS_BATCH = 10.0
 """How often the status manager looks for what is still to be written (status_manager.go)."""
@@ -77,10 +74,10 @@ def mirror_names_hash_and_node(m: Moment) -> Findings:
 
 
 @mirror_names_hash_and_node.clause("made", on=call("RunPodSandbox"))
-def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
+def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
     """It is made when the pod is started, unless there is one."""
     known, config = learn_mirrors(m), sandbox_asked(m)
-    if not is_static(config) or m.pod is None or not m.pod.born or m.pod.sandboxes:
+    if not is_static(config) or not pod.born or pod.sandboxes:
         return None
     name = config.metadata.namespace, config.metadata.name
     made = known.latest.pop(name, None)
@@ -90,10 +87,10 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
             KEPT if made[0] == hash_ else broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
         )
     if (
-        m.pod.mirror_uid
+        pod.mirror_uid
         or name in known.names.values()
-        or outside(m).api_away_t is not None
-        or outside(m).node_gone
+        or kubelet_view(m).api_away_t is not None
+        or kubelet_view(m).node_gone
     ):
         return None
 
@@ -109,15 +106,11 @@ def each_static_pod_gets_a_mirror(m: Moment) -> Findings:
     )
 
 
-mirror_names_hash_and_node.remember(on=OUTSIDE)(take_in)
-mirror_names_hash_and_node.remember(on=MIRRORS)(take_mirrors)
-
-
 @contract("STATIC-12", on=call("RunPodSandbox"), needs=(CRI, PODS, EVERY_STATUS))
 def no_mirror_without_a_node(m: Moment) -> Findings:
     """While the node has no object of its own at the API server, no mirror pod is created."""
     config = sandbox_asked(m)
-    if not is_static(config) or not outside(m).node_gone:
+    if not is_static(config) or not kubelet_view(m).node_gone:
         return None
     return answered(
         by=FAULT.either(LIFE_ENDS),
@@ -131,10 +124,9 @@ def no_mirror_without_a_node(m: Moment) -> Findings:
 @no_mirror_without_a_node.clause("create", on=CREATES_A_MIRROR)
 def mirror_has_a_node(m: Moment) -> Findings:
     """Whoever creates a mirror pod has seen the node's object."""
-    return broken("a mirror pod is created for a node without an object") if outside(m).node_gone else None
-
-
-no_mirror_without_a_node.remember(on=OUTSIDE)(take_in)
+    return (
+        broken("a mirror pod is created for a node without an object") if kubelet_view(m).node_gone else None
+    )
 
 
 @contract("STATIC-13", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), clause="request")
@@ -154,13 +146,13 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
 
 
 @mirror_is_deleted_with_care.clause("again", on=pod_set().where(is_mirror))
-def deleted_mirror_is_replaced(m: Moment) -> Findings:
+def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
     """One that somebody deletes is deleted for good and made again."""
-    meta = m.manifest.metadata if m.manifest is not None else None
-    if meta is None or meta.deletion_timestamp is None or not kubelet_works(m):
+    meta = manifest.metadata
+    if meta.deletion_timestamp is None or not kubelet_works(m):
         return None
     pod, uid = static_pod_of(m, meta.uid), meta.uid
-    if pod is None or not pod.wanted or pod.finished or outside(m).api_away_t is not None:
+    if pod is None or not pod.wanted or pod.finished or kubelet_view(m).api_away_t is not None:
         return None
 
     def is_this(n: Moment) -> bool:
@@ -181,12 +173,11 @@ def _unexplained(pod: Pod) -> Predicate:
 
 
 @mirror_is_deleted_with_care.clause("made-again", on=deleted())
-def gone_mirror_is_made_again(m: Moment) -> Findings:
+def gone_mirror_is_made_again(m: Moment, pod: Pod) -> Findings:
     """A new one is made when it is gone."""
-    pod = m.pod
-    if pod is None or not pod.static or not pod.wanted or pod.finished or pod.termination is not None:
+    if not pod.static or not pod.wanted or pod.finished or pod.termination is not None:
         return None
-    if outside(m).api_away_t is not None or not kubelet_works(m):
+    if kubelet_view(m).api_away_t is not None or not kubelet_works(m):
         return None
     name = pod.namespace, pod.name
 
@@ -204,17 +195,12 @@ def gone_mirror_is_made_again(m: Moment) -> Findings:
     )
 
 
-mirror_is_deleted_with_care.remember(on=OUTSIDE)(take_in)
-mirror_is_deleted_with_care.remember(on=MIRRORS)(take_mirrors)
-
-
 @contract(
     "STATIC-15", on=deleted(), needs=(CRI, PODS, STORED_STATUS), versions=since("1.22"), clause="not-before"
 )
-def mirror_outlives_its_containers(m: Moment) -> Findings:
+def mirror_outlives_its_containers(m: Moment, pod: Pod) -> Findings:
     """A mirror pod whose manifest is gone is deleted, but not before the static pod has ended."""
-    pod = m.pod
-    if pod is None or not pod.static or pod.termination is None or pod.wanted or not pod.born:
+    if not pod.static or pod.termination is None or pod.wanted or not pod.born:
         return None
     if getattr(m.record, "uid", "") in pod.note(_ToGo).uids:
         return None  # Somebody else had it deleted.
@@ -228,18 +214,17 @@ def mirror_outlives_its_containers(m: Moment) -> Findings:
 
 
 @mirror_outlives_its_containers.clause("goes", on=done("StopPodSandbox"))
-def orphaned_mirror_goes(m: Moment) -> Findings:
+def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """It is deleted soon after."""
-    pod = m.pod
-    if pod is None or not pod.static or pod.wanted or not pod.mirror_uid or m.sandbox is not pod.sandbox:
+    if not pod.static or pod.wanted or not pod.mirror_uid or sandbox is not pod.sandbox:
         return None
-    if m.sandbox is None or m.sandbox.died_t is not None or any(s.succeeded for s in m.sandbox.stops):
+    if sandbox.died_t is not None or any(s.succeeded for s in sandbox.stops):
         return None  # It was stopped before, and the mirror may have gone since.
     if pod.mirror_uid == pod.note(_ToGo).gone:
         return None  # A kubelet that has never heard of the pod deletes its mirror first.
     if m.world.names.get((pod.namespace, pod.name)) is not pod or not kubelet_works(m):
         return None
-    if any(c.state == "running" for c in pod.every_container()) or outside(m).api_away_t is not None:
+    if any(c.state == "running" for c in pod.every_container()) or kubelet_view(m).api_away_t is not None:
         return None
     return answered(
         by=deleted().where(lambda n: n.pod is pod or _is_mirror_of(pod, n)),
@@ -263,14 +248,14 @@ class _ToGo:
         self.gone = ""
 
 
-@mirror_outlives_its_containers.remember(on=deleted())
+@observer(on=deleted(), last=True)
 def _mirror_is_gone(m: Moment) -> None:
     """Take in that it is."""
     if isinstance(m.record, Deleted) and m.pod is not None and m.pod.static:
         m.pod.note(_ToGo).gone = m.record.uid
 
 
-@mirror_outlives_its_containers.remember(on=MIRROR_IS_TO_GO)
+@observer(on=MIRROR_IS_TO_GO, last=True)
 def _mirror_is_to_go(m: Moment) -> None:
     """Take in deletions that are not the kubelet's."""
     uid = m.manifest.metadata.uid if m.manifest is not None else ""
@@ -286,22 +271,18 @@ class _Unheard:
         self.of = False
 
 
-mirror_outlives_its_containers.remember(on=OUTSIDE)(take_in)
-
-
-@mirror_outlives_its_containers.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _removal_is_unheard(m: Moment) -> None:
     """Take in removals that nobody takes up."""
-    if m.pod is not None and outside(m).api_away_t is not None:
+    if m.pod is not None and kubelet_view(m).api_away_t is not None:
         m.pod.note(_Unheard).of = True
 
 
 @contract("STATIC-16", on=status(), needs=(CRI, PODS, STORED_STATUS))
-def status_goes_to_the_mirror(m: Moment) -> Findings:
+def status_goes_to_the_mirror(m: Moment, pod: Pod) -> Findings:
     """The status of a static pod is written to its mirror, under the mirror's UID."""
-    pod = m.pod
     uid = getattr(m.record, "uid", "")
-    if pod is None or not pod.static or not pod.uid:
+    if not pod.static or not pod.uid:
         return None
     return broken(f"a status of static pod {pod.name} carries its own UID") if uid == pod.uid else KEPT
 
@@ -333,7 +314,7 @@ def each_mirror_gets_the_status(m: Moment) -> Findings:
         )
 
     return answered(
-        by=API_WRITE.either(status()).where(names_it, "it is about that mirror"),
+        by=API_WRITE.either(status()).where(names_it),
         within=_STATUS_BATCH + REACTION,
         unless=FAULT.either(pod_unset(), pod_set().where(lambda n: not is_mirror(n))),
         whole_node=True,
@@ -342,10 +323,9 @@ def each_mirror_gets_the_status(m: Moment) -> Findings:
 
 
 @contract("STATIC-17", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS))
-def finished_static_pod_keeps_its_mirror(m: Moment) -> Findings:
+def finished_static_pod_keeps_its_mirror(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A static pod that has finished keeps its mirror as long as its manifest is there."""
-    pod = m.pod
-    if pod is None or not pod.static or not pod.wanted or m.status is None or not m.status.terminal:
+    if not pod.static or not pod.wanted or not status.terminal:
         return None
     if pod.finished or pod.termination is not None:
         return None

@@ -6,11 +6,20 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, event, pod_set, status
 from kubelet_conformance.contracts.distress import (
-    DISTRESS,
     PATIENCE,
     SYSTEM_CRITICAL,
     amount,
@@ -21,22 +30,17 @@ from kubelet_conformance.contracts.distress import (
     is_critical,
     is_hard,
     runs,
-    take_distress,
 )
 from kubelet_conformance.contracts.eviction import EVICTED, EVICTION_PASS
 from kubelet_conformance.contracts.fresh import Fresh, can_start, fresh_pod
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.kills import wait_before_stop
-from kubelet_conformance.contracts.outside import OUTSIDE, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import disruption_of, shutdown_of
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 _STATUS_BATCH = 10.0
 """How often the kubelet sends again what the API server has missed (status_manager.go)."""
@@ -69,7 +73,7 @@ def _is_refused(pod: Fresh) -> Pattern:
     def fails(m: Moment) -> bool:
         return m.status is not None and m.status.phase == "Failed" and pod.is_about(m)
 
-    return status().where(fails, "it is refused")
+    return status().where(fails)
 
 
 def _is_started(pod: Fresh, within: float, text: str, *, before: Pattern | None = None) -> Answered:
@@ -84,12 +88,12 @@ def _is_started(pod: Fresh, within: float, text: str, *, before: Pattern | None 
 
 
 @contract("ADMIT-07", on=pod_set(), needs=(CRI, PODS, STATUS))
-def unknown_resources_do_not_count(m: Moment) -> Findings:
+def unknown_resources_do_not_count(m: Moment, manifest: Manifest) -> Findings:
     """A pod that asks for an extended resource that the node does not know is admitted all the same."""
     known = m.header.allocatable
-    if known is None or m.manifest is None:
+    if known is None:
         return None
-    asked = {name for one in m.manifest.spec.containers for name in one.resources.requests or {}}
+    asked = {name for one in manifest.spec.containers for name in one.resources.requests or {}}
     unknown = sorted(name for name in asked - known.keys() if "/" in name and "kubernetes.io/" not in name)
     if not unknown or asked & known.keys() or distress(m).low:
         return None
@@ -97,10 +101,6 @@ def unknown_resources_do_not_count(m: Moment) -> Findings:
     if new is None:
         return None
     return _is_started(new[0], REACTION, f"pod {new[0].name} starts, whatever {unknown[0]} is")
-
-
-unknown_resources_do_not_count.remember(on=OUTSIDE)(take_in)
-unknown_resources_do_not_count.remember(on=DISTRESS)(take_distress)
 
 
 def _on_the_node(m: Moment) -> list[Pod]:
@@ -145,11 +145,11 @@ def critical_pod_gets_its_room(m: Moment) -> Findings:
 
 
 @critical_pod_gets_its_room.clause("whom", on=event("Preempting"))
-def only_lesser_pods_have_to_go(m: Moment) -> Findings:
+def only_lesser_pods_have_to_go(_: Moment, pod: Pod) -> Findings:
     """No critical pod has to go."""
-    if m.pod is None or not m.pod.sandboxes:
+    if not pod.sandboxes:
         return None
-    return broken(f"pod {m.pod.name} is critical, and has to go") if is_critical(m.pod) else KEPT
+    return broken(f"pod {pod.name} is critical, and has to go") if is_critical(pod) else KEPT
 
 
 @critical_pod_gets_its_room.clause("grace", on=STOP)
@@ -181,26 +181,20 @@ def _has_another_hook(m: Moment) -> bool:
 
 
 @critical_pod_gets_its_room.clause("told", on=FINISHED)
-def preempted_pod_is_failed(m: Moment) -> Findings:
+def preempted_pod_is_failed(m: Moment, status: PodStatus) -> Findings:
     """The pod that had to go is Failed for that reason."""
-    pod, now = _is_preempted(m), m.status
-    if pod is None or now is None or shutdown_of(m.node) is not None:
+    pod = _is_preempted(m)
+    if pod is None or shutdown_of(m.node) is not None:
         return None
-    if (now.phase, now.reason) != ("Failed", "Preempting"):
-        return broken(f"expected Failed (Preempting), got {now.phase} ({now.reason})")
+    if (status.phase, status.reason) != ("Failed", "Preempting"):
+        return broken(f"expected Failed (Preempting), got {status.phase} ({status.reason})")
     return KEPT
-
-
-critical_pod_gets_its_room.remember(on=OUTSIDE)(take_in)
 
 
 @contract("STATIC-23", on=pod_set(), needs=(CRI, PODS, STATUS, EVENTS))
 def static_pod_gets_its_room(m: Moment) -> Findings:
     """A static pod that does not fit is started all the same: pods that are not critical make room."""
     return _room_is_made(m, static=True)
-
-
-static_pod_gets_its_room.remember(on=OUTSIDE)(take_in)
 
 
 @contract("ADMIT-09", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT))
@@ -250,12 +244,8 @@ def _tolerates(spec: PodSpec) -> bool:
     )
 
 
-@short_node_takes_little.remember(on=EVICTED)
+@observer(on=EVICTED)
 def _somebody_is_evicted(m: Moment) -> None:
     """Take in that the kubelet is at it."""
     if not any(one.t <= m.t <= one.t + EVICTION_PASS + REACTION for one in distress(m).low.values()):
         m.node.note(_Lately).t = m.t
-
-
-short_node_takes_little.remember(on=OUTSIDE)(take_in)
-short_node_takes_little.remember(on=DISTRESS)(take_distress)

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import call, done, exited, pod_set
 from kubelet_conformance.contracts.kills import ORPHAN_GRACE
 from kubelet_conformance.contracts.situations import FAULT, about, known_to_kubelet, of
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 
 @contract("WORK-24", on=call("StopContainer"), needs=(CRI, PODS), versions=ORPHAN_GRACE, clause="grace")
-def unknown_pod_is_killed_quickly(m: Moment) -> Findings:
+def unknown_pod_is_killed_quickly(m: Moment, pod: Pod, container: Container) -> Findings:
     """A pod at the runtime that no source knows is stopped with the least grace (1 s up to 1.26, 2 s from
     1.28) and without its preStop hooks, soon after the kubelet has heard from all sources.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.state != "running" or known_to_kubelet(pod, m.node):
+    if container.state != "running" or known_to_kubelet(pod, m.node):
         return None
     expected, got = ORPHAN_GRACE.at(m.kubernetes), m.request(StopContainerRequest).timeout
     if got != expected:
@@ -30,10 +37,9 @@ def unknown_pod_is_killed_quickly(m: Moment) -> Findings:
 
 
 @unknown_pod_is_killed_quickly.clause("no-hook", on=call("ExecSync"))
-def unknown_pod_gets_no_hook(m: Moment) -> Findings:
+def unknown_pod_gets_no_hook(m: Moment, pod: Pod, container: Container) -> Findings:
     """No hook runs in it."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or known_to_kubelet(pod, m.node):
+    if known_to_kubelet(pod, m.node):
         return None
     if container.state == "unknown":
         return None  # Garbage collection gives it the hook that its annotations tell (TERM-12).
@@ -54,7 +60,7 @@ class _Faults:
         self.t = float("-inf")
 
 
-@unknown_pod_is_killed_quickly.remember(on=FAULT)
+@observer(on=FAULT)
 def faults_are_remembered(m: Moment) -> None:
     """Remember the last fault: a source may be out of reach."""
     m.node.note(_Faults).t = m.t

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, status
 from kubelet_conformance.contracts.deadline import time_may_be_over
-from kubelet_conformance.contracts.former_lives import (
-    LIVES,
-    REMOVALS,
-    end_is_made_up,
-    has_no_mirror,
-    take_lives,
-    take_removals,
-)
+from kubelet_conformance.contracts.former_lives import end_is_made_up, has_no_mirror
 from kubelet_conformance.contracts.kills import is_killed_already
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import (
@@ -28,7 +22,7 @@ from kubelet_conformance.contracts.situations import (
     to_run,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.tables import seen
+from kubelet_conformance.contracts.tables.status import seen
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.told_started import may_have_started, starts_are_told
 from kubelet_conformance.contracts.written import (
@@ -39,8 +33,6 @@ from kubelet_conformance.contracts.written import (
     tells_of_probes_only,
     written,
 )
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 NEEDS = (STATUS, PODS)
 HANDLED = frozenset({"Evicted", "DeadlineExceeded", "Preempting", "NodeShutdown", "Terminated"})
@@ -52,7 +44,7 @@ def _all_stopped(m: Moment) -> bool:
     return now is not None and now.counts.all_stopped
 
 
-STOPPED = status().where(_all_stopped, "every app container has stopped")
+STOPPED = status().where(_all_stopped)
 
 
 def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
@@ -79,7 +71,7 @@ def _follows(now: Written) -> Findings:
         return None
     phase = " or ".join(sorted(now.allowed))
     return answered(
-        by=status().where(lambda m: m.status is not None and m.status.phase in now.allowed, f"it is {phase}"),
+        by=status().where(lambda m: m.status is not None and m.status.phase in now.allowed),
         within=REACTION,
         unless=exited().either(TERMINATION_ASKED, FAULT, LIFE_ENDS),
         text=f"phase {phase} follows what a probe has found",
@@ -95,7 +87,7 @@ def _ended(pod: Pod, *, badly: bool) -> bool:
     return None not in codes and any(codes) == badly
 
 
-_KILLED = done("StopPodSandbox").where(to_run, "nobody has asked its pod to go")
+_KILLED = done("StopPodSandbox").where(to_run)
 
 
 def _owed(m: Moment, phase: str) -> Findings:
@@ -105,7 +97,7 @@ def _owed(m: Moment, phase: str) -> Findings:
     if has_no_mirror(m, m.pod):
         return None
     return answered(
-        by=status().where(lambda now: now.status is not None and now.status.phase == phase, f"it is {phase}"),
+        by=status().where(lambda now: now.status is not None and now.status.phase == phase),
         within=REACTION,
         unless=TERMINATION_ASKED.either(call("RunPodSandbox"), failed("NodeUnprepareResources")),
         text=f"phase {phase} is written",
@@ -119,20 +111,17 @@ def ephemeral_containers_do_not_count(m: Moment) -> Findings:
 
 
 @ephemeral_containers_do_not_count.clause("in the end", on=exited())
-def end_does_not_wait_for_debugging(m: Moment) -> Findings:
+def end_does_not_wait_for_debugging(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """A pod whose app containers have all ended for good ends, though an ephemeral one runs."""
-    pod, last = m.pod, m.container
-    if pod is None or last is None or m.exit is None or last.kind != "app" or not to_run(m):
+    if container.kind != "app" or not to_run(m):
         return None
     debugging = any(c.state == "running" for c in pod.of_kind("ephemeral"))
-    if not debugging or not at_its_end(pod, last, m.exit.code) or not m.node.kubelet_up:
+    if not debugging or not at_its_end(pod, container, ended.code) or not m.node.kubelet_up:
         return None
-    if m.exit.commanded or is_killed_already(m, last):
+    if ended.commanded or is_killed_already(m, container):
         return None  # The sync that kills it for a reason may make it again, whatever its exit code.
     return answered(
-        by=status()
-        .where(of(pod))
-        .where(lambda now: now.status is not None and now.status.terminal, "its phase is final"),
+        by=status().where(of(pod)).where(lambda now: now.status is not None and now.status.terminal),
         within=REACTION + (pod.spec.grace_seconds if pod.spec is not None else 0),
         unless=TERMINATION_ASKED.where(of(pod)).either(FAULT),
         whole_node=True,
@@ -181,9 +170,6 @@ def success_is_written_in_the_end(m: Moment) -> Findings:
     return _owed(m, "Succeeded") if m.pod is not None and _ended(m.pod, badly=False) else None
 
 
-all_ended_well_is_succeeded.remember(on=LIVES)(take_lives)
-
-
 @contract("PHASE-07", on=STOPPED, needs=NEEDS)
 def failure_is_final_only_under_never(m: Moment) -> Findings:
     """With all containers stopped and one failed, a pod is Failed under Never and Running under OnFailure."""
@@ -199,9 +185,6 @@ def failure_is_final_only_under_never(m: Moment) -> Findings:
 def failure_is_written_in_the_end(m: Moment) -> Findings:
     """Failed is written once the sandbox of such a pod is stopped."""
     return _owed(m, "Failed") if m.pod is not None and _ended(m.pod, badly=True) else None
-
-
-failure_is_final_only_under_never.remember(on=LIVES)(take_lives)
 
 
 @contract("PHASE-08", on=status(), needs=NEEDS)
@@ -222,16 +205,12 @@ def initialization_decides_first(m: Moment) -> Findings:
 
 
 @initialization_decides_first.clause("in the end", on=_KILLED)
-def init_failure_is_written_in_the_end(m: Moment) -> Findings:
+def init_failure_is_written_in_the_end(m: Moment, pod: Pod) -> Findings:
     """Failed is written once the sandbox of a pod is stopped whose init container failed under Never."""
-    pod = m.pod
-    if pod is None or pod.restart_policy != "Never":
+    if pod.restart_policy != "Never":
         return None
     exits = [c.exit for c in pod.of_kind("init") if c is pod.newest(c.name)]
     return _owed(m, "Failed") if any(e is not None and e.code for e in exits) else None
-
-
-initialization_decides_first.remember(on=LIVES)(take_lives)
 
 
 @contract("PHASE-10", on=END_TOLD, needs=NEEDS)
@@ -273,20 +252,21 @@ def running_may_become_pending(m: Moment) -> Findings:
     """A pod that was Running is Pending again when its init containers have to run once more."""
 
     def was_running(now: Written) -> bool:
-        return now.before is not None and now.before.phase == "Running" and now.row.phase == "Pending"
+        return now.before is not None and now.before.phase == "Running" and now.row.then == "Pending"
 
     return _judged(m, was_running)
 
 
 @contract("PHASE-13", on=status(), needs=NEEDS)
-def handlers_decide_before_containers(m: Moment) -> Findings:
+def handlers_decide_before_containers(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod that was evicted, shut down or ended at its deadline is Failed, whatever its containers say."""
-    now = m.status
-    if m.pod is None or now is None or now.reason not in HANDLED or m.pod.finished:
+    if status.reason not in HANDLED or pod.finished:
         return None
-    if now.reason == "Terminated" and now.phase == "Succeeded":
+    if status.reason == "Terminated" and status.phase == "Succeeded":
         return None  # SHUT-02: what had succeeded before a shutdown stays so.
-    return KEPT if now.phase == "Failed" else broken(f"phase is {now.phase} with reason {now.reason}")
+    return (
+        KEPT if status.phase == "Failed" else broken(f"phase is {status.phase} with reason {status.reason}")
+    )
 
 
 @contract("PHASE-14", on=STOPPED, needs=NEEDS, versions=since("1.27"))
@@ -315,20 +295,3 @@ def nothing_started_is_pending(m: Moment) -> Findings:
         return bool(statuses) and all(seen(s) == "waiting" and not s.container_id for s in statuses)
 
     return _judged(m, nothing_there)
-
-
-for _judge in (
-    ephemeral_containers_do_not_count,
-    unstarted_container_makes_pending,
-    crash_loop_is_running,
-    always_never_succeeds,
-    all_ended_well_is_succeeded,
-    failure_is_final_only_under_never,
-    no_failure_while_another_runs,
-    initialization_decides_first,
-    init_that_waits_after_success_is_done,
-    running_may_become_pending,
-    deleted_pod_ends_by_its_exit_codes,
-    nothing_started_is_pending,
-):
-    _judge.remember(on=REMOVALS)(take_removals)

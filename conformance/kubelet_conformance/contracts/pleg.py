@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
     Pattern,
@@ -20,8 +21,8 @@ from kubelet_conformance.contract.words import (
     pod_set,
     sandbox_died,
 )
-from kubelet_conformance.contracts.reads import WholeList, take_whole_list
-from kubelet_conformance.contracts.resize_caps import awaits_resize, take_update
+from kubelet_conformance.contracts.reads import WholeList
+from kubelet_conformance.contracts.resize_caps import awaits_resize
 from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import (
@@ -31,10 +32,8 @@ from kubelet_conformance.trace.bodies import (
     ListPodSandboxReply,
     ListPodSandboxRequest,
 )
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import RuntimeEvent
 from kubelet_conformance.trace.under_way import WORK
-from kubelet_conformance.trace.views import Container, Sandbox
 
 _RELIST_SLACK = 2.0
 """What a loaded machine may add to a relist."""
@@ -127,12 +126,7 @@ def _is_in_the_middle(m: Moment) -> bool:
     return any(one.request.view(ListContainersRequest).everything for one in under_way)
 
 
-relist_asks_for_both.remember(on=listed_all("ListContainers"))(take_whole_list)
-
-
-@relist_asks_for_both.remember(
-    on=failed("ListPodSandbox", "ListContainers").either(kubelet("killed", "stopped"))
-)
+@observer(on=failed("ListPodSandbox", "ListContainers").either(kubelet("killed", "stopped")))
 def relist_is_given_up(m: Moment) -> None:
     """A failing listing ends the relist; the next one begins anew."""
     m.node.note(_Relist).t = None
@@ -170,10 +164,9 @@ _CHANGES = call(*sorted(WORK - {"ExecSync"})).either(
 
 
 @contract("PLEG-02", on=call("PodSandboxStatus"), clause="rarely")
-def unchanged_pod_is_not_inspected(m: Moment) -> Findings:
+def unchanged_pod_is_not_inspected(m: Moment, pod: Pod) -> Findings:
     """A pod of which nothing has changed is not inspected at each relist."""
-    pod = m.pod
-    if pod is None or m.node.started_t is None or m.t - m.node.started_t < KUBELET_START:
+    if m.node.started_t is None or m.t - m.node.started_t < KUBELET_START:
         return None
     quiet = pod.note(_Quiet)
     if m.t - quiet.since < REACTION or awaits_resize(pod):
@@ -187,15 +180,9 @@ def unchanged_pod_is_not_inspected(m: Moment) -> Findings:
     return None
 
 
-unchanged_pod_is_not_inspected.remember(on=done("UpdateContainerResources"))(take_update)
-
-
 @unchanged_pod_is_not_inspected.clause("changed", on=_CHANGES)
-def pod_was_left_alone_till_it_changed(m: Moment) -> Findings:
+def pod_was_left_alone_till_it_changed(m: Moment, pod: Pod) -> Findings:
     """It was left alone for some time before this change."""
-    pod = m.pod
-    if pod is None:
-        return None
     quiet = pod.note(_Quiet)
     calm = m.t - quiet.since
     quiet.since = m.t
@@ -208,16 +195,9 @@ def _kubelet_watches(m: Moment) -> bool:
 
 
 @contract("PLEG-04", on=sandbox_died(), needs=(CRI, PODS))
-def death_of_a_sandbox_wakes_the_worker(m: Moment) -> Findings:
+def death_of_a_sandbox_wakes_the_worker(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A sandbox that dies is noticed within a relist: the pod's worker stops what is left of it."""
-    pod, sandbox = m.pod, m.sandbox
-    if (
-        pod is None
-        or sandbox is None
-        or sandbox is not pod.sandbox
-        or not pod.born
-        or not _kubelet_watches(m)
-    ):
+    if sandbox is not pod.sandbox or not pod.born or not _kubelet_watches(m):
         return None
     if pod.termination is not None or pod.finished or not pod.wanted or worker_is_busy(pod):
         return None
@@ -230,10 +210,10 @@ def death_of_a_sandbox_wakes_the_worker(m: Moment) -> Findings:
 
 
 @contract("PLEG-05", on=failed("ContainerStatus", "PodSandboxStatus"))
-def failed_inspection_is_repeated(m: Moment) -> Findings:
+def failed_inspection_is_repeated(m: Moment, container: Container) -> Findings:
     """An inspection that fails after a change is repeated at the next relist, so that no death is lost."""
-    error, container = m.reply.error, m.container
-    if error is None or error.code == "NOT_FOUND" or container is None or not container.born:
+    error = m.reply.error
+    if error is None or error.code == "NOT_FOUND" or not container.born:
         return None
     end, record = container.exit, container.record
     if end is None or (record is not None and record.state == "CONTAINER_EXITED"):
@@ -259,10 +239,9 @@ _READING_FAILED = LISTING_FAILED.either(failed("ContainerStatus", "PodSandboxSta
 
 
 @contract("PLEG-13", on=exited())
-def exit_is_noticed_within_a_relist(m: Moment) -> Findings:
+def exit_is_noticed_within_a_relist(m: Moment, container: Container) -> Findings:
     """The kubelet reads the state of a container within a relist after it exited."""
-    container = m.container
-    if container is None or not isinstance(m.record, RuntimeEvent) or not container.seen_running:
+    if not isinstance(m.record, RuntimeEvent) or not container.seen_running:
         return None
     if not _kubelet_watches(m) or _evented(m):
         return None
@@ -310,7 +289,7 @@ def _lacks(sandbox: Sandbox) -> Pattern:
         listed = m.response(ListPodSandboxReply).items
         return _lists_all_sandboxes(m) and all(one.id != sandbox.id for one in listed)
 
-    return done("ListPodSandbox").where(lacks, "it is not in it")
+    return done("ListPodSandbox").where(lacks)
 
 
 def _lacks_container(container: Container) -> Pattern:
@@ -320,4 +299,4 @@ def _lacks_container(container: Container) -> Pattern:
         listed = m.response(ListContainersReply).containers
         return _lists_all_containers(m) and all(one.id != container.id for one in listed)
 
-    return done("ListContainers").where(lacks, "it is not in it")
+    return done("ListContainers").where(lacks)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Predicate, call, done, failed, happened, pod_set, status
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     TERMINATION_ASKED,
     believed_running,
@@ -19,9 +19,7 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     RunPodSandboxRequest,
 )
-from kubelet_conformance.trace.manifests import ContainerStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.written_keys import Label
 
 _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
@@ -33,12 +31,12 @@ _DEALT_WITH = status().either(
 
 def _sees(m: Moment) -> bool:
     """The kubelet is up for some time, and hears of what happens at the runtime and at the API server."""
-    node, known = m.node, outside(m)
+    node, known = m.node, kubelet_view(m)
     if not node.kubelet_up or node.relisted_t is None or node.listing_failed or node.started_t is None:
         return False
     if m.t - node.started_t < KUBELET_START:
         return False
-    return known.api_away_t is None and known.down_since(m.t) is None
+    return not known.is_cut_off(m.t)
 
 
 def _changed_t(pod: Pod) -> float:
@@ -51,10 +49,9 @@ def _changed_t(pod: Pod) -> float:
 
 
 @contract("PLEG-03", on=happened("removed"), needs=(CRI, PODS, STATUS))
-def running_container_that_went_has_died(m: Moment) -> Findings:
+def running_container_that_went_has_died(m: Moment, pod: Pod, container: Container) -> Findings:
     """A container that ran and has no record any more has died: its pod's worker has a look at once."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.stops or not container.seen_running:
+    if container.stops or not container.seen_running:
         return None
     if not to_run(m) or worker_is_busy(pod) or not _sees(m) or container is not pod.newest(container.name):
         return None
@@ -68,18 +65,14 @@ def running_container_that_went_has_died(m: Moment) -> Findings:
     )
 
 
-running_container_that_went_has_died.remember(on=OUTSIDE)(take_in)
-
-
 def _last_read_as_running(container: Container) -> bool:
     return container.record is not None and container.record.state == "CONTAINER_RUNNING"
 
 
 @contract("PLEG-06", on=pod_set(), needs=(CRI, PODS))
-def worker_of_an_unchanged_pod_goes_on(m: Moment) -> Findings:
+def worker_of_an_unchanged_pod_goes_on(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """The worker of a pod that nothing happens to is not held up: its deletion stops it within a relist."""
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or manifest.metadata.deletion_timestamp is None or not to_run(m):
+    if manifest.metadata.deletion_timestamp is None or not to_run(m):
         return None
     if pod.traits is None or "hook" in pod.traits or worker_is_busy(pod) or not _sees(m):
         return None
@@ -93,14 +86,11 @@ def worker_of_an_unchanged_pod_goes_on(m: Moment) -> Findings:
     )
 
 
-worker_of_an_unchanged_pod_goes_on.remember(on=OUTSIDE)(take_in)
-
-
 @contract("PLEG-07", on=happened("removed"), needs=(CRI, PODS))
-def pod_without_records_is_empty(m: Moment) -> Findings:
+def pod_without_records_is_empty(m: Moment, pod: Pod) -> Findings:
     """A pod of which no record is left has never run: it gets a first sandbox, and nothing is stopped."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or m.container is not None or not to_run(m) or not _sees(m):
+    sandbox = m.sandbox
+    if sandbox is None or m.container is not None or not to_run(m) or not _sees(m):
         return None
     if pod.restart_policy != "Always" or worker_is_busy(pod) or not _is_all_there_is(pod, m):
         return None
@@ -111,9 +101,6 @@ def pod_without_records_is_empty(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(_READING_FAILED),
         text=f"{pod.name}, of which nothing is left, gets a first sandbox",
     )
-
-
-pod_without_records_is_empty.remember(on=OUTSIDE)(take_in)
 
 
 def _is_all_there_is(pod: Pod, m: Moment) -> bool:
@@ -172,14 +159,14 @@ def record_that_is_gone_is_left_out(m: Moment) -> Findings:
     )
 
 
-@record_that_is_gone_is_left_out.remember(on=done("ListContainers"))
+@observer(on=done("ListContainers"))
 def _(m: Moment) -> None:
     pod = m.world.pods.get(_pod_asked(m)) if "all:ListContainers" not in m.keys else None
     if pod is not None:
         pod.note(_Inspection).begin(m.response(ListContainersReply))
 
 
-@record_that_is_gone_is_left_out.remember(on=call("ContainerStatus"))
+@observer(on=call("ContainerStatus"))
 def _(m: Moment) -> None:
     pod = _inspected(m)
     if pod is not None:
@@ -206,12 +193,11 @@ class _FirstRead:
 
 
 @contract("PLEG-12", on=status(), needs=(CRI, STATUS))
-def newest_record_is_the_one_that_counts(m: Moment) -> Findings:
+def newest_record_is_the_one_that_counts(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Of several records of a container the one that was made last counts, however the runtime lists them."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not pod.born:
+    if not pod.born:
         return None
-    several = [one for one in now.every_container if len(pod.containers.get(one.name, ())) > 1]
+    several = [one for one in status.every_container if len(pod.containers.get(one.name, ())) > 1]
     if not several or worker_is_busy(pod):
         return None
     return [finding for said in several if (finding := _judged(pod, said, m.t)) is not None]
@@ -237,7 +223,7 @@ def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
     )
 
 
-@newest_record_is_the_one_that_counts.remember(on=done("ContainerStatus"))
+@observer(on=done("ContainerStatus"))
 def _(m: Moment) -> None:
     if m.container is not None:
         read = m.container.note(_FirstRead)

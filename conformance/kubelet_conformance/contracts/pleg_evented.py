@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, Predicate, call, failed, kubelet, listed_all, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     END,
     FAULT,
@@ -25,15 +25,13 @@ from kubelet_conformance.trace.bodies import (
     ListContainersRequest,
     ListPodSandboxRequest,
 )
-from kubelet_conformance.trace.manifests import ContainerStatus
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.streaming import event_of
 from kubelet_conformance.trace.untold import is_untold
-from kubelet_conformance.trace.views import Pod
 
 GATE = "EventedPLEG"
 _STREAM = "GetContainerEvents"
-_TOLD = Pattern(frozenset({"message"}), words="the runtime tells")
+_TOLD = Pattern(frozenset({"message"}))
 _HEARD = 7.0
 """How late the reaction to an event may be: a worker may wait for the cache to count as new, every 5 s."""
 _TRIES = 5
@@ -64,28 +62,32 @@ class _Stream:
         self.listed = deque[tuple[float, int]](maxlen=_LISTINGS_MAX + 1)
 
 
+_OPENS, _BREAKS, _BEGINS = call(_STREAM), failed(_STREAM), kubelet("started")
+_BOTH_LISTS = call("ListContainers").where(_lists_all_containers)
+
+
+@observer(on=_OPENS)
 def _stream_opens(m: Moment) -> None:
     stream = m.node.note(_Stream)
     stream.heard_t = m.t
     stream.listed.clear()
 
 
+@observer(on=_BREAKS)
 def _stream_breaks(m: Moment) -> None:
     stream = m.node.note(_Stream)
     stream.failures += 1
     stream.heard_t = None
 
 
+@observer(on=_BEGINS)
 def _life_begins(m: Moment) -> None:
     m.node.note(_Stream).begin()
 
 
+@observer(on=_BOTH_LISTS, last=True)
 def _listed(m: Moment) -> None:
     m.node.note(_Stream).listed.append((m.t, m.seq))
-
-
-_OPENS, _BREAKS, _BEGINS = call(_STREAM), failed(_STREAM), kubelet("started")
-_BOTH_LISTS = call("ListContainers").where(_lists_all_containers)
 
 
 @contract("PLEG-14", on=_TOLD, needs=(CRI, PODS), gate=GATE, clause="heard")
@@ -94,7 +96,7 @@ def events_drive_the_workers(m: Moment) -> Findings:
     event = event_of(m)
     if event is None or event.container_event_type != "CONTAINER_STOPPED_EVENT":
         return None
-    container, known = m.world.containers.get(event.container_id), outside(m)
+    container, known = m.world.containers.get(event.container_id), kubelet_view(m)
     pod = container.pod if container is not None else None
     if container is None or pod is None or not pod.born or not pod.wanted or pod.termination is not None:
         return None
@@ -102,7 +104,7 @@ def events_drive_the_workers(m: Moment) -> Findings:
         return None  # Something newer may be known.
     if container is not pod.newest(container.name) or container.stops or worker_is_busy(pod) or pod.finished:
         return None
-    if known.down_since(m.t) is not None or known.api_away_t is not None or container.kind != "app":
+    if known.is_cut_off(m.t) or container.kind != "app":
         return None
     return answered(
         by=status().either(call("CreateContainer")).where(_is_about(pod)),
@@ -145,13 +147,6 @@ def stream_is_opened(m: Moment) -> Findings:
     )
 
 
-events_drive_the_workers.remember(on=_OPENS)(_stream_opens)
-events_drive_the_workers.remember(on=_BREAKS)(_stream_breaks)
-events_drive_the_workers.remember(on=_BEGINS)(_life_begins)
-events_drive_the_workers.remember(on=_BOTH_LISTS)(_listed)
-events_drive_the_workers.remember(on=OUTSIDE)(take_in)
-
-
 def _is_about(pod: Pod) -> Predicate:
     return lambda m: m.pod is pod
 
@@ -182,11 +177,6 @@ def runtime_is_listed_again(m: Moment) -> Findings:
     )
 
 
-broken_stream_is_made_up_for.remember(on=_OPENS)(_stream_opens)
-broken_stream_is_made_up_for.remember(on=_BREAKS)(_stream_breaks)
-broken_stream_is_made_up_for.remember(on=_BEGINS)(_life_begins)
-
-
 class _Heard:
     """What the newest event of a pod told, and how one that came after it, though older, had it."""
 
@@ -202,12 +192,12 @@ class _Heard:
 
 
 @contract("PLEG-16", on=status(), needs=(CRI, STATUS), gate=GATE)
-def late_event_changes_nothing(m: Moment) -> Iterator[Finding]:
+def late_event_changes_nothing(m: Moment, status: PodStatus) -> Iterator[Finding]:
     """An event that comes after a newer one of the same pod changes nothing that the newer one told."""
-    heard, now = _heard_late(m), m.status
-    if heard is None or now is None:
+    heard = _heard_late(m)
+    if heard is None:
         return
-    for said in now.every_container:
+    for said in status.every_container:
         late, newest = heard.late.get(said.runtime_id), heard.states.get(said.runtime_id)
         if late is None or newest is None or (late, newest) == ("CONTAINER_CREATED", "CONTAINER_EXITED"):
             continue
@@ -219,10 +209,10 @@ def late_event_changes_nothing(m: Moment) -> Iterator[Finding]:
 
 
 @late_event_changes_nothing.clause("no-second", on=call("CreateContainer"))
-def no_second_one_is_made(m: Moment) -> Findings:
+def no_second_one_is_made(m: Moment, pod: Pod) -> Findings:
     """No container is made beside one that runs and that a late event has as merely created."""
-    heard, pod = _heard_late(m), m.pod
-    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod is not None else None
+    heard = _heard_late(m)
+    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
     if heard is None or heard.met_a_sync or newest is None or newest.id not in heard.late:
         return None
     runs = heard.states.get(newest.id) == "CONTAINER_RUNNING" and believed_running(newest)
@@ -247,7 +237,7 @@ def _heard_late(m: Moment) -> _Heard | None:
     return heard if heard is not None and heard.late and m.t - heard.late_t <= REACTION else None
 
 
-@late_event_changes_nothing.remember(on=_TOLD)
+@observer(on=_TOLD)
 def _(m: Moment) -> None:
     event = event_of(m)
     told = event.pod_sandbox_status if event is not None else None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Manifest, Moment
 from kubelet_conformance.contract.frame import Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
-from kubelet_conformance.contract.words import Predicate, call, done, failed, listed_all, pod_set, read_as
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.reads import WholeList, take_whole_list
+from kubelet_conformance.contract.words import Predicate, call, done, failed, pod_set, read_as
+from kubelet_conformance.contracts.reads import WholeList
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.bodies import ListPodSandboxRequest
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 
 _THRESHOLD = 180.0
 """So long after the last good relist the PLEG is not healthy (generic.go)."""
@@ -18,10 +18,10 @@ _EVENTED_THRESHOLD = 600.0
 
 
 @contract("PLEG-08", on=pod_set(), needs=(CRI, PODS))
-def blind_kubelet_begins_nothing(m: Moment) -> Findings:
+def blind_kubelet_begins_nothing(m: Moment, manifest: Manifest) -> Findings:
     """When no relist has succeeded for three minutes, no new pod is begun until one has."""
-    relist, manifest = m.node.note(WholeList), m.manifest
-    if relist.seq <= m.node.started_seq or manifest is None or m.pod is not None or not m.node.kubelet_up:
+    relist = m.node.note(WholeList)
+    if relist.seq <= m.node.started_seq or m.pod is not None or not m.node.kubelet_up:
         return None
     evented = m.header.feature_gates.get("EventedPLEG", False)
     threshold = _EVENTED_THRESHOLD if evented else _THRESHOLD
@@ -40,20 +40,20 @@ def _is_of(uid: str) -> Predicate:
     return lambda m: m.pod is not None and m.pod.uid == uid
 
 
-blind_kubelet_begins_nothing.remember(on=listed_all("ListContainers"))(take_whole_list)
-
-
 def _lists_all_sandboxes(m: Moment) -> bool:
     return m.request(ListPodSandboxRequest).everything
 
 
 @contract("PLEG-09", on=read_as("exited"), needs=(CRI,))
-def relist_waits_for_nobody(m: Moment) -> Findings:
+def relist_waits_for_nobody(m: Moment, container: Container) -> Findings:
     """Events that the loop does not take, since the runtime is not fit, do not hold up the relists."""
-    container = m.container
-    if container is None or (container.record is not None and container.record.state == "CONTAINER_EXITED"):
+    if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None
-    if outside(m).bad_t is None or not m.node.kubelet_up or m.header.feature_gates.get("EventedPLEG", False):
+    if (
+        kubelet_view(m).bad_t is None
+        or not m.node.kubelet_up
+        or m.header.feature_gates.get("EventedPLEG", False)
+    ):
         return None
     return answered(
         by=call("ListPodSandbox").where(_lists_all_sandboxes),
@@ -62,6 +62,3 @@ def relist_waits_for_nobody(m: Moment) -> Findings:
         whole_node=True,
         text="the runtime is listed again",
     )
-
-
-relist_waits_for_nobody.remember(on=OUTSIDE)(take_in)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import Findings, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import Pattern, call, done
-from kubelet_conformance.contracts.outside import DISK
 from kubelet_conformance.contracts.sandboxes import BLIND, GONE, NOT_READY, runs_containers
-from kubelet_conformance.contracts.situations import at_its_end, of, to_run
+from kubelet_conformance.contracts.situations import DISK, at_its_end, of, to_run
 from kubelet_conformance.contracts.timing import REACTION, RESYNC
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup, pod_of_cgroup
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Pod
 
 
 def _changed(op: str) -> Pattern:
@@ -23,7 +21,7 @@ def _made(pod: Pod) -> Pattern:
     def fits(m: Moment) -> bool:
         return isinstance(m.record, Disk) and pod_of_cgroup(m.world, m.record.path) is pod
 
-    return _changed("folder").where(fits, "the pod's cgroup is made")
+    return _changed("folder").where(fits)
 
 
 @contract("SYNC-17", on=_changed("removed"), needs=(CRI, PODS))
@@ -37,28 +35,20 @@ def pod_without_cgroup_is_killed(m: Moment) -> Findings:
         return None
     if not runs_containers(pod) or pod.calls_open or not m.node.kubelet_up or pod.spec is None:
         return None
-    kill = call("StopContainer", "StopPodSandbox", "ExecSync").where(of(pod), "it is of this pod")
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync").where(of(pod))
     return answered(
         by=kill,
         within=RESYNC,
-        unless=BLIND.either(NOT_READY, GONE.where(of(pod), "it is this pod")),
+        unless=BLIND.either(NOT_READY, GONE.where(of(pod))),
         text=f"the pod {pod.name} is killed, whose cgroup is missing,",
         whole_node=True,
     )
 
 
 @pod_without_cgroup_is_killed.clause("once", on=done("StopPodSandbox"))
-def killed_pod_gets_another_cgroup(m: Moment) -> Findings:
+def killed_pod_gets_another_cgroup(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """After the kill the cgroup is made again."""
-    pod, sandbox = m.pod, m.sandbox
-    if (
-        pod is None
-        or sandbox is None
-        or sandbox.run is None
-        or not to_run(m)
-        or pod.restart_policy == "Never"
-        or at_its_end(pod)
-    ):
+    if sandbox.run is None or not to_run(m) or pod.restart_policy == "Never" or at_its_end(pod):
         return None
     known = pod.note(PodCgroup)
     if known.there or known.lost_seq <= sandbox.run.seq:
@@ -66,7 +56,7 @@ def killed_pod_gets_another_cgroup(m: Moment) -> Findings:
     return answered(
         by=_made(pod),
         within=REACTION,
-        unless=GONE.where(of(pod), "it is this pod"),
+        unless=GONE.where(of(pod)),
         text=f"the pod {pod.name} gets another cgroup",
         whole_node=True,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment, Pod
+from kubelet_conformance.contract.frame import observer
+from kubelet_conformance.contracts.situations import DISK
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Pod
 
 
 class Files:
@@ -48,18 +49,11 @@ def is_log(name: str) -> bool:
 
 
 def files(m: Moment) -> Files:
-    """What is known of the disk; a contract that asks must have `remember(on=DISK)(take_file)`."""
+    """What is known of the disk."""
     return m.node.note(Files)
 
 
-class _Seen:
-    def __init__(self) -> None:
-        self.seq = 0
-
-
-def take_file(m: Moment) -> None:
-    """Keep `files` up to date; done once a moment for all."""
-    seen = m.node.note(_Seen)
-    if isinstance(m.record, Disk) and seen.seq != m.seq:
-        seen.seq = m.seq
+@observer(on=DISK)
+def _disk_changes(m: Moment) -> None:
+    if isinstance(m.record, Disk):
         files(m).learn(m.record)

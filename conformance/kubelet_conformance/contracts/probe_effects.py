@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, ContainerStatus, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -20,17 +21,13 @@ from kubelet_conformance.contracts.probe_runs import (
     probes_have_ended,
     runs_of,
     runs_probe,
-    take_probe,
     unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, is_first_of_this_life
 from kubelet_conformance.contracts.timing import API_POLL, KUBELET_START, REACTION
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.contracts.written import AGAIN, is_late, tells_of_others, tells_of_probes_only
-from kubelet_conformance.trace.manifests import ContainerStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Container
 
 _KILLING: tuple[Name, ...] = ("liveness", "startup")
 
@@ -75,16 +72,12 @@ def _workers_are_to_come(m: Moment, container: Container) -> bool:
     return m.t - began < KUBELET_START or is_first_of_this_life(m)
 
 
-container_is_not_ready_at_first.remember(on=PROBES)(take_probe)
-
-
 @contract("PROBE-06", on=call("StopContainer"), needs=(CRI, PODS), clause="kill")
-def failures_in_a_row_count(m: Moment) -> Findings:
+def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
     """Only as many failures in a row as failureThreshold says make a probe fail, and as many successes in a
     row as successThreshold says make it succeed; the opposite result begins anew.
     """
-    container = m.container
-    if container is None or explained(m, probes=False):
+    if explained(m, probes=False):
         return None
     probes = exec_probes(container)
     names: list[Name] = [name for name in _KILLING if name in probes]
@@ -98,9 +91,6 @@ def failures_in_a_row_count(m: Moment) -> Findings:
         for name, runs in zip(names, tallies, strict=True)
     )
     return to_be_explained(f"there is a reason to stop container {container.name} ({told} in a row)")
-
-
-failures_in_a_row_count.remember(on=PROBES)(take_probe)
 
 
 @failures_in_a_row_count.clause("ready", on=AGAIN)
@@ -123,13 +113,13 @@ def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
 
 
 @contract("PROBE-09", on=PROBES, needs=(CRI, PODS))
-def failed_startup_kills(m: Moment) -> Findings:
+def failed_startup_kills(m: Moment, pod: Pod) -> Findings:
     """A startup probe that has failed as often in a row as its threshold says gets its container killed."""
     probed = probe_at(m)
     if probed is None or probed.name != "startup" or not probed.reached or probed.outcome != "failure":
         return None
     container = probed.container
-    if m.pod is None or m.pod.termination is not None:
+    if pod.termination is not None:
         return None
     if container.state != "running" or is_killed_already(m, container):
         return None
@@ -151,10 +141,9 @@ def unready_container_lives_on(m: Moment) -> Findings:
 
 
 @unready_container_lives_on.clause("no-kill", on=call("StopContainer"))
-def readiness_kills_nobody(m: Moment) -> Findings:
+def readiness_kills_nobody(m: Moment, container: Container) -> Findings:
     """It is not stopped for that."""
-    container = m.container
-    if container is None or runs_of(container, "readiness", m).published is not False:
+    if runs_of(container, "readiness", m).published is not False:
         return None
     if not without_reason(m):
         return None
@@ -184,10 +173,9 @@ def container_that_does_not_run_is_not_ready(m: Moment) -> Iterator[Finding]:
 
 
 @contract("PROBE-13", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=since("1.22"))
-def liveness_ends_with_the_deletion(m: Moment) -> Iterator[Finding]:
+def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
     """Once a pod is to go, its liveness and startup probes are executed no more; readiness probes are."""
-    pod = m.pod
-    if pod is None or pod.termination is not None or not m.node.kubelet_up or not pod.born:
+    if pod.termination is not None or not m.node.kubelet_up or not pod.born:
         return
     if pod.static and m.keys[0] != "pod:remove":
         return  # It is its mirror that goes.
@@ -197,7 +185,7 @@ def liveness_ends_with_the_deletion(m: Moment) -> Iterator[Finding]:
             continue
         ends = exited().where(about(container))
         for name, probe in exec_probes(container).items():
-            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION, "it is long after")
+            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
             if name == "readiness" and _ready_to_go_on(m, container):
                 yield answered(
                     by=runs_probe(container, probe),
@@ -217,17 +205,14 @@ def _ready_to_go_on(m: Moment, container: Container) -> bool:
     return runs_of(container, "readiness", m).total > 0
 
 
-liveness_ends_with_the_deletion.remember(on=PROBES)(take_probe)
-
-
 @contract("PROBE-22", on=PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
-def each_failure_is_told(m: Moment) -> Findings:
+def each_failure_is_told(m: Moment, pod: Pod) -> Findings:
     """Each failed execution gives a Warning event Unhealthy on its container."""
     probed = probe_at(m)
-    if probed is None or probed.outcome != "failure" or m.pod is None or m.pod.termination is not None:
+    if probed is None or probed.outcome != "failure" or pod.termination is not None:
         return None
     return answered(
-        by=event("Unhealthy").where(_on(probed.container.name), f"on {probed.container.name}"),
+        by=event("Unhealthy").where(_on(probed.container.name)),
         within=REACTION,
         unless=TERMINATION_ASKED,
         text=f"an Unhealthy event on {probed.container.name} tells of the failed {probed.name} probe",
@@ -327,9 +312,6 @@ def _was_ready(m: Moment, now: ContainerStatus) -> bool | None:
     return None
 
 
-readiness_after_a_kubelet_restart.remember(on=PROBES)(take_probe)
-
-
 class _Late:
     """A failure of an older instance that came when this one ran already."""
 
@@ -339,10 +321,10 @@ class _Late:
 
 
 @contract("PROBE-26", on=PROBES, needs=(CRI, PODS), clause="lives")
-def late_result_hits_nobody_else(m: Moment) -> Findings:
+def late_result_hits_nobody_else(m: Moment, pod: Pod) -> Findings:
     """A result that comes when its container is gone leaves the next instance alone."""
-    probed, pod = probe_at(m), m.pod
-    if probed is None or pod is None or probed.name == "readiness":
+    probed = probe_at(m)
+    if probed is None or probed.name == "readiness":
         return None
     newest = pod.newest(probed.container.name)
     if newest is None or newest.state != "running":
@@ -356,11 +338,10 @@ def late_result_hits_nobody_else(m: Moment) -> Findings:
 
 
 @late_result_hits_nobody_else.clause("no-kill", on=call("StopContainer"))
-def new_instance_is_not_killed(m: Moment) -> Findings:
+def new_instance_is_not_killed(m: Moment, container: Container) -> Findings:
     """It is not stopped for that."""
-    container = m.container
-    late = container.note(_Late).t if container is not None else None
-    if container is None or late is None or not without_reason(m):
+    late = container.note(_Late).t
+    if late is None or not without_reason(m):
         return None
     return to_be_explained(
         f"there is a reason to stop {container.name} beside a late failure of the one before"

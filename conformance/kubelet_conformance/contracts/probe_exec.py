@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -23,16 +24,13 @@ from kubelet_conformance.contracts.probe_runs import (
     probes_of,
     runs_of,
     runs_probe,
-    take_probe,
     unseen_hook_seconds,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, runs_post_start
-from kubelet_conformance.contracts.tick_table import Sight, tick_row
+from kubelet_conformance.contracts.tables.container import TICKS, ProbeSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncRequest
 from kubelet_conformance.trace.container_specs import Probe
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 _BEGINS = call("ExecSync")
 _GRID_SLACK = 0.5
@@ -45,7 +43,7 @@ _AT_ONCE = RELIST + REACTION
 """The container is seen to run, and a status is computed."""
 
 
-_POST_START = call("ExecSync").where(runs_post_start, "it is a postStart hook")
+_POST_START = call("ExecSync").where(runs_post_start)
 """It holds up the sync of its pod: until it is over, no status tells the prober of a container that runs."""
 
 
@@ -63,18 +61,11 @@ def _to_watch(m: Moment) -> bool:
 
 
 @contract("PROBE-01", on=done("StartContainer"), needs=(CRI, PODS))
-def every_probe_is_executed(m: Moment) -> Iterator[Finding]:
+def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding]:
     """Each probe of a container is executed by a worker of its own; until a startup probe has succeeded, it
     alone.
     """
-    container = m.container
-    if (
-        container is None
-        or not container.born
-        or container.ended
-        or not _to_watch(m)
-        or container.kind not in {"app", "sidecar"}
-    ):
+    if not container.born or container.ended or not _to_watch(m) or container.kind not in {"app", "sidecar"}:
         return
     probes = exec_probes(container)
     if m.pod is not None and _has_unseen_hook(m.pod):
@@ -110,15 +101,12 @@ def startup_probe_goes_first(m: Moment) -> Findings:
     probed = probe_at(m)
     if probed is None or probed.name == "startup" or "startup" not in exec_probes(probed.container):
         return None
-    row = tick_row(Sight(probed.name, started=ever_succeeded(probed.container, "startup")))
+    row = TICKS.row(ProbeSeen(probed.name, started=ever_succeeded(probed.container, "startup")))
     return (
         KEPT
-        if row.probes
+        if row.then == "execute"
         else broken(f"the {probed.name} probe runs: {row.why}", probed.container.started_seq)
     )
-
-
-startup_probe_goes_first.remember(on=PROBED)(take_probe)
 
 
 @contract("PROBE-04", on=_BEGINS, needs=(CRI, PODS))
@@ -131,8 +119,8 @@ def probes_wait_for_the_initial_delay(m: Moment) -> Findings:
     if started is None:
         return None
     passed, delay = m.t - started, probed.probe.initial_delay_seconds
-    row = tick_row(Sight("readiness", age=passed, delay=delay))
-    if not row.probes:
+    row = TICKS.row(ProbeSeen("readiness", age=passed, delay=delay))
+    if row.then == "wait":
         text = f"the {probed.name} probe runs {passed:.1f} s after the start: {row.why}, which is {delay} s"
         return broken(text, probed.container.started_seq)
     return KEPT
@@ -282,7 +270,7 @@ def readiness_out_of_time_has_failed(m: Moment) -> Findings:
     return answered(
         by=runs_probe(container, probed.probe),
         unless=no_more_probed(container),
-        not_before=status().where(_is_ready(container), "it is ready"),
+        not_before=status().where(_is_ready(container)),
         text=f"container {container.name} is probed again",
     )
 
@@ -303,10 +291,9 @@ def _is_put_off(m: Moment, probe: Probe) -> bool:
 
 
 @contract("PROBE-23", on=done("StartContainer"), needs=(CRI, PODS), versions=ByVersion({"1.23..1.32": True}))
-def readiness_is_asked_without_waiting(m: Moment) -> Findings:
+def readiness_is_asked_without_waiting(m: Moment, container: Container) -> Findings:
     """A started container that is not ready is probed for readiness at once, whatever the period."""
-    container = m.container
-    if container is None or not container.born or not _to_watch(m):
+    if not container.born or not _to_watch(m):
         return None
     probe = exec_probes(container).get("readiness")
     if probe is None or probe.initial_delay_seconds or probe.period_seconds <= _AT_ONCE:
@@ -350,9 +337,6 @@ def period_begins_anew(m: Moment) -> Findings:
     return KEPT
 
 
-readiness_is_asked_without_waiting.remember(on=PROBED)(take_probe)
-
-
 @contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))
 def one_worker_executes_a_probe(m: Moment) -> Findings:
     """A probe has one worker: an execution does not begin while the one before is under way."""
@@ -362,9 +346,3 @@ def one_worker_executes_a_probe(m: Moment) -> Findings:
     if probed.before.call is not None:
         return broken(f"two {probed.name} probes run at the same time", probed.before.call.seq)
     return KEPT
-
-
-one_worker_executes_a_probe.remember(on=PROBED)(take_probe)
-
-
-probes_wait_for_the_initial_delay.remember(on=PROBED)(take_probe)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import urljoin, urlsplit
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, event
@@ -26,7 +27,6 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import ExecSyncRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, Probe
 
 _OK, _REDIRECT, _BAD = 200, 300, 400
@@ -58,7 +58,7 @@ def _tells(one: Asked, start: str) -> Predicate:
 
 def _has_failed(one: Asked, what: str) -> Answered:
     return answered(
-        by=event("Unhealthy").where(_tells(one, "failed"), "the probe has failed"),
+        by=event("Unhealthy").where(_tells(one, "failed")),
         within=REACTION,
         unless=TERMINATION_ASKED,
         text=f"the {one.what} probe of {one.spec.name}, {what}, has failed",
@@ -67,9 +67,9 @@ def _has_failed(one: Asked, what: str) -> Answered:
 
 def _has_not_failed(one: Asked, what: str) -> Answered:
     return answered(
-        by=KNOCK.where(is_of(one), "it is the next one"),
+        by=KNOCK.where(is_of(one)),
         unless=TERMINATION_ASKED,
-        not_before=event("Unhealthy").where(_tells(one, "failed"), "the probe has failed"),
+        not_before=event("Unhealthy").where(_tells(one, "failed")),
         text=f"the {one.what} probe of {one.spec.name}, {what}, does not fail",
     )
 
@@ -104,7 +104,7 @@ def redirect_away_is_told(m: Moment) -> Findings:
     if not record.location or not _leads_away(record):
         return None
     return answered(
-        by=event("ProbeWarning").where(_tells(one, "warning"), f"on {one.spec.name}"),
+        by=event("ProbeWarning").where(_tells(one, "warning")),
         within=REACTION,
         unless=TERMINATION_ASKED,
         text=f"a ProbeWarning tells that the {one.what} probe of {one.spec.name} was redirected",
@@ -120,10 +120,10 @@ class _Said:
 
 
 @contract("PROBE-17", on=event("Unhealthy"), needs=(CRI, PODS, EVENTS), versions=since("1.21"))
-def body_of_a_failure_is_not_told(m: Moment) -> Findings:
+def body_of_a_failure_is_not_told(m: Moment, pod: Pod) -> Findings:
     """The event of a failed HTTP probe tells the status and nothing of what the server said."""
-    record, pod = m.record, m.pod
-    if not isinstance(record, Event) or pod is None:
+    record = m.record
+    if not isinstance(record, Event):
         return None
     said = pod.note(_Said)
     if said.text and said.text in record.message:
@@ -135,7 +135,7 @@ def body_of_a_failure_is_not_told(m: Moment) -> Findings:
     return broken(f"after the status the event tells {rest!r}") if rest else KEPT
 
 
-@body_of_a_failure_is_not_told.remember(on=KNOCK)
+@observer(on=KNOCK)
 def _what_was_said(m: Moment) -> None:
     """Remember what came with a status of 400 or more."""
     record = knock(m)
@@ -205,7 +205,7 @@ def pod_itself_is_asked(m: Moment) -> Findings:
     return KEPT if any(not one.is_hook and not named_host(one.handler) for one in asked) else None
 
 
-@pod_itself_is_asked.remember(on=KNOCK)
+@observer(on=KNOCK, last=True)
 def _redirects(m: Moment) -> None:
     """Remember where redirects lead."""
     record = knock(m)
@@ -214,12 +214,12 @@ def _redirects(m: Moment) -> None:
 
 
 @contract("PROBE-21", on=call("ExecSync"), needs=(CRI, PODS))
-def environment_is_put_into_a_command(m: Moment) -> Findings:
+def environment_is_put_into_a_command(m: Moment, container: Container) -> Findings:
     """In the command of an exec probe a reference to a variable that the container's env gives a value is
     replaced by it, and nothing else is.
     """
-    container, request = m.container, m.request(ExecSyncRequest)
-    spec = container.spec if container is not None else None
+    request = m.request(ExecSyncRequest)
+    spec = container.spec
     if spec is None or request.timeout == 0:
         return None
     commands = [probe.exec.command for _, probe in probes_of(spec) if probe.exec is not None]

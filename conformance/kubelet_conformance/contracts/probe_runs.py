@@ -11,14 +11,14 @@ from typing import Literal, cast
 
 import msgspec
 
+from kubelet_conformance.contract import Container, Moment
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, Predicate, call, done, exited, failed, happened
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, hook_command, runs_pre_stop
 from kubelet_conformance.contracts.timing import TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec, Probe
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container
 
 Name = Literal["liveness", "readiness", "startup"]
 PROBE_TRIES = 3
@@ -26,7 +26,6 @@ PROBE_TRIES = 3
 PROBED: Pattern = done("ExecSync").either(failed("ExecSync"))
 """An execution ended."""
 PROBES: Pattern = call("ExecSync").either(PROBED)
-"""What a judge of probes has to see besides what it judges: `remember(on=PROBES)(take_probe)`."""
 
 
 class Runs:
@@ -180,8 +179,9 @@ def probe_at(m: Moment) -> Probed | None:
     return probing.now
 
 
+@observer(on=PROBES)
 def take_probe(m: Moment) -> None:
-    """Take an execution in: for `remember(on=PROBES)`, and done once a moment for all."""
+    """Take an execution in."""
     probe_at(m)
 
 
@@ -249,13 +249,13 @@ def runs_probe(container: Container, probe: Probe) -> Pattern:
     def runs(m: Moment) -> bool:
         return m.container is container and m.request(ExecSyncRequest).cmd == command
 
-    return call("ExecSync").where(runs, "it is the probe")
+    return call("ExecSync").where(runs)
 
 
 def kill_begins(container: Container) -> Pattern:
     """It is stopped, or its preStop hook runs, which comes before that."""
-    hook = call("ExecSync").where(runs_pre_stop, "it is a preStop hook")
-    return call("StopContainer").either(hook).where(about(container), "it is of this container")
+    hook = call("ExecSync").where(runs_pre_stop)
+    return call("StopContainer").either(hook).where(about(container))
 
 
 def unseen_hook_seconds(container: Container) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, exited, status
@@ -25,8 +26,6 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.unprovoked import to_be_explained
 from kubelet_conformance.trace.bodies import CreateContainerRequest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 _HANDOVER = 0.5
 """So long the news that a sandbox is stopped may take from the runtime's reply to whoever probes."""
@@ -35,20 +34,20 @@ _PROMPTLY = RELIST + 0.5
 
 
 @contract("PROBE-07", on=PROBES, needs=(CRI, PODS))
-def failing_liveness_kills_at_once(m: Moment) -> Findings:
+def failing_liveness_kills_at_once(m: Moment, pod: Pod) -> Findings:
     """When a liveness probe has failed as often in a row as its threshold says, the container is killed at
     once, not at the next resync.
     """
-    probed, pod = probe_at(m), m.pod
+    probed = probe_at(m)
     if probed is None or probed.name != "liveness" or probed.outcome != "failure" or not probed.reached:
         return None
     container = probed.container
-    if m.reply.error is not None or container.state != "running" or pod is None or pod.termination:
+    if m.reply.error is not None or container.state != "running" or pod.termination:
         return None
     if is_killed_already(m, container):
         return None
     begun = m.t
-    soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY, "it was soon")
+    soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY)
     return answered(
         by=kill_begins(container),
         within=REACTION + unseen_hook_seconds(container),
@@ -58,10 +57,9 @@ def failing_liveness_kills_at_once(m: Moment) -> Findings:
 
 
 @probe_without_result_is_tried_thrice.clause("lives", on=call("StopContainer"))
-def probe_without_result_kills_nobody(m: Moment) -> Findings:
+def probe_without_result_kills_nobody(m: Moment, container: Container) -> Findings:
     """No container is stopped for an execution without a result."""
-    container = m.container
-    if container is None or not without_reason(m):
+    if not without_reason(m):
         return None
     if not any(runs_of(container, name, m).errors for name in ("liveness", "startup")):
         return None
@@ -78,7 +76,7 @@ def liveness_ends_with_the_deadline(m: Moment) -> Iterator[Finding]:
         for name, probe in exec_probes(container).items():
             if name == "readiness":
                 continue
-            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION, "it is long after")
+            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
             yield answered(
                 by=exited().where(about(container)).either(call("RemoveContainer", "StopPodSandbox")),
                 not_before=late,
@@ -87,10 +85,9 @@ def liveness_ends_with_the_deadline(m: Moment) -> Iterator[Finding]:
 
 
 @contract("PROBE-12", on=status(), needs=(CRI, PODS, STATUS), clause="ended")
-def nothing_of_an_ended_pod_is_probed(m: Moment) -> Iterator[Finding]:
+def nothing_of_an_ended_pod_is_probed(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """When a pod has ended, or is stopped because it is to go, its probes are executed no more."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not now.terminal or pod.finished or not pod.born:
+    if not status.terminal or pod.finished or not pod.born:
         return
     if not any(c.state == "running" for c in pod.every_container()):
         yield from _is_not_probed(pod)
@@ -116,10 +113,10 @@ def _is_not_probed(pod: Pod, since: float = 0) -> Iterator[Finding]:
 
 
 @contract("PROBE-28", on=PROBES, needs=(CRI, PODS), clause="kill")
-def failed_liveness_under_never(m: Moment) -> Findings:
+def failed_liveness_under_never(m: Moment, pod: Pod) -> Findings:
     """Under restartPolicy Never a container whose liveness probe has failed is killed, and not run again."""
-    probed, pod = probe_at(m), m.pod
-    if probed is None or pod is None or probed.outcome != "failure" or not probed.reached:
+    probed = probe_at(m)
+    if probed is None or probed.outcome != "failure" or not probed.reached:
         return None
     spec, container = probed.container.spec, probed.container
     if pod.restart_policy != "Never" or probed.name == "readiness" or spec is None or spec.restart_policy:
@@ -143,10 +140,9 @@ class _Killed:
 
 
 @failed_liveness_under_never.clause("no-restart", on=REMAKING)
-def killed_container_stays_dead(m: Moment) -> Findings:
+def killed_container_stays_dead(m: Moment, pod: Pod) -> Findings:
     """It is not created again."""
-    pod = m.pod
-    old = pod.newest(m.request(CreateContainerRequest).config.metadata.name) if pod is not None else None
+    old = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
     if old is None or not old.note(_Killed).by_probe:
         return None
     return broken(f"{old.name} is created again, after its probe failed under restartPolicy Never")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Pod, Waiting
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, done, event, failed, pod_set, sandbox_died
@@ -18,10 +19,7 @@ from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.images import Pulls
-from kubelet_conformance.trace.manifests import Waiting
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, RpcError
-from kubelet_conformance.trace.views import Pod
 
 BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""
@@ -69,13 +67,13 @@ def _delay_at(m: Moment, pod: Pod) -> float:
 
 
 @contract("IMAGE-07", on=failed("PullImage"), needs=(CRI, PODS, STATUS))
-def failed_pull_is_retried(m: Moment) -> Findings:
+def failed_pull_is_retried(m: Moment, pod: Pod) -> Findings:
     """After a failed pull the pod pulls that image again only when 10, 20, 40 ... 300 s have passed.
 
     It does so within 16 s after that, and the container waits for ErrImagePull with the runtime's message.
     """
-    pod, image = m.pod, pulled_image(m)
-    if pod is None or not pod.born:
+    image = pulled_image(m)
+    if not pod.born:
         return None
     delay = _delay_at(m, pod)
     if not to_run(m) or not containers_of(pod, image):
@@ -85,7 +83,7 @@ def failed_pull_is_retried(m: Moment) -> Findings:
         return pulled_image(n) == image
 
     return answered(
-        by=call("PullImage").where(is_it, f"it is for {image}"),
+        by=call("PullImage").where(is_it),
         within=delay + RETRY + RETRY_SLACK,
         unless=GONE.either(call("CreateContainer"), pod_set(), sandbox_died()),
         text=f"{image} is pulled again",
@@ -93,11 +91,11 @@ def failed_pull_is_retried(m: Moment) -> Findings:
 
 
 @failed_pull_is_retried.clause("not before", on=call("PullImage"))
-def pull_waits_for_its_back_off(m: Moment) -> Findings:
+def pull_waits_for_its_back_off(m: Moment, pod: Pod) -> Findings:
     """No pull comes before the back-off has passed."""
-    pod, image = m.pod, pulled_image(m)
-    series = lasting(m, pod, _Series) if pod is not None and pod.born else None
-    if pod is None or series is None or image not in series.failed_t or series.life != m.node.lives:
+    image = pulled_image(m)
+    series = lasting(m, pod, _Series) if pod.born else None
+    if series is None or image not in series.failed_t or series.life != m.node.lives:
         return None
     if is_another_try(m):
         return None
@@ -202,10 +200,10 @@ class _Brought:
 
 
 @contract("IMAGE-23", on=call("PullImage"), needs=(CRI, PODS))
-def good_pull_clears_no_other_back_off(m: Moment) -> Findings:
+def good_pull_clears_no_other_back_off(m: Moment, pod: Pod) -> Findings:
     """A pull that succeeds ends the back-off of no other image."""
-    pod, image, brought = m.pod, pulled_image(m), m.node.note(_Brought)
-    series = lasting(m, pod, _Series) if pod is not None and pod.born else None
+    image, brought = pulled_image(m), m.node.note(_Brought)
+    series = lasting(m, pod, _Series) if pod.born else None
     if series is None or image not in series.failed_t or series.life != m.node.lives or is_another_try(m):
         return None
     if brought.image in {"", image} or brought.t < series.failed_t[image]:
@@ -215,14 +213,14 @@ def good_pull_clears_no_other_back_off(m: Moment) -> Findings:
     return KEPT
 
 
-@good_pull_clears_no_other_back_off.remember(on=failed("PullImage"))
+@observer(on=failed("PullImage"))
 def _bad_pulls(m: Moment) -> None:
     """Take failures in."""
     if m.pod is not None and m.pod.born:
         _delay_at(m, m.pod)
 
 
-@good_pull_clears_no_other_back_off.remember(on=done("PullImage"))
+@observer(on=done("PullImage"))
 def _good_pulls(m: Moment) -> None:
     """Remember the last good pull."""
     brought = m.node.note(_Brought)
@@ -246,7 +244,7 @@ class _Limited:
         self.ever = False
 
 
-@back_off_is_the_pods_own.remember(on=event("Failed").either(REFUSED))
+@observer(on=event("Failed").either(REFUSED), last=True)
 def _limited_pulls(m: Moment) -> None:
     """Remember a pull that failed without a call (IMAGE-12)."""
     texts = [m.record.message] if isinstance(m.record, Event) else []
@@ -257,11 +255,11 @@ def _limited_pulls(m: Moment) -> None:
 
 
 @back_off_is_the_pods_own.clause("shared", on=call("PullImage"))
-def back_off_is_shared_in_the_pod(m: Moment) -> Findings:
+def back_off_is_shared_in_the_pod(m: Moment, pod: Pod) -> Findings:
     """The containers of a pod share it."""
-    pod, image = m.pod, pulled_image(m)
-    pulls = pod.pulls.get(image) if pod is not None and pod.born else None
-    if pod is None or pulls is None or not pulls.errors or not containers_of(pod, image)[1:]:
+    image = pulled_image(m)
+    pulls = pod.pulls.get(image) if pod.born else None
+    if pulls is None or not pulls.errors or not containers_of(pod, image)[1:]:
         return None
     if pulls.life != m.node.lives or is_another_try(m):
         return None

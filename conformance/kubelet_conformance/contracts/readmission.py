@@ -8,12 +8,12 @@ from kubelet_conformance.contract.frame import Finding, answered, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, deleted, event, kubelet, status
-from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import of
+from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.moment import Moment
 
-_REFUSED = event(*sorted(REJECTIONS - {"Evicted"}))
+_REFUSED = event(*sorted(REFUSALS - {"Evicted"}))
 
 
 @contract("ADMIT-05", on=kubelet("started"), needs=(CRI, PODS, STATUS), versions=since("1.29"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from kubelet_conformance.contract.words import Pattern, failed, kubelet, late
+from kubelet_conformance.contract.frame import observer
+from kubelet_conformance.contract.words import Pattern, failed, kubelet, late, listed_all
 from kubelet_conformance.trace.looking import LATE_SECONDS
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, Reply
@@ -15,7 +16,6 @@ _IMAGES = "ImageStatus"
 """This one tells nothing of a pod. It keeps a worker waiting, and nobody can tell whose."""
 _READING = LISTS | _INSPECTIONS | {_IMAGES}
 READS: Pattern = failed(*sorted(_READING)).either(late(*sorted(_READING)), kubelet("killed", "stopped"))
-"""What a contract that asks for these notes has to see: `remember(on=READS)(take_in_reads)`."""
 
 
 class Reads:
@@ -41,8 +41,9 @@ class WholeList:
         self.seq = 0
 
 
+@observer(on=listed_all("ListContainers"))
 def take_whole_list(m: Moment) -> None:
-    """All containers are listed: `remember(on=listed_all("ListContainers"))(take_whole_list)`."""
+    """All containers are listed."""
     last = m.node.note(WholeList)
     last.t, last.seq = m.t, m.seq
 
@@ -52,6 +53,7 @@ def being_read(m: Moment) -> list[Call]:
     return [one for one in m.world.calls_open.values() if one.rpc in _READING]
 
 
+@observer(on=READS)
 def take_in_reads(m: Moment) -> None:
     """Keep the notes up to date."""
     reads, record = m.node.note(Reads), m.record

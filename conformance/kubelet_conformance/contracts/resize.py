@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import (
@@ -17,7 +18,6 @@ from kubelet_conformance.contract.words import (
     pod_set,
     status,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.resize_caps import (
     GATE,
     MEMORY,
@@ -29,7 +29,6 @@ from kubelet_conformance.contracts.resize_caps import (
     has_now,
     pending,
     restarts,
-    take_update,
     updated,
     wants,
 )
@@ -37,10 +36,8 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, o
 from kubelet_conformance.contracts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.bodies import CreateContainerRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.runtime_bodies import ContainerStatsReply
-from kubelet_conformance.trace.views import Container, Pod
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")
@@ -73,9 +70,9 @@ def _runs(container: Container) -> bool:
 
 
 def _hears(m: Moment) -> bool:
-    known = outside(m)
+    known = kubelet_view(m)
     seen = m.node.kubelet_up and m.node.relisted_t is not None and not m.node.listing_failed
-    return seen and known.api_away_t is None and known.down_since(m.t) is None
+    return seen and not known.is_cut_off(m.t)
 
 
 def _says_pending(m: Moment) -> bool:
@@ -84,9 +81,7 @@ def _says_pending(m: Moment) -> bool:
     return now is not None and (condition is not None or now.resize in {"Infeasible", "Deferred"})
 
 
-_CALLED_OFF: Pattern = TERMINATION_ASKED.either(
-    status().where(_says_pending, "the resize is pending"), _UPDATE_FAILED, pod_set()
-)
+_CALLED_OFF: Pattern = TERMINATION_ASKED.either(status().where(_says_pending), _UPDATE_FAILED, pod_set())
 
 
 @contract("RESIZE-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
@@ -126,7 +121,7 @@ class _Anew:
         self.names: dict[str, Caps] = {}
 
 
-@container_is_made_anew_where_its_policy_says.remember(on=pod_set())
+@observer(on=pod_set())
 def _(m: Moment) -> None:
     for container, spec, what in _resized(m):
         if restarts(spec, what) and m.pod is not None:
@@ -134,10 +129,9 @@ def _(m: Moment) -> None:
 
 
 @container_is_made_anew_where_its_policy_says.clause("again", on=done("StopContainer"))
-def resized_container_comes_again(m: Moment) -> Findings:
+def resized_container_comes_again(m: Moment, pod: Pod, container: Container) -> Findings:
     """Stopped for its resize, it is made again in the same sync, with the new resources."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.id not in pod.note(_Anew).names or not to_run(m):
+    if container.id not in pod.note(_Anew).names or not to_run(m):
         return None
     wanted = pod.note(_Anew).names.pop(container.id)
     return answered(
@@ -158,12 +152,12 @@ def _makes(name: str, wanted: Caps) -> Predicate:
 
 
 @contract("RESIZE-02", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
-def impossible_resize_is_refused(m: Moment) -> Findings:
+def impossible_resize_is_refused(m: Moment, manifest: Manifest) -> Findings:
     """A resize that no node could grant is called infeasible, and one that is called pending is not made."""
-    if m.manifest is None or not asks_the_impossible(m.manifest.spec) or not any(_resized(m)):
+    if not asks_the_impossible(manifest.spec) or not any(_resized(m)):
         return None
     return answered(
-        by=status().where(_says_infeasible, "it is infeasible"),
+        by=status().where(_says_infeasible),
         not_before=call("UpdateContainerResources", "StopContainer"),
         within=REACTION,
         unless=TERMINATION_ASKED,
@@ -179,10 +173,9 @@ def _says_infeasible(m: Moment) -> bool:
 
 
 @impossible_resize_is_refused.clause("pending", on=_UPDATE)
-def pending_resize_is_not_made(m: Moment) -> Findings:
+def pending_resize_is_not_made(m: Moment, pod: Pod, container: Container) -> Findings:
     """What is pending by the pod's own status is not given to its containers."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or pending(pod) != "Infeasible" or worker_is_busy(pod):
+    if pending(pod) != "Infeasible" or worker_is_busy(pod):
         return None
     spec, has = container.spec, has_now(container)
     if spec is None or has is None or pod.spec_changed_t is None or pod.status_t is None:
@@ -229,12 +222,12 @@ def _had(pod: Pod) -> tuple[int, int]:
 
 
 @contract("RESIZE-05", on=done("ContainerStats"), needs=(CRI, PODS), versions=_IN_PLACE, gate=GATE)
-def memory_in_use_is_not_taken(m: Moment) -> Findings:
+def memory_in_use_is_not_taken(m: Moment, container: Container) -> Findings:
     """A memory limit below what the container uses is not set, however often that is tried."""
-    container, pod, told = m.container, m.pod, m.response(ContainerStatsReply).stats.memory
+    pod, told = m.pod, m.response(ContainerStatsReply).stats.memory
     used = told.working_set_bytes.value if told is not None and told.working_set_bytes is not None else 0
-    spec = container.spec if container is not None else None
-    if container is None or pod is None or spec is None or not to_run(m) or not used:
+    spec = container.spec
+    if pod is None or spec is None or not to_run(m) or not used:
         return None
     has, wanted = has_now(container), wants(spec)
     if has is None or not wanted.memory or wanted.memory >= min(has.memory or used, used):
@@ -262,12 +255,12 @@ class _Pending:
 
 
 @contract("RESIZE-07", on=call("CreateContainer"), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
-def what_is_allocated_counts(m: Moment) -> Findings:
+def what_is_allocated_counts(m: Moment, pod: Pod) -> Findings:
     """As long as a resize is pending, containers are made with the resources that they had."""
-    pod, config = m.pod, m.request(CreateContainerRequest).config
-    old = pod.newest(config.metadata.name) if pod is not None else None
-    spec = pod.container_spec(config.metadata.name) if pod is not None else None
-    if pod is None or old is None or spec is None or config.linux.resources is None or not pending(pod):
+    config = m.request(CreateContainerRequest).config
+    old = pod.newest(config.metadata.name)
+    spec = pod.container_spec(config.metadata.name)
+    if old is None or spec is None or config.linux.resources is None or not pending(pod):
         return None
     was, made = pod.note(_Pending).told.get(spec.name), caps_of(config.linux.resources)
     if was is None or was == wants(spec):
@@ -277,23 +270,11 @@ def what_is_allocated_counts(m: Moment) -> Findings:
     return KEPT
 
 
-@what_is_allocated_counts.remember(on=status().where(_says_pending))
-def _(m: Moment) -> None:
-    pod = m.pod
-    if pod is None or pod.spec is None or pod.note(_Pending).seq == pod.spec_changed_seq:
+@observer(on=status().where(_says_pending))
+def _(_: Moment, pod: Pod, spec: PodSpec) -> None:
+    if pod.note(_Pending).seq == pod.spec_changed_seq:
         return
     noted = pod.note(_Pending)
-    newest = {one.name: pod.newest(one.name) for one in pod.spec.containers}
+    newest = {one.name: pod.newest(one.name) for one in spec.containers}
     noted.seq = pod.spec_changed_seq
     noted.told = {name: has for name, one in newest.items() if one is not None and (has := caps_told(one))}
-
-
-for _contract in (
-    container_is_resized_while_it_runs,
-    container_is_made_anew_where_its_policy_says,
-    impossible_resize_is_refused,
-    memory_in_use_is_not_taken,
-    what_is_allocated_counts,
-):
-    _contract.remember(on=OUTSIDE)(take_in)
-    _contract.remember(on=_UPDATED)(take_update)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec
+from kubelet_conformance.contract.frame import observer
+from kubelet_conformance.contract.words import done
 from kubelet_conformance.contracts.distress import amount
 from kubelet_conformance.trace.bodies import LinuxResources
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
-from kubelet_conformance.trace.views import Container, Pod
 
 GATE = "InPlacePodVerticalScaling"
 CPU, MEMORY = "cpu", "memory"
@@ -80,6 +80,7 @@ def updated(m: Moment) -> Caps:
     return Caps(*(new or old for new, old in zip(asked, before or Caps(0, 0, 0), strict=True)))
 
 
+@observer(on=done("UpdateContainerResources"))
 def take_update(m: Moment) -> None:
     """Keep what an UpdateContainerResources that went well has given; see `has_now`."""
     if m.container is not None:

@@ -6,7 +6,8 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import (
@@ -20,7 +21,6 @@ from kubelet_conformance.contract.words import (
     status,
 )
 from kubelet_conformance.contracts.distress import amount
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.resize_caps import (
     CPU,
     GATE,
@@ -32,16 +32,13 @@ from kubelet_conformance.contracts.resize_caps import (
     changed,
     has_now,
     restarts,
-    take_update,
     updated,
     wants,
 )
 from kubelet_conformance.contracts.situations import END, TERMINATION_ASKED, about, to_run, worker_is_busy
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.bodies import ContainerStatusReply
-from kubelet_conformance.trace.manifests import ContainerStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")
@@ -69,11 +66,10 @@ class _Shrunk:
 
 
 @contract("RESIZE-04", on=_UPDATE, needs=(CRI, PODS), versions=since("1.27"), gate=GATE)
-def what_shrinks_goes_first(m: Moment) -> Iterator[Finding]:
+def what_shrinks_goes_first(m: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
     """Among the containers of a pod those that get less of a resource come before those that get more."""
-    pod, container = m.pod, m.container
-    has = has_now(container) if container is not None else None
-    if pod is None or container is None or has is None:
+    has = has_now(container)
+    if has is None:
         return
     new = updated(m)
     shrunk = pod.note(_Shrunk)
@@ -100,10 +96,9 @@ def _to_shrink(pod: Pod, what: str) -> Iterator[Container]:
             yield container
 
 
-@what_shrinks_goes_first.remember(on=pod_set())
-def _(m: Moment) -> None:
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or pod.spec is None or pod.spec == manifest.spec:
+@observer(on=pod_set())
+def _(m: Moment, pod: Pod, spec: PodSpec, manifest: Manifest) -> None:
+    if spec == manifest.spec:
         return
     shrunk = pod.note(_Shrunk)
     if m.t - shrunk.changed_t < REACTION:
@@ -111,11 +106,10 @@ def _(m: Moment) -> None:
     shrunk.changed_t = m.t
 
 
-@what_shrinks_goes_first.remember(on=_UPDATE)
-def _(m: Moment) -> None:
-    pod, container = m.pod, m.container
-    has = has_now(container) if container is not None else None
-    if pod is None or has is None:
+@observer(on=_UPDATE, last=True)
+def _(m: Moment, pod: Pod, container: Container) -> None:
+    has = has_now(container)
+    if has is None:
         return
     shrunk, new = pod.note(_Shrunk), updated(m)
     if shrunk.seq != pod.spec_changed_seq:
@@ -123,9 +117,6 @@ def _(m: Moment) -> None:
     for what in changed(has, new):
         if not has.grows_to(new, what):
             shrunk.resources[what] = m.seq
-
-
-what_shrinks_goes_first.remember(on=_UPDATED)(take_update)
 
 
 class _Told:
@@ -137,12 +128,11 @@ class _Told:
 
 
 @contract("RESIZE-06", on=status(), needs=(CRI, STATUS), versions=since("1.32"), gate=GATE)
-def status_tells_what_is(m: Moment) -> Iterator[Finding]:
+def status_tells_what_is(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A status shows what the runtime has told that a running container has, not what is wanted."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.spec_changed_t is None or not pod.born:
+    if pod.spec_changed_t is None or not pod.born:
         return
-    for said in now.container_statuses or ():
+    for said in status.container_statuses or ():
         container = pod.newest(said.name)
         if container is None or container.id != said.runtime_id or said.state.running is None:
             continue
@@ -163,22 +153,18 @@ def _judged(said: ContainerStatus, told: _Told) -> Finding | None:
 
 
 @status_tells_what_is.clause("follows", on=done("ContainerStatus"))
-def status_follows_the_runtime(m: Moment) -> Findings:
+def status_follows_the_runtime(m: Moment, pod: Pod, container: Container) -> Findings:
     """When the runtime tells of other resources than before, the next status shows them."""
-    pod, container, now = m.pod, m.container, _read(m)
-    before = caps_told(container) if container is not None else None
-    if pod is None or container is None or now is None or before is None or container.state != "running":
+    now = _read(m)
+    before = caps_told(container)
+    if now is None or before is None or container.state != "running":
         return None
-    spec, known = container.spec, outside(m)
+    spec, known = container.spec, kubelet_view(m)
     limits = (spec.resources.limits if spec is not None else None) or {}
     seen = [what for what in changed(before, now) if what in limits]
     if not seen or (seen == [CPU] and before.quota == now.quota) or not to_run(m) or worker_is_busy(pod):
         return None
-    if (
-        known.api_away_t is not None
-        or known.down_since(m.t) is not None
-        or m.header.feature_gates.get(_EVENTED)
-    ):
+    if known.is_cut_off(m.t) or m.header.feature_gates.get(_EVENTED):
         return None
     return answered(
         by=status().where(_shows(container, now)),
@@ -186,9 +172,6 @@ def status_follows_the_runtime(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(pod_set(), _READING_FAILED, _UPDATE),
         text=f"a status shows what {container.name} has now",
     )
-
-
-status_tells_what_is.remember(on=OUTSIDE)(take_in)
 
 
 def _shows(container: Container, caps: Caps) -> Predicate:
@@ -202,7 +185,7 @@ def _shows(container: Container, caps: Caps) -> Predicate:
     return shows
 
 
-@status_tells_what_is.remember(on=done("ContainerStatus"))
+@observer(on=done("ContainerStatus"))
 def _(m: Moment) -> None:
     caps = _read(m)
     if caps is not None and m.container is not None:
@@ -218,16 +201,15 @@ def _read(m: Moment) -> Caps | None:
 
 
 @contract("COND-09", on=status(), needs=(STATUS, PODS), versions=since("1.27"))
-def resize_is_told_in_the_words_of_its_version(m: Moment) -> Findings:
+def resize_is_told_in_the_words_of_its_version(m: Moment, status: PodStatus) -> Findings:
     """PodResizePending and PodResizeInProgress tell of a resize, up to 1.32 the field `resize`."""
-    now = m.status
-    if now is None or m.kubernetes is None:
+    if m.kubernetes is None:
         return None
-    by_condition = now.condition("PodResizePending") or now.condition("PodResizeInProgress")
-    if not by_condition and not now.resize:
+    by_condition = status.condition("PodResizePending") or status.condition("PodResizeInProgress")
+    if not by_condition and not status.resize:
         return None
     if m.kubernetes >= (1, 33):
-        return broken(f"the field resize says {now.resize}") if now.resize else KEPT
+        return broken(f"the field resize says {status.resize}") if status.resize else KEPT
     return broken("a condition tells how a resize stands") if by_condition else KEPT
 
 
@@ -241,10 +223,9 @@ class _Watched:
 
 
 @contract("PLEG-17", on=_UPDATED, needs=(CRI,), versions=since("1.32"), gate=GATE)
-def resized_container_is_watched(m: Moment) -> Findings:
+def resized_container_is_watched(m: Moment, container: Container) -> Findings:
     """After a resize the pod is inspected at each relist until the runtime tells of it, and then no more."""
-    container = m.container
-    if container is None or m.header.feature_gates.get("EventedPLEG", False):
+    if m.header.feature_gates.get("EventedPLEG", False):
         return None
     return _inspected_soon(container)
 
@@ -262,11 +243,11 @@ def _inspected_soon(container: Container) -> Finding:
 
 
 @resized_container_is_watched.clause("until", on=done("ContainerStatus"))
-def watched_until_it_is_told(m: Moment) -> Findings:
+def watched_until_it_is_told(m: Moment, container: Container) -> Findings:
     """What is not told yet is looked for again at the next relist; what is told is not."""
-    container, caps = m.container, _read(m)
-    watched = container.note(_Watched) if container is not None else None
-    if container is None or watched is None or watched.wanted is None or caps is None:
+    caps = _read(m)
+    watched = container.note(_Watched)
+    if watched.wanted is None or caps is None:
         return None
     if watched.met_t is None and container.state == "running" and not container.stops:
         if not changed(caps, watched.wanted):
@@ -280,15 +261,12 @@ def watched_until_it_is_told(m: Moment) -> Findings:
     return None
 
 
-@resized_container_is_watched.remember(on=_UPDATED)
+@observer(on=_UPDATED)
 def _(m: Moment) -> None:
     if m.container is not None:
         watched = m.container.note(_Watched)
         watched.wanted, watched.met_t = updated(m), None
         watched.reads.clear()
-
-
-resized_container_is_watched.remember(on=_UPDATED)(take_update)
 
 
 _ACTS = call("UpdateContainerResources", "StopContainer")
@@ -332,9 +310,6 @@ def _is_as_wanted(pod: Pod, name: str) -> bool:
     return spec is not None and has is not None and not changed(has, wants(spec))
 
 
-allocations_outlive_the_kubelet.remember(on=_UPDATED)(take_update)
-
-
 class _Mirrored:
     """When a mirror was sent with other resources than its static pod has."""
 
@@ -355,10 +330,9 @@ def static_pod_is_not_resized(m: Moment) -> Iterator[Finding]:
         yield broken(f"a container of the static pod {m.pod.name} is resized", m.pod.note(_Mirrored).seq)
 
 
-@static_pod_is_not_resized.remember(on=pod_set())
-def _(m: Moment) -> None:
-    manifest = m.manifest
-    if manifest is None or not manifest.metadata.is_mirror:
+@observer(on=pod_set())
+def _(m: Moment, manifest: Manifest) -> None:
+    if not manifest.metadata.is_mirror:
         return
     meta = manifest.metadata
     pod = m.world.pod_of_object(meta.uid, meta.namespace or "default", meta.name)

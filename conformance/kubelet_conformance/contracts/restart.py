@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.words import (
@@ -17,15 +18,7 @@ from kubelet_conformance.contract.words import (
     pod_set,
     read_as,
 )
-from kubelet_conformance.contracts.app_table import AppAct, AppSeen, app_row
-from kubelet_conformance.contracts.backoffs import (
-    ATTEMPTS,
-    may_stay_stopped,
-    most_delay,
-    restart_bound,
-    retry_bound,
-    take_attempt,
-)
+from kubelet_conformance.contracts.backoffs import may_stay_stopped, most_delay, restart_bound, retry_bound
 from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
@@ -49,14 +42,18 @@ from kubelet_conformance.contracts.instances import (
     waits_for_sidecars,
     wants_restart,
 )
-from kubelet_conformance.contracts.situations import NOBODY, another_image, at_its_end, will_not_run_again
-from kubelet_conformance.contracts.stop_reasons import changed, take_in_stop, was_changed, was_going
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import (
+    NOBODY,
+    another_image,
+    at_its_end,
+    was_seen_started,
+    will_not_run_again,
+)
+from kubelet_conformance.contracts.stop_reasons import changed, was_changed, was_going
+from kubelet_conformance.contracts.tables.container import APPS, AppAct, AppSeen
 from kubelet_conformance.contracts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.trace.bodies import ContainerConfig, ContainerStatusReply
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.under_way import since_when_at_work
-from kubelet_conformance.trace.views import Container
 
 
 def _app_exit(m: Moment) -> Container | None:
@@ -77,10 +74,9 @@ def _seq(container: Container) -> int | None:
 
 
 @contract("RESTART-01", on=happened("removed"), needs=(CRI, PODS))
-def no_record_means_start(m: Moment) -> Findings:
+def no_record_means_start(m: Moment, pod: Pod, container: Container) -> Findings:
     """An app container that has no record is started, even if it ran before and its record was lost."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "app" or not to_watch(m):
+    if container.kind != "app" or not to_watch(m):
         return None
     if container is not pod.newest(container.name) or not in_place(container) or at_its_end(pod):
         return None
@@ -93,14 +89,13 @@ def no_record_means_start(m: Moment) -> Findings:
 
 
 @contract("RESTART-02", on=REMAKING, needs=(CRI, PODS))
-def running_one_is_left(m: Moment) -> Findings:
+def running_one_is_left(m: Moment, pod: Pod) -> Findings:
     """A running app container is replaced only for a reason, and stopped before.
 
     Reasons are a changed definition, a failing liveness or startup probe, a failed postStart hook, an unknown
     state, a resize policy, and the end of its sandbox.
     """
-    pod = m.pod
-    newest = recorded(pod, asked(m).metadata.name) if pod else None
+    newest = recorded(pod, asked(m).metadata.name)
     if newest is None or not newest.born or newest.kind != "app":
         return None
     if newest.state == "running":
@@ -115,9 +110,6 @@ def running_one_is_left(m: Moment) -> Findings:
     return broken(f"{newest.name} was stopped and is made again for no reason in sight", _seq(newest))
 
 
-running_one_is_left.remember(on=call("StopContainer"))(take_in_stop)
-
-
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     spec, unknown = container.spec, _was_unknown(container)
     hook = spec is None or spec.lifecycle.post_start is not None
@@ -128,10 +120,10 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
 
 
 @contract("RESTART-03", on=failed("StartContainer"), needs=(CRI, PODS))
-def created_one_is_started_again(m: Moment) -> Findings:
+def created_one_is_started_again(m: Moment, container: Container) -> Findings:
     """An app container that was made but could not be started gets a new instance under every policy."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "app" or not to_watch(m):
+    pod = m.pod
+    if pod is None or container.kind != "app" or not to_watch(m):
         return None
     if not in_place(container) or container.state != "created" or was_seen_started(container):
         return None
@@ -143,13 +135,10 @@ def created_one_is_started_again(m: Moment) -> Findings:
     )
 
 
-created_one_is_started_again.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("RESTART-04", on=REMAKING, needs=(CRI, PODS))
-def unknown_one_is_stopped_first(m: Moment) -> Findings:
+def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """A container whose state is unknown is stopped before another instance of it is made."""
-    newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    newest = recorded(pod, asked(m).metadata.name)
     if newest is None or newest.record is None or newest.record.state != "CONTAINER_UNKNOWN":
         return None
     if newest.kind not in {"app", "sidecar"} or newest.sandbox is not m.sandbox:
@@ -160,9 +149,9 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
 
 
 @unknown_one_is_stopped_first.clause("replaced", on=read_as("unknown"))
-def _(m: Moment) -> Findings:
-    container, told = m.container, m.response(ContainerStatusReply).status
-    if container is None or told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
+def _(m: Moment, container: Container) -> Findings:
+    told = m.response(ContainerStatusReply).status
+    if told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
     if _was_unknown(container) or not to_watch(m) or not in_place(container):
         return None
@@ -183,42 +172,38 @@ def _was_unknown(container: Container) -> bool:
 
 def _replaced(container: Container) -> Pattern:
     """Another instance is made while the record of this one is there to forbid it."""
-    return creation_of(container.name).where(lambda _: container.state == "exited", "its record is there")
+    return creation_of(container.name).where(lambda _: container.state == "exited")
 
 
 @contract("RESTART-05", on=OWN_END, needs=(CRI, PODS))
-def policy_and_code_decide(m: Moment) -> Findings:
+def policy_and_code_decide(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """An app container that exited is run again under Always, and under OnFailure after a failure."""
     container = _app_exit(m)
-    if container is None or m.exit is None or m.pod is None:
+    if container is None:
         return None
     spec = container.spec
     if spec is None or spec.restart_policy is not None:
         return None
-    if will_not_run_again(m.pod, container.name, m.exit.code):
+    if will_not_run_again(pod, container.name, ended.code):
         return answered(
             by=done("StopPodSandbox"),
             # It may end by itself just before it is killed for its probe, and is made again by that.
             unless=pod_set().either(stop_of(container)) if _has_kill_probe(container) else pod_set(),
             not_before=_replaced(container),
-            text=f"{container.name} is left after code {m.exit.code} under {m.pod.restart_policy}",
+            text=f"{container.name} is left after code {ended.code} under {pod.restart_policy}",
         )
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
         unless=HELD_UP.either(SIDECAR_ENDS, another_image(container)),
-        text=f"{container.name} is made again after code {m.exit.code} under {m.pod.restart_policy}",
+        text=f"{container.name} is made again after code {ended.code} under {pod.restart_policy}",
     )
 
 
-policy_and_code_decide.remember(on=ATTEMPTS)(take_attempt)
-
-
 @policy_and_code_decide.clause("left", on=REMAKING)
-def _(m: Moment) -> Findings:
-    pod = m.pod
-    newest = recorded(pod, asked(m).metadata.name) if pod else None
-    if pod is None or newest is None or newest.exit is None:
+def _(m: Moment, pod: Pod) -> Findings:
+    newest = recorded(pod, asked(m).metadata.name)
+    if newest is None or newest.exit is None:
         return None
     if newest.state != "exited" or newest.kind != "app":
         return None
@@ -258,7 +243,7 @@ def _is_restart(m: Moment) -> bool:
     return to_watch(m) and not may_stay_stopped(m, container)
 
 
-_STOPPED = done("StopContainer").where(_is_restart, "it ran, and its pod goes on")
+_STOPPED = done("StopContainer").where(_is_restart)
 
 
 @changed_definition_restarts.clause("replaced", on=_STOPPED)
@@ -266,9 +251,6 @@ def _(m: Moment) -> Findings:
     container = m.container
     is_changed = container is not None and changed(container)
     return _made_again(container, REACTION, "for its new image") if container and is_changed else None
-
-
-changed_definition_restarts.remember(on=ATTEMPTS)(take_attempt)
 
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
@@ -295,7 +277,7 @@ def _becomes(m: Moment) -> AppAct:
         return "nothing"
     given_up = _probe_kill(m) is not None
     seen = AppSeen("running", m.pod.restart_policy, changed=changed(m.container), given_up=given_up)
-    return app_row(seen).act
+    return APPS.decide(seen)
 
 
 @contract("RESTART-09", on=_STOPPED, needs=(CRI, PODS))
@@ -316,9 +298,6 @@ def probe_kill_restarts(m: Moment) -> Findings:
     return _made_again(container, restart_bound(m, container.name), "after its probe failed", or_not)
 
 
-probe_kill_restarts.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("RESTART-10", on=_STOPPED, needs=(CRI, PODS))
 def probe_kill_under_never(m: Moment) -> Findings:
     """Under policy Never a container killed for its probe is not run again."""
@@ -333,20 +312,16 @@ def probe_kill_under_never(m: Moment) -> Findings:
 
 
 @contract("RESTART-11", on=_STOPPED, needs=(CRI, PODS))
-def kill_and_restart_in_one_sync(m: Moment) -> Findings:
+def kill_and_restart_in_one_sync(m: Moment, pod: Pod, container: Container) -> Findings:
     """Kill and restart are one sync: CreateContainer follows StopContainer and waits for no relist."""
-    container = m.container
-    if container is None or m.pod is None or _becomes(m) != "stop and start":
+    if _becomes(m) != "stop and start":
         return None
     # Its back-off is that of the instance before, if the sync has seen a record of that, which may be gone.
-    every, took = m.pod.containers.get(container.name, ()), m.t - since_when_at_work(m.pod, m.t)
+    every, took = pod.containers.get(container.name, ()), m.t - since_when_at_work(pod, m.t)
     is_held_up = any(one.state == "exited" for one in every if one is not container)
     if not changed(container) and (is_held_up or (took > SAME_MOMENT and most_delay(m, container.name))):
         return None
     return _made_again(container, RELIST, "in the same sync")
-
-
-kill_and_restart_in_one_sync.remember(on=ATTEMPTS)(take_attempt)
 
 
 @contract("RESTART-12", on=_STOPPED, needs=(CRI, PODS))
@@ -366,19 +341,19 @@ def _goes_on(m: Moment) -> bool:
 
 
 @contract("RESTART-17", on=OWN_END, needs=(CRI, PODS))
-def siblings_are_untouched(m: Moment) -> Findings:
+def siblings_are_untouched(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """The restart of one app container does not touch the others."""
     container = _app_exit(m)
-    if container is None or m.pod is None or m.exit is None:
+    if container is None:
         return None
-    others = [one for one in m.pod.of_kind("app") if one.name != container.name and one.state == "running"]
-    if not others or will_not_run_again(m.pod, container.name, m.exit.code):
+    others = [one for one in pod.of_kind("app") if one.name != container.name and one.state == "running"]
+    if not others or will_not_run_again(pod, container.name, ended.code):
         return None
     return [
         answered(
             by=start_of(container.name),
             unless=CALLED_OFF.either(exited(), pod_set()),
-            not_before=stop_of(other).where(_goes_on, "its pod goes on"),
+            not_before=stop_of(other).where(_goes_on),
             text=f"{other.name} is not stopped while {container.name} is made again",
         )
         for other in others
@@ -387,10 +362,10 @@ def siblings_are_untouched(m: Moment) -> Findings:
 
 
 @contract("RESTART-18", on=OWN_END, needs=(CRI, PODS))
-def pod_without_work_is_killed(m: Moment) -> Findings:
+def pod_without_work_is_killed(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """When every app container has ended for good, the pod is killed: its sandbox is stopped."""
-    pod, container = m.pod, _app_exit(m)
-    if pod is None or container is None or m.exit is None or not at_its_end(pod, container, m.exit.code):
+    container = _app_exit(m)
+    if container is None or not at_its_end(pod, container, ended.code):
         return None
     still = [one for one in pod.of_kind("sidecar", "ephemeral") if one.state == "running"]
     grace = pod.spec.grace_seconds if still and pod.spec else 0

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, EVERY_STATUS, PODS
 from kubelet_conformance.contract.words import Pattern, Predicate, call, event, kubelet, pod_set, pod_unset
-from kubelet_conformance.contracts.fresh import REJECTIONS
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.mirror_writes import (
     CREATES_A_MIRROR,
     MIRROR_IS_TO_GO,
-    MIRRORS,
     is_create_of,
     latest_mirror,
-    take_mirrors,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, runs_of, take_probe
+from kubelet_conformance.contracts.probe_runs import exec_probes, runs_of
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.disruption import REFUSALS
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Pod
 
 _ALREADY_EXISTS = 409
 _API_WRITE = Pattern(frozenset({"api"}))
 _WHILE = 50.0
 """A sync that went well is followed by the next after 60 s at the earliest, if nothing wakes the worker."""
 _STORM = 4
-_REFUSED = event(*sorted(REJECTIONS))
+_REFUSED = event(*sorted(REFUSALS))
 
 
 @contract("RESTARTKUBELET-02", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
@@ -40,7 +37,7 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts admits the pods that run already anew, the oldest first: one whose host port an
     older pod has claimed in the meantime is refused.
     """
-    if outside(m).api_away_t is not None or outside(m).node_gone:
+    if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone:
         return
     wanted = [pod for pod in m.world.pods.values() if _is_to_be_admitted(pod)]
     for pod in wanted:
@@ -53,9 +50,6 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
                 whole_node=True,
                 text=f"pod {pod.name}, which runs, is refused for the older one that wants its port",
             )
-
-
-running_pods_are_admitted_again.remember(on=OUTSIDE)(take_in)
 
 
 def _is_to_be_admitted(pod: Pod) -> bool:
@@ -76,12 +70,12 @@ def _age(pod: Pod) -> str:
 
 
 @contract("RESTARTKUBELET-08", on=call("StopContainer"), needs=(CRI, PODS))
-def liveness_is_counted_anew(m: Moment) -> Findings:
+def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
     """A container that ran before the kubelet's start is killed for its liveness probe only when that has
     failed as often as its threshold says since the start.
     """
-    container, begun = m.container, m.node.started_t
-    if container is None or begun is None or container.state != "running":
+    begun = m.node.started_t
+    if begun is None or container.state != "running":
         return None
     if (
         container.started_t is None
@@ -94,9 +88,6 @@ def liveness_is_counted_anew(m: Moment) -> Findings:
     if runs_of(container, "liveness", m).published is False:
         return KEPT
     return to_be_explained(f"there is a reason to stop {container.name}, whose probe has not failed enough,")
-
-
-liveness_is_counted_anew.remember(on=PROBES)(take_probe)
 
 
 class _Going:
@@ -120,13 +111,13 @@ def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
         yield answered(
             by=LIFE_ENDS,
             unless=FAULT.either(pod_set().where(_is_of(pod)), pod_unset()),
-            not_before=_API_WRITE.where(_deletes(known), "the kubelet deletes it"),
+            not_before=_API_WRITE.where(_deletes(known)),
             whole_node=True,
             text=f"the mirror of {pod.name} is left alone",
         )
 
 
-@mirrors_are_kept.remember(on=MIRROR_IS_TO_GO)
+@observer(on=MIRROR_IS_TO_GO)
 def _mirror_is_to_go(m: Moment) -> None:
     """Take in which are to go."""
     if m.manifest is not None:
@@ -177,7 +168,3 @@ class _Tries:
 
     def __init__(self) -> None:
         self.times: list[float] = []
-
-
-mirrors_are_kept.remember(on=MIRRORS)(take_mirrors)
-mirror_that_is_there_is_a_success.remember(on=MIRRORS)(take_mirrors)

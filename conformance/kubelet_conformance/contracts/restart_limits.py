@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from kubelet_conformance.contract import Moment, Pod
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.releases import is_on
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import Pattern, call, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import DISK, OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.pod_files import is_log, log_names, take_file
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.contracts.pod_files import is_log, log_names
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.records import Metrics
 
 _PERIOD_GATE, _REDUCED_GATE = "KubeletCrashLoopBackOffMax", "ReduceDefaultCrashLoopBackOffDecay"
@@ -67,12 +67,12 @@ _ANCHORED = ByVersion({"1.23..1.26": False, ">=1.27": True})
 
 
 @contract("RESTART-15", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ANCHORED)
-def foreign_files_do_not_count(m: Moment) -> Findings:
+def foreign_files_do_not_count(m: Moment, pod: Pod) -> Findings:
     """Of the files among a container's logs only those named <number>.log tell its number; up to 1.26 any
     name with digits, a character and "log" in it did.
     """
-    pod, config = m.pod, asked(m)
-    if pod is None or not pod.born:
+    config = asked(m)
+    if not pod.born:
         return None
     newest = pod.newest(config.metadata.name)
     if newest is not None and not newest.vanished:
@@ -95,21 +95,15 @@ def _number(names: list[str], *, anchored: bool) -> int:
     return max((int(one[1]) + 1 for one in found if one is not None), default=0)
 
 
-foreign_files_do_not_count.remember(on=DISK)(take_file)
-
-
-@contract("LOOP-19", on=Pattern(frozenset({"metrics"}), words="the kubelet is asked"), needs=(CRI,))
+@contract("LOOP-19", on=Pattern(frozenset({"metrics"})), needs=(CRI,))
 def silent_loop_is_not_healthy(m: Moment) -> Findings:
     """The health of the loop is bad when it has stood still for more than 5 minutes, and good before that."""
     if not isinstance(m.record, Metrics) or _HEALTH not in m.record.values or m.node.started_t is None:
         return None
-    healthy, down = bool(m.record.values[_HEALTH]), outside(m).down_since(m.t)
+    healthy, down = bool(m.record.values[_HEALTH]), kubelet_view(m).down_since(m.t)
     silent = 0.0 if down is None else m.t - down
     if silent > _SILENT_MOST + _SLACK:
         return broken(f"the loop stands still for {silent:g} s, and is said to be well") if healthy else KEPT
     if silent < _SILENT_MOST - _SLACK:
         return KEPT if healthy else broken(f"the loop is said to be ill after {silent:g} s")
     return None
-
-
-silent_loop_is_not_healthy.remember(on=OUTSIDE)(take_in)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded
-from kubelet_conformance.contracts.outside import DISK
-from kubelet_conformance.contracts.pod_files import is_log, log_names, take_file
+from kubelet_conformance.contracts.pod_files import is_log, log_names
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 from kubelet_conformance.trace.written_keys import Annotation
 
 
@@ -56,10 +54,9 @@ class _Removed:
 
 
 @contract("RESTART-14", on=call("CreateContainer"), needs=(CRI, PODS))
-def number_from_the_logs(m: Moment) -> Findings:
+def number_from_the_logs(m: Moment, pod: Pod) -> Findings:
     """Without a record the number is that of the last log file plus 1, and 0 if there is none."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.set_t is None or pod.finished_before:
+    if not pod.born or pod.set_t is None or pod.finished_before:
         return None
     name = asked(m).metadata.name
     newest = pod.newest(name)
@@ -74,10 +71,7 @@ def number_from_the_logs(m: Moment) -> Findings:
     return _attempt_is(m, newest.attempt + 1, f"instance {newest.attempt} left its log", newest)
 
 
-number_from_the_logs.remember(on=DISK)(take_file)
-
-
-@number_from_the_logs.remember(on=call("RemoveContainer"))
+@observer(on=call("RemoveContainer"))
 def _(m: Moment) -> None:
     if m.container is not None:
         m.container.note(_Removed).was_tried = True
@@ -88,17 +82,17 @@ def _later_inits(pod: Pod) -> list[str]:
 
 
 @contract("RESTART-16", on=REMAKING)
-def new_sandbox_goes_on_counting(m: Moment) -> Findings:
+def new_sandbox_goes_on_counting(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """In a new sandbox each container goes on counting from its newest instance.
 
     An init container whose start comes in a later sync than the replacement begins anew: its records and logs
     went with the old sandbox. That is every one but the first, and the first whose image did not come.
     """
-    pod, sandbox, name = m.pod, m.sandbox, asked(m).metadata.name
-    newest = pod.newest(name) if pod else None
-    if newest is None or sandbox is None or newest.vanished or newest.sandbox is sandbox:
+    name = asked(m).metadata.name
+    newest = pod.newest(name)
+    if newest is None or newest.vanished or newest.sandbox is sandbox:
         return None
-    if pod is None or (newest.state == "removed" and not pod.born):
+    if newest.state == "removed" and not pod.born:
         return None  # A static pod that came back under its UID: its past was removed with it.
     if newest.state == "removed" and (name in _later_inits(pod) or put_off(m)):
         return None
@@ -123,15 +117,12 @@ class _Failed:
 
 
 @contract("RESTART-24", on=call("CreateContainer"))
-def tries_do_not_count(m: Moment) -> Findings:
+def tries_do_not_count(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A CreateContainer that left no record is repeated with the same number.
 
     After a StartContainer that failed the number is 1 more, in the same sandbox. An init container that could
     not be made by the sync which replaced its sandbox begins anew (RESTART-16).
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None:
-        return None
     name = asked(m).metadata.name
     last = pod.note(_Failed).attempts.get(name)
     if last is not None and last[1] == sandbox.id:
@@ -146,17 +137,14 @@ def tries_do_not_count(m: Moment) -> Findings:
     return None
 
 
-tries_do_not_count.remember(on=DISK)(take_file)
-
-
-@tries_do_not_count.remember(on=failed("CreateContainer"))
+@observer(on=failed("CreateContainer"))
 def _(m: Moment) -> None:
     if m.pod is not None and m.sandbox is not None and m.reply.error and not m.reply.effect:
         meta = asked(m).metadata
         m.pod.note(_Failed).attempts[meta.name] = meta.attempt, m.sandbox.id
 
 
-@tries_do_not_count.remember(on=done("CreateContainer"))
+@observer(on=done("CreateContainer"))
 def _(m: Moment) -> None:
     if m.pod is not None:
         m.pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)
@@ -184,16 +172,16 @@ class _HashesOfNode:
 
 
 @contract("RESTART-08", on=call("CreateContainer"), versions=_SCOPE)
-def hash_is_of_name_and_image(m: Moment) -> Findings:
+def hash_is_of_name_and_image(m: Moment, pod: Pod) -> Findings:
     """The hash of a container's definition is that of its name and image, and changes with these alone; up to
     1.30 it is that of the whole definition.
     """
-    if m.pod is None or _SCOPE.get(m.kubernetes) != "name and image":
+    if _SCOPE.get(m.kubernetes) != "name and image":
         return None
     config = asked(m)
     name, image = config.metadata.name, config.image.user_specified_image
     told = config.annotations.get(Annotation.HASH, "")
-    known, of_image = m.pod.note(_Hashes).known, m.node.note(_HashesOfNode).of_image
+    known, of_image = pod.note(_Hashes).known, m.node.note(_HashesOfNode).of_image
     last, alike = known.get(name), of_image.get((name, image))
     known[name] = image, told
     of_image[name, image] = told
@@ -210,13 +198,13 @@ def hash_is_of_name_and_image(m: Moment) -> Findings:
 
 
 @hash_is_of_name_and_image.clause("definition", on=call("CreateContainer"))
-def hash_is_of_the_definition(m: Moment) -> Findings:
+def hash_is_of_the_definition(m: Moment, pod: Pod) -> Findings:
     """Up to 1.30 containers of one name that run other commands have other hashes, whatever their image."""
-    if m.pod is None or _SCOPE.get(m.kubernetes) != "definition":
+    if _SCOPE.get(m.kubernetes) != "definition":
         return None
     config = asked(m)
     name = config.metadata.name
-    spec = m.pod.container_spec(name)
+    spec = pod.container_spec(name)
     if spec is None:
         return None
     told, runs = config.annotations.get(Annotation.HASH, ""), spec.command or []

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.frame import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, done, exited, status
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
     OWN_END,
@@ -24,8 +34,6 @@ from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, of, runs_pre_stop
 from kubelet_conformance.contracts.timing import REACTION, RELIST
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 RULES_GATE, ALL_GATE = "ContainerRestartRules", "RestartAllContainersOnContainerExits"
 _RESTART_ALL = "RestartAllContainers"
@@ -93,22 +101,18 @@ def first_rule_decides(m: Moment) -> Findings:
             return None
 
 
-for _each in (own_policy_decides, first_rule_decides):
-    _each.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("RESTART-21", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.34"), gate=RULES_GATE)
-def own_never_fails_the_pod(m: Moment) -> Findings:
+def own_never_fails_the_pod(m: Moment, pod: Pod) -> Findings:
     """An init container with policy Never of its own that fails makes its pod Failed, under any policy."""
     found = _ended(m, "init")
-    if found is None or m.pod is None or not found[2] or found[1].restart_policy != "Never":
+    if found is None or not found[2] or found[1].restart_policy != "Never":
         return None
-    return None if found[1].rule_for(found[2]) is not None else _fails(m.pod, found[0].name)
+    return None if found[1].rule_for(found[2]) is not None else _fails(pod, found[0].name)
 
 
 def _fails(pod: Pod, name: str) -> Answered:
     return answered(
-        by=status().where(lambda n: n.status is not None and n.status.phase == "Failed", "Failed"),
+        by=status().where(lambda n: n.status is not None and n.status.phase == "Failed"),
         unless=TERMINATION_ASKED,
         not_before=creation_of_kind("init", "app"),
         text=f"pod {pod.name} fails with its init container {name}",
@@ -145,7 +149,7 @@ def pod_begins_anew(m: Moment) -> Findings:
         within=restart_bound(m, container.name) + 2 * REACTION,
         unless=TERMINATION_ASKED,
         not_before=call("RunPodSandbox", "StopPodSandbox")
-        .where(of(pod), "it is the pod's")
+        .where(of(pod))
         .either(creation_of_kind("app", "init", besides=first)),
         text=f"{first} is made again first, in the same sandbox",
     )
@@ -156,10 +160,10 @@ def _makes(name: str, sandbox: Sandbox | None) -> Predicate:
 
 
 @pod_begins_anew.clause("stopped", on=OWN_END)
-def all_are_stopped(m: Moment) -> Iterator[Finding]:
+def all_are_stopped(m: Moment, pod: Pod) -> Iterator[Finding]:
     """What runs beside it is stopped, without a hook."""
-    container, pod = _restarts_all(m), m.pod
-    if container is None or pod is None:
+    container = _restarts_all(m)
+    if container is None:
         return
     for other in pod.every_container():
         if other is not container and other.kind != "ephemeral" and other.state == "running":
@@ -167,19 +171,15 @@ def all_are_stopped(m: Moment) -> Iterator[Finding]:
                 by=stop_of(other),
                 within=2 * REACTION,
                 unless=TERMINATION_ASKED.either(exited()),
-                not_before=call("ExecSync").where(about(other)).where(runs_pre_stop, "it is its hook"),
+                not_before=call("ExecSync").where(about(other)).where(runs_pre_stop),
                 text=f"{other.name} is stopped with the others",
             )
 
 
-pod_begins_anew.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("RESTART-23", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE)
-def failed_init_ends_it(m: Moment) -> Findings:
+def failed_init_ends_it(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """After the restart of a whole pod with policy Never an init container that fails fails the pod."""
-    container, pod = m.container, m.pod
-    if container is None or pod is None or m.exit is None or not m.exit.code or not pod.note(_Anew).seq:
+    if not ended.code or not pod.note(_Anew).seq:
         return None
     spec = container.spec
     if pod.restart_policy != "Never" or container.kind != "init" or spec is None or spec.restart_policy:
@@ -187,25 +187,23 @@ def failed_init_ends_it(m: Moment) -> Findings:
     return _fails(pod, container.name) if to_watch(m) and in_place(container) else None
 
 
+@observer(on=OWN_END, last=True)
 def _take(m: Moment) -> None:
     """Take restarts of whole pods in."""
     if m.pod is not None and _restarts_all(m) is not None:
         m.pod.note(_Anew).seq = m.seq
 
 
-failed_init_ends_it.remember(on=OWN_END)(_take)
-
-
 @contract(
     "COND-10", on=OWN_END, needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE, clause="set"
 )
-def restart_is_told(m: Moment) -> Findings:
+def restart_is_told(m: Moment, pod: Pod) -> Findings:
     """While a whole pod restarts its condition AllContainersRestarting is True; afterwards it is not."""
-    container, pod = _restarts_all(m), m.pod
-    if container is None or pod is None:
+    container = _restarts_all(m)
+    if container is None:
         return None
     return answered(
-        by=status().where(lambda n: _is_restarting(n) is True, "the condition is True"),
+        by=status().where(lambda n: _is_restarting(n) is True),
         within=2 * REACTION,
         unless=TERMINATION_ASKED,
         text=f"the status of {pod.name} says that all containers restart",
@@ -213,17 +211,13 @@ def restart_is_told(m: Moment) -> Findings:
 
 
 @restart_is_told.clause("cleared", on=status())
-def condition_is_cleared(m: Moment) -> Findings:
+def condition_is_cleared(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Once every app container runs again it is True no more."""
-    now = m.status
-    if now is None or m.pod is None or not m.pod.note(_Anew).seq or not now.container_statuses:
+    if not pod.note(_Anew).seq or not status.container_statuses:
         return None
-    if not all(one.state.running is not None for one in now.container_statuses):
+    if not all(one.state.running is not None for one in status.container_statuses):
         return None
     return broken("all containers run, and are said to restart") if _is_restarting(m) else KEPT
-
-
-restart_is_told.remember(on=OWN_END)(_take)
 
 
 def _is_restarting(m: Moment) -> bool | None:

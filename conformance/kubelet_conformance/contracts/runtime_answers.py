@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import Findings, broken
 from kubelet_conformance.contract.words import done, failed
 from kubelet_conformance.contracts.runtime_calls import (
@@ -10,9 +11,7 @@ from kubelet_conformance.contracts.runtime_calls import (
     version_is_answered_in_full,
 )
 from kubelet_conformance.contracts.runtime_records import records_are_whole_and_of_what_was_asked
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import ContainerStatusReply, PodSandboxStatusReply
-from kubelet_conformance.trace.moment import Moment
 
 
 def _answered(m: Moment) -> Findings:
@@ -22,7 +21,6 @@ def _answered(m: Moment) -> Findings:
 
 
 for _contract, _rpc in ((version_is_answered_in_full, "Version"), (status_has_both_conditions, "Status")):
-    _contract.remember(on=STRIKES)(take_in_strikes)
     _contract.clause("answered", on=failed(_rpc))(_answered)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import told_anew
-from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import (
     ContainerRequest,
@@ -23,8 +23,7 @@ from kubelet_conformance.trace.bodies import (
     StopContainerRequest,
     VersionReply,
 )
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Sandbox
+from kubelet_conformance.trace.kubelet_view import has_injected_fault
 
 _NO_ANSWER = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
 
@@ -35,7 +34,7 @@ def refusal(m: Moment) -> str | None:
     if error is None or error.code in _NO_ANSWER:
         return None
     injected = not m.reply.effect and error.code != "NOT_FOUND"
-    return None if injected or is_struck(m) else error.code
+    return None if injected or has_injected_fault(m) else error.code
 
 
 def _run(sandbox: Sandbox) -> int | None:
@@ -98,14 +97,12 @@ sandbox_run_is_new_and_ready.clause("seen", on=expected("CRI-03"))(as_expected)
 
 
 @contract("CRI-04", on=done("RunPodSandbox").either(failed("RunPodSandbox")))
-def no_twin_sandbox(m: Moment) -> Findings:
+def no_twin_sandbox(m: Moment, pod: Pod) -> Findings:
     """A second RunPodSandbox of the same pod and attempt fails as long as the first sandbox is recorded."""
-    if m.pod is None:
-        return None
     attempt = m.request(RunPodSandboxRequest).config.metadata.attempt
-    others = (s for s in m.pod.sandboxes if s.run is not m.call)
+    others = (s for s in pod.sandboxes if s.run is not m.call)
     twins = [s for s in others if s.attempt == attempt and s.state != "removed"]
-    if not twins or m.pod.sandboxes[-1].vanished:
+    if not twins or pod.sandboxes[-1].vanished:
         return None
     if m.reply.error is not None:
         return KEPT
@@ -179,7 +176,7 @@ def _id_of(m: Moment) -> str:
     return m.request(SandboxRequest).pod_sandbox_id
 
 
-@unknown_id_is_not_found.remember(on=done("RemoveContainer", "RemovePodSandbox"))
+@observer(on=done("RemoveContainer", "RemovePodSandbox"))
 def _something_is_removed(m: Moment) -> None:
     m.node.note(_Removed).add(_id_of(m), m.t, m.seq)
 
@@ -244,10 +241,9 @@ def created_container_does_not_run(m: Moment) -> Iterator[Finding]:
 
 
 @container_is_created_in_a_ready_sandbox.clause("exit", on=happened("exited"))
-def unstarted_container_does_not_exit(m: Moment) -> Findings:
+def unstarted_container_does_not_exit(m: Moment, container: Container) -> Findings:
     """A container that was never started, nor stopped, does not exit."""
-    container = m.container
-    if container is None or not container.born or container.start is not None or container.stops:
+    if not container.born or container.start is not None or container.stops:
         return None
     if container.sandbox is not None and container.sandbox.stops:
         return None
@@ -289,7 +285,7 @@ def stop_returns_within_its_timeout(m: Moment) -> Findings:
     if m.container is None:
         return None
     timeout, took = m.request(StopContainerRequest).timeout, m.t - m.call.t
-    if took > max(timeout, 0) + STOP_SLACK and not is_struck(m):
+    if took > max(timeout, 0) + STOP_SLACK and not has_injected_fault(m):
         return broken(f"StopContainer with a timeout of {timeout} s took {took:.1f} s")
     return KEPT
 
@@ -305,7 +301,6 @@ def stop_does_not_return_before_the_exit(m: Moment) -> Findings:
 
 
 stop_returns_within_its_timeout.clause("seen", on=expected("CRI-13"))(as_expected)
-stop_returns_within_its_timeout.remember(on=STRIKES)(take_in_strikes)
 
 
 @contract("CRI-26", on=done("ExecSync"))
@@ -315,7 +310,7 @@ def exec_keeps_its_timeout(m: Moment) -> Findings:
     One without a timeout has no limit.
     """
     timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
-    if timeout > 0 and took > timeout + EXEC_SLACK and not is_struck(m):
+    if timeout > 0 and took > timeout + EXEC_SLACK and not has_injected_fault(m):
         return broken(f"ExecSync with a timeout of {timeout} s answered after {took:.1f} s")
     return KEPT
 
@@ -325,7 +320,7 @@ def exec_is_not_cut_short(m: Moment) -> Findings:
     """DEADLINE_EXCEEDED comes when the timeout is over, neither earlier nor much later."""
     if m.reply.error is None or m.reply.error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
-    if is_struck(m):
+    if has_injected_fault(m):
         return None
     timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
     if timeout <= 0:
@@ -336,14 +331,12 @@ def exec_is_not_cut_short(m: Moment) -> Findings:
 
 
 exec_keeps_its_timeout.clause("seen", on=expected("CRI-26"))(as_expected)
-exec_keeps_its_timeout.remember(on=STRIKES)(take_in_strikes)
 
 
 @contract("CRI-27", on=done("ExecSync").either(failed("ExecSync")))
-def exec_needs_a_running_container(m: Moment) -> Findings:
+def exec_needs_a_running_container(m: Moment, container: Container) -> Findings:
     """ExecSync in a container that does not run is an error."""
-    container = m.container
-    if container is None or not container.born:
+    if not container.born:
         return None
     exit_seq = container.exit.seq if container.exit else None
     ended = exit_seq is not None and exit_seq < m.call.seq
@@ -354,24 +347,24 @@ def exec_needs_a_running_container(m: Moment) -> Findings:
 
 
 @contract("CRI-37", on=done("CreateContainer"))
-def target_is_in_the_same_sandbox(m: Moment) -> Findings:
+def target_is_in_the_same_sandbox(m: Moment, sandbox: Sandbox) -> Findings:
     """A container that shares a target's process namespace is created only if that is in the same sandbox."""
     options = m.request(CreateContainerRequest).config.linux.security_context.namespace_options
-    if options.pid != "TARGET" or m.sandbox is None or not m.sandbox.born:
+    if options.pid != "TARGET" or not sandbox.born:
         return None
-    if options.target_id not in m.sandbox.containers:
+    if options.target_id not in sandbox.containers:
         return broken(f"target {options.target_id[:12] or 'without id'} is no container of the sandbox")
     return KEPT
 
 
 @contract("CRI-41", on=call("RemovePodSandbox"))
-def sandbox_is_stopped_before_removal(m: Moment) -> Findings:
+def sandbox_is_stopped_before_removal(_: Moment, sandbox: Sandbox) -> Findings:
     """RemovePodSandbox is called only for a sandbox that StopPodSandbox was called for at least once."""
-    if m.sandbox is None or not m.sandbox.born:
+    if not sandbox.born:
         return None
-    if m.sandbox.stopped:
+    if sandbox.stopped:
         return KEPT
-    return broken("the sandbox is removed without having been stopped", _run(m.sandbox))
+    return broken("the sandbox is removed without having been stopped", _run(sandbox))
 
 
 @contract("CRI-42", on=kubelet("started"), versions=since("1.28"))
@@ -383,11 +376,3 @@ def runtime_config_is_asked(_: Moment) -> Findings:
         whole_node=True,
         text="RuntimeConfig is asked",
     )
-
-
-for _contract in (
-    stopped_sandbox_is_notready,
-    unknown_id_is_not_found,
-    stop_of_unknown_container_is_harmless,
-):
-    _contract.remember(on=STRIKES)(take_in_strikes)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Moment, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.words import Pattern, call, done, failed
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.runtime_records import LEAST_NANOSECONDS
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.bodies import CreateContainerReply, PodSandboxStatusReply
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.readings import container_state
 from kubelet_conformance.trace.records import Body, Message
 from kubelet_conformance.trace.runtime_bodies import ContainerEvent
 from kubelet_conformance.trace.untold import is_withheld
-from kubelet_conformance.trace.views import Sandbox
 
 GATE = "EventedPLEG"
 _STREAM = "GetContainerEvents"
@@ -43,7 +42,7 @@ class _Streams:
         """By record and stream: its last step, and the seq of that event."""
 
 
-@contract("CRI-30", on=Pattern(frozenset({"message"}), words="an item of a stream"), gate=GATE)
+@contract("CRI-30", on=Pattern(frozenset({"message"})), gate=GATE)
 def events_tell_each_transition_once(m: Moment) -> Findings:
     """GetContainerEvents tells each transition of a sandbox and of a container once and in order.
 
@@ -102,7 +101,7 @@ def _told_of(container_id: str, step: str) -> Pattern:
             and event.container_event_type == f"CONTAINER_{step}_EVENT"
         )
 
-    return Pattern(frozenset({"message"}), words="an event").where(is_it, f"it is {step} of the container")
+    return Pattern(frozenset({"message"})).where(is_it)
 
 
 _STEPS = {
@@ -144,12 +143,12 @@ def _changed(m: Moment) -> str:
     return "" if ended_before else container.id
 
 
-@events_tell_each_transition_once.remember(on=call(_STREAM))
+@observer(on=call(_STREAM))
 def _(m: Moment) -> None:
     m.node.note(_Streams).open.add(m.call.id)
 
 
-@events_tell_each_transition_once.remember(on=_ENDS)
+@observer(on=_ENDS)
 def _(m: Moment) -> None:
     m.node.note(_Streams).open.discard(m.call.id)
 
@@ -166,14 +165,12 @@ class _Stamped:
 
 
 @contract("CRI-31", on=done("PodSandboxStatus"), gate=GATE)
-def stamped_status_is_whole(m: Moment) -> Findings:
+def stamped_status_is_whole(m: Moment, sandbox: Sandbox) -> Findings:
     """A PodSandboxStatus with a timestamp tells the statuses of all containers of the sandbox.
 
     The timestamp is in nanoseconds and never falls.
     """
-    reply, sandbox = m.response(PodSandboxStatusReply), m.sandbox
-    if sandbox is None:
-        return None
+    reply = m.response(PodSandboxStatusReply)
     if not reply.timestamp:
         statuses = bool(reply.containers_statuses)
         return broken("the statuses of containers come without a timestamp") if statuses else None

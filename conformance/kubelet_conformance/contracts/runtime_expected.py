@@ -5,9 +5,9 @@ Only a record without wanted pods can say so: where a kubelet calls, an `expect`
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.words import Pattern
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Expect
 
 
@@ -18,7 +18,7 @@ def expected(contract_id: str) -> Pattern:
         of_runtime = m.header.channels.pods == "none"
         return of_runtime and isinstance(m.record, Expect) and m.record.contract == contract_id
 
-    return Pattern(frozenset({"expect"}), words="an expectation").where(concerns, f"it is by {contract_id}")
+    return Pattern(frozenset({"expect"})).where(concerns)
 
 
 def as_expected(m: Moment) -> Findings:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import (
     ImageStatusReply,
     ImageStatusRequest,
     PullImageReply,
     PullImageRequest,
 )
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
 from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
 
@@ -146,12 +145,12 @@ def removed_image_is_not_listed(m: Moment) -> Findings:
     return KEPT
 
 
-@removed_image_is_gone.remember(on=done("RemoveImage"))
+@observer(on=done("RemoveImage"))
 def _(m: Moment) -> None:
     m.node.note(_Removed).remove(m.request(RemoveImageRequest).image.image, m.seq)
 
 
-@removed_image_is_gone.remember(on=done("PullImage"))
+@observer(on=done("PullImage"))
 def _(m: Moment) -> None:
     seq_of = m.node.note(_Removed).seq_of
     # It is there again, under a name that was removed or another; nobody knows which came back.
@@ -183,11 +182,7 @@ def pull_error_says_what_is_wrong(m: Moment) -> Findings:
 _SHOWN_CHARS = 120
 
 
-@pull_error_says_what_is_wrong.remember(on=FAULT)
+@observer(on=FAULT)
 def _(m: Moment) -> None:
     if isinstance(m.record, Fault) and "registry is" in m.record.what:
         m.node.note(_Registry).away_seq = 0 if m.record.what.startswith("healed") else m.seq
-
-
-for _contract in (absent_image_is_no_error, removed_image_is_gone, pull_error_says_what_is_wrong):
-    _contract.remember(on=STRIKES)(take_in_strikes)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.words import Pattern, done, failed, listed_all, told
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import (
     ContainerFilter,
     ContainerRecord,
@@ -22,14 +22,10 @@ from kubelet_conformance.trace.bodies import (
     SandboxRecord,
     SandboxRequest,
 )
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 from kubelet_conformance.trace.written_keys import Label
 
-OUTSIDE = Pattern(
-    frozenset({"fault", "kubelet:killed", "kubelet:stopped"}), words="something from outside the runtime"
-)
+OUTSIDE = Pattern(frozenset({"fault", "kubelet:killed", "kubelet:stopped"}))
 """What may take records away, or leave some that no answered call explains."""
 
 _REMOVED_REMEMBERED = 10_000
@@ -151,13 +147,13 @@ def _outside(m: Moment) -> bool:
     return m.node.note(_Outside).happened[m.call.rpc]
 
 
+@observer(on=OUTSIDE)
 def _remember_outside(m: Moment) -> None:
     outside = m.node.note(_Outside)
     outside.happened = dict.fromkeys(outside.happened, True)
     outside.ever = True
 
 
-filters_are_obeyed.remember(on=OUTSIDE)(_remember_outside)
 filters_are_obeyed.clause("seen", on=expected("CRI-09"))(as_expected)
 
 
@@ -195,9 +191,7 @@ def status_of_what_stands(m: Moment) -> Findings:
     return broken(f"{one.id[:12]} was never removed and is not found")
 
 
-records_stay_until_removed.remember(on=OUTSIDE)(_remember_outside)
-
-
+@observer(on=failed(*_REMOVALS))
 def _removal_failed(m: Moment) -> None:
     """Remember what nobody knows to be there any more."""
     if not m.reply.effect:
@@ -208,10 +202,6 @@ def _removal_failed(m: Moment) -> None:
         m.sandbox.note(_MayBeGone).is_so = True
         for container in m.sandbox.containers.values():
             container.note(_MayBeGone).is_so = True
-
-
-for _contract in (filters_are_obeyed, records_stay_until_removed):
-    _contract.remember(on=failed(*_REMOVALS))(_removal_failed)
 
 
 class _Removed:
@@ -338,12 +328,8 @@ def _may_have_been_made(pod: Pod) -> bool:
     return any(c.rpc in {"CreateContainer", "RunPodSandbox"} for c in pod.calls_open.values())
 
 
-@filters_are_obeyed.remember(on=failed("CreateContainer", "RunPodSandbox"))
+@observer(on=failed("CreateContainer", "RunPodSandbox"))
 def _may_leave_something(m: Moment) -> None:
     """A call that failed may have left a record behind."""
     if m.pod is not None and m.reply.effect:
         m.pod.note(_Attempted).unclear = True
-
-
-for _contract in (removed_container_is_gone, removed_sandbox_is_gone):
-    _contract.remember(on=STRIKES)(take_in_strikes)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract import Container, Moment
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.words import Pattern, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Container
 
 _LINE = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}(?:Z|[+-]\d\d:\d\d) (?:stdout|stderr) [FP](?::\S+)* .*"
@@ -24,7 +22,7 @@ def _of_log(m: Moment) -> bool:
     return isinstance(m.record, Disk) and m.record.op in {"log", "no log", "moved"}
 
 
-LOOKED = Pattern(frozenset({"disk"}), words="a log file").where(_of_log, "it was looked for")
+LOOKED = Pattern(frozenset({"disk"})).where(_of_log)
 
 
 def _path(container: Container) -> str:
@@ -67,6 +65,7 @@ def log_is_where_it_belongs(m: Moment) -> Findings:
     return KEPT
 
 
+@observer(on=LOOKED)
 def _remember_moved(m: Moment) -> None:
     """A log file was moved away."""
     container = _logging_to(m, m.record.path) if isinstance(m.record, Disk) else None
@@ -75,7 +74,6 @@ def _remember_moved(m: Moment) -> None:
         rotation.moved_seq, rotation.reopened_seq, rotation.refused_seq = m.seq, 0, 0
 
 
-log_is_where_it_belongs.remember(on=LOOKED)(_remember_moved)
 log_is_where_it_belongs.clause("seen", on=expected("CRI-36"))(as_expected)
 
 
@@ -99,14 +97,9 @@ def log_is_reopened(m: Moment) -> Findings:
     return None
 
 
-log_is_reopened.remember(on=LOOKED)(_remember_moved)
-
-
-@log_is_reopened.remember(on=done("ReopenContainerLog").either(failed("ReopenContainerLog")))
-def _(m: Moment) -> None:
-    if m.container is None:
-        return
-    rotation = m.container.note(_Rotation)
+@observer(on=done("ReopenContainerLog").either(failed("ReopenContainerLog")))
+def _(m: Moment, container: Container) -> None:
+    rotation = container.note(_Rotation)
     if m.reply.error is None:
         rotation.reopened_seq = m.seq
     elif refusal(m) is not None:
@@ -114,6 +107,3 @@ def _(m: Moment) -> None:
 
 
 log_is_reopened.clause("seen", on=expected("CRI-29"))(as_expected)
-
-
-log_is_reopened.remember(on=STRIKES)(take_in_strikes)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract import Container, Moment, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract, observer
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, exited, failed, happened, told
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import ContainerRecord, RunPodSandboxRequest, StatusReply
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.views import Container, Sandbox
 
 ID_SCHEME = "sha256:"
 LEAST_NANOSECONDS = 10**17
@@ -239,11 +238,10 @@ def exit_data_is_whole_and_true(m: Moment) -> Iterator[Finding]:
 
 
 @exit_data_is_whole_and_true.clause("exit", on=happened("exited").either(exited()))
-def exit_agrees_with_status(m: Moment) -> Findings:
+def exit_agrees_with_status(m: Moment, container: Container) -> Findings:
     """An exit told after a status tells the same code."""
-    container = m.container
     code = getattr(m.record, "exit_code", None)
-    if container is None or container.exit is None or container.exit.code is None or code is None:
+    if container.exit is None or container.exit.code is None or code is None:
         return None
     if code != container.exit.code:
         return broken(f"{container.name} exits with {code}, before it was {container.exit.code}")
@@ -303,7 +301,7 @@ def ready_sandbox_has_its_address(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@ready_sandbox_has_its_address.remember(on=FAULT)
+@observer(on=FAULT)
 def _(m: Moment) -> None:
     if isinstance(m.record, Fault) and "addresses" in m.record.what:
         m.node.note(_Addresses).broken_until = m.t if m.record.what.startswith("healed") else math.inf
@@ -382,7 +380,7 @@ def unknown_handler_is_refused(m: Moment) -> Findings:
 runtime_handler_is_the_one_asked_for.clause("seen", on=expected("CRI-35"))(as_expected)
 
 
-@runtime_handler_is_the_one_asked_for.remember(on=done("Status"))
+@observer(on=done("Status"))
 def _listed_handlers(m: Moment) -> None:
     """Take in which handlers there are."""
     if not m.reply.same:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, observer
 from kubelet_conformance.contract.words import done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.runtime_calls import (
     container_is_created_in_a_ready_sandbox,
@@ -17,10 +18,9 @@ from kubelet_conformance.contracts.runtime_calls import (
 from kubelet_conformance.contracts.runtime_expected import work_goes_on_without_its_caller
 from kubelet_conformance.contracts.runtime_lists import filters_are_obeyed
 from kubelet_conformance.contracts.runtime_records import exit_data_is_whole_and_true
-from kubelet_conformance.contracts.struck import STRIKES, is_struck, take_in_strikes
 from kubelet_conformance.contracts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import has_injected_fault
 
 _KILLED = 137
 
@@ -32,7 +32,7 @@ def stop_is_not_given_up_on(m: Moment) -> Findings:
     if m.container is None or error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
     timeout = max(m.request(StopContainerRequest).timeout, 0)
-    if took <= timeout + STOP_SLACK or is_struck(m):
+    if took <= timeout + STOP_SLACK or has_injected_fault(m):
         return None
     return broken(f"StopContainer with a timeout of {timeout} s had not returned after {took:.1f} s")
 
@@ -57,13 +57,9 @@ class _WentDown:
         self.seq = 0
 
 
-@exit_data_is_whole_and_true.remember(on=kubelet("killed", "stopped"))
+@observer(on=kubelet("killed", "stopped"))
 def _kubelet_went_down(m: Moment) -> None:
     m.node.note(_WentDown).seq = m.seq
-
-
-filters_are_obeyed.remember(on=STRIKES)(take_in_strikes)
-work_goes_on_without_its_caller.remember(on=STRIKES)(take_in_strikes)
 
 
 @filters_are_obeyed.clause("robust", on=failed("ListContainers", "ListPodSandbox"))
@@ -75,10 +71,10 @@ def lists_do_not_fail(m: Moment) -> Findings:
 
 
 @exec_keeps_its_timeout.clause("container", on=failed("ExecSync"))
-def late_command_ends_alone(m: Moment) -> Findings:
+def late_command_ends_alone(m: Moment, container: Container) -> Findings:
     """A command that outlasts its timeout is ended by itself: its container runs on (pelagos#339)."""
-    container, error = m.container, m.reply.error
-    if container is None or error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
+    error = m.reply.error
+    if error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
     ended = container.exit
     if ended is None:
@@ -88,10 +84,9 @@ def late_command_ends_alone(m: Moment) -> Findings:
 
 
 @container_is_created_in_a_ready_sandbox.clause("died", on=done("CreateContainer"))
-def dead_sandbox_gets_no_container(m: Moment) -> Findings:
+def dead_sandbox_gets_no_container(m: Moment, sandbox: Sandbox) -> Findings:
     """Nothing is created in a sandbox that is NOTREADY without having been stopped (containerd#13599)."""
-    sandbox = m.sandbox
-    if sandbox is None or sandbox.died_t is None or sandbox.died_t >= m.call.t:
+    if sandbox.died_t is None or sandbox.died_t >= m.call.t:
         return None
     return broken("a container was created in a sandbox that had died")
 
@@ -104,10 +99,10 @@ class _Left:
 
 
 @work_goes_on_without_its_caller.clause("sandbox", on=failed("RunPodSandbox"))
-def left_work_is_not_undone(m: Moment) -> Findings:
+def left_work_is_not_undone(m: Moment, pod: Pod) -> Findings:
     """A sandbox that the kubelet gave up on is made all the same, or its name is free again."""
-    pod, error = m.pod, m.reply.error
-    if pod is None or error is None or not m.reply.effect or pod.sandboxes:
+    error = m.reply.error
+    if error is None or not m.reply.effect or pod.sandboxes:
         return None
     left, late = pod.note(_Left), m.t - pod.note(_Left).first_t
     if error.code != "DEADLINE_EXCEEDED":
@@ -158,10 +153,7 @@ class _FailedStart:
         self.seq = 0
 
 
-start_is_for_created_containers_only.remember(on=STRIKES)(take_in_strikes)
-
-
-@start_is_for_created_containers_only.remember(on=failed("StartContainer"))
+@observer(on=failed("StartContainer"))
 def _start_failed(m: Moment) -> None:
     container = m.container
     if container is None or refusal(m) is None or not m.reply.effect:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract import Container, Moment
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
-from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
 from kubelet_conformance.trace.bodies import ContainerStatusReply, LinuxResources
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
 
 
@@ -29,14 +28,14 @@ def _given(linux: LinuxResources) -> dict[str, int]:
 
 
 @contract("CRI-28", on=done("ContainerStatus"))
-def update_is_seen_at_once(m: Moment) -> Findings:
+def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
     """After UpdateContainerResources a status that tells resources has the new values.
 
     After one that failed it has the old ones, every one.
     """
-    status, container = m.response(ContainerStatusReply).status, m.container
+    status = m.response(ContainerStatusReply).status
     linux = status.resources.linux if status and status.resources else None
-    if container is None or linux is None:
+    if linux is None:
         return None
     limits = container.note(_Limits)
     if limits.under_way or m.call.seq < limits.seq:
@@ -49,19 +48,15 @@ def update_is_seen_at_once(m: Moment) -> Findings:
     return KEPT if limits.owed else None
 
 
-@update_is_seen_at_once.remember(on=call("UpdateContainerResources"))
+@observer(on=call("UpdateContainerResources"))
 def _(m: Moment) -> None:
     if m.container is not None:
         m.container.note(_Limits).under_way += 1
 
 
-@update_is_seen_at_once.remember(
-    on=done("UpdateContainerResources").either(failed("UpdateContainerResources"))
-)
-def _(m: Moment) -> None:
-    if m.container is None:
-        return
-    limits, asked = m.container.note(_Limits), _given(m.request(UpdateContainerResourcesRequest).linux)
+@observer(on=done("UpdateContainerResources").either(failed("UpdateContainerResources")))
+def _(m: Moment, container: Container) -> None:
+    limits, asked = container.note(_Limits), _given(m.request(UpdateContainerResourcesRequest).linux)
     limits.under_way -= 1
     limits.seq = m.seq
     if m.reply.error is None:
@@ -73,6 +68,3 @@ def _(m: Moment) -> None:
 
 
 update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)
-
-
-update_is_seen_at_once.remember(on=STRIKES)(take_in_strikes)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken
+from kubelet_conformance.contract import Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, observer
 from kubelet_conformance.contract.words import call, done, failed, kubelet
 from kubelet_conformance.contracts.runtime_expected import calls_for_other_pods_do_not_wait
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Pod
 
 _STOPS_KEPT = 100
 _QUICK = ("RunPodSandbox", "CreateContainer", "StartContainer")
@@ -49,13 +48,13 @@ def quick_calls_do_not_wait_for_a_stop(m: Moment) -> Findings:
     return KEPT if under_way else None
 
 
-@calls_for_other_pods_do_not_wait.remember(on=call("StopContainer"))
+@observer(on=call("StopContainer"))
 def _(m: Moment) -> None:
     if m.pod is not None:
         m.node.note(_Stops).open[m.call.id] = m.call, m.pod
 
 
-@calls_for_other_pods_do_not_wait.remember(on=done("StopContainer").either(failed("StopContainer")))
+@observer(on=done("StopContainer").either(failed("StopContainer")))
 def _(m: Moment) -> None:
     stops = m.node.note(_Stops)
     begun = stops.open.pop(m.call.id, None)
@@ -63,12 +62,12 @@ def _(m: Moment) -> None:
         stops.ended.append((begun[0].t, m.t, begun[1].uid, m.seq))
 
 
-@calls_for_other_pods_do_not_wait.remember(on=kubelet("killed", "stopped"))
+@observer(on=kubelet("killed", "stopped"))
 def _(m: Moment) -> None:
     """Nobody hears any more when they end."""
     m.node.note(_Stops).open.clear()
 
 
-@calls_for_other_pods_do_not_wait.remember(on=FAULT)
+@observer(on=FAULT)
 def _(m: Moment) -> None:
     m.node.note(_Stops).disturbed = True

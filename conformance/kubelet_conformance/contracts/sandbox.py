@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Manifest, Moment, Pod, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.words import (
     call,
@@ -22,9 +23,9 @@ from kubelet_conformance.contracts.sandboxes import (
     FINISHED,
     GONE,
     NOT_READY,
-    asked_sandbox,
     full_names,
     run_of,
+    sandbox_asked,
     standing,
     wants_to_run,
     why_replaced,
@@ -32,10 +33,7 @@ from kubelet_conformance.contracts.sandboxes import (
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
-from kubelet_conformance.trace.manifests import Manifest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
-from kubelet_conformance.trace.views import Pod
 
 _VANISHED_REMEMBERED = 1_000
 
@@ -59,7 +57,7 @@ def first_sandbox_is_attempt_zero(m: Moment) -> Findings:
     pod.note(_Asked).run = True
     if pod.sandboxes:
         return None
-    meta = asked_sandbox(m).config.metadata
+    meta = sandbox_asked(m).metadata
     if meta.attempt != 0:
         return broken(f"the first sandbox of {pod.name} is attempt {meta.attempt}, expected 0", pod.set_seq)
     if pod.manifest is not None and (meta.name, meta.namespace) != (pod.name, pod.namespace):
@@ -81,10 +79,10 @@ def _is_new(m: Moment, names: tuple[tuple[str, str], ...]) -> bool:
 
 
 @first_sandbox_is_attempt_zero.clause("soon", on=pod_set())
-def new_pod_gets_a_sandbox(m: Moment) -> Findings:
+def new_pod_gets_a_sandbox(m: Moment, manifest: Manifest) -> Findings:
     """RunPodSandbox follows soon."""
-    manifest, node = m.manifest, m.node
-    if manifest is None or not m.world.past_known or not node.kubelet_up or node.relisted_t is None:
+    node = m.node
+    if not m.world.past_known or not node.kubelet_up or node.relisted_t is None:
         return None
     names = full_names(manifest.metadata, m.header.node)
     if node.listing_failed or not _is_new(m, names) or not _waits_for_nothing(manifest):
@@ -97,7 +95,7 @@ def new_pod_gets_a_sandbox(m: Moment) -> Findings:
     return answered(
         by=run_of(names),
         within=RETRY + RETRY_SLACK + (FILE_POLL if static else 0),
-        unless=GONE.where(is_this, "it is this pod").either(BLIND, NOT_READY),
+        unless=GONE.where(is_this).either(BLIND, NOT_READY),
         text=f"a sandbox is run for {manifest.metadata.name}",
         whole_node=True,
     )
@@ -130,13 +128,13 @@ class _Vanished:
         self.ids: deque[str] = deque(maxlen=_VANISHED_REMEMBERED)
 
 
-@first_sandbox_is_attempt_zero.remember(on=happened("removed").either(done("RemovePodSandbox")))
+@observer(on=happened("removed").either(done("RemovePodSandbox")))
 def _a_record_vanished(m: Moment) -> None:
     if m.sandbox is not None:
         m.node.note(_Vanished).ids.append(m.sandbox.id)
 
 
-@first_sandbox_is_attempt_zero.remember(on=failed("RunPodSandbox"))
+@observer(on=failed("RunPodSandbox"))
 def _nothing_was_made(m: Moment) -> None:
     """A RunPodSandbox that failed without any effect made none."""
     if m.pod is not None and not m.reply.effect:
@@ -156,16 +154,15 @@ def listed_sandbox_was_asked_for(m: Moment) -> Iterator[Finding]:
 
 
 @contract("SANDBOX-02", on=call("RunPodSandbox"))
-def sandbox_is_run_only_where_one_is_needed(m: Moment) -> Findings:
+def sandbox_is_run_only_where_one_is_needed(m: Moment, pod: Pod) -> Findings:
     """Another sandbox is run exactly where one is needed, as the attempt of the newest plus 1, or 0.
 
     It is needed if the pod has none, the newest is not ready, more than one is ready, the network namespace
     is another one, or it has no IP.
     """
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
-    stand, attempt = standing(pod), asked_sandbox(m).config.metadata.attempt
+    stand, attempt = standing(pod), sandbox_asked(m).metadata.attempt
     made = stand[-1].run.seq if stand and stand[-1].run else None
     if why_replaced(pod) is None:
         return broken(f"sandbox {stand[-1].id[:12]} is ready, and another one is run", made)
@@ -180,13 +177,10 @@ def _needs_others(pod: Pod) -> bool:
     return pod.spec is not None and bool(pod.spec.runtime_class_name or pod.spec.resource_claims)
 
 
-@sandbox_is_run_only_where_one_is_needed.clause(
-    "replaced", on=done("StopPodSandbox").where(to_run, "nobody has asked its pod to go")
-)
-def dead_sandbox_is_replaced(m: Moment) -> Findings:
+@sandbox_is_run_only_where_one_is_needed.clause("replaced", on=done("StopPodSandbox").where(to_run))
+def dead_sandbox_is_replaced(_: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """When the dead sandbox of a pod that always restarts was stopped, its replacement is run."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or sandbox is not pod.sandbox:
+    if sandbox is not pod.sandbox:
         return None
     if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "Always" or _needs_others(pod):
         return None
@@ -201,46 +195,44 @@ def dead_sandbox_is_replaced(m: Moment) -> Findings:
 
 
 @sandbox_is_run_only_where_one_is_needed.clause("noticed", on=sandbox_died())
-def dead_sandbox_is_noticed(m: Moment) -> Findings:
+def dead_sandbox_is_noticed(m: Moment, pod: Pod) -> Findings:
     """When the sandbox dies the pod is killed at once."""
-    pod = m.pod
-    if pod is None or not to_run(m) or pod.calls_open or not m.node.kubelet_up or m.node.listing_failed:
+    if not to_run(m) or pod.calls_open or not m.node.kubelet_up or m.node.listing_failed:
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
-        by=kill.where(of(pod), "it is of this pod"),
+        by=kill.where(of(pod)),
         within=REACTION,
-        unless=BLIND.either(GONE.where(of(pod), "it is this pod")),
+        unless=BLIND.either(GONE.where(of(pod))),
         text=f"the pod {pod.name} is killed, whose sandbox died,",
         whole_node=True,
     )
 
 
 @sandbox_is_run_only_where_one_is_needed.clause("address", on=done("PodSandboxStatus"))
-def sandbox_without_address_is_replaced(m: Moment) -> Findings:
+def sandbox_without_address_is_replaced(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """When a ready sandbox is read to have no IP, and should have one, the pod is killed at the next sync."""
-    pod, read = m.pod, m.sandbox.record if m.sandbox is not None else None
-    if pod is None or read is None or read.network is None or read.network.ip:
+    read = sandbox.record
+    if read is None or read.network is None or read.network.ip:
         return None
-    if m.sandbox is not pod.sandbox or not to_run(m) or pod.calls_open or m.node.listing_failed:
+    if sandbox is not pod.sandbox or not to_run(m) or pod.calls_open or m.node.listing_failed:
         return None
     if pod.restart_policy != "Always" or why_replaced(pod) != "it has no IP":
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
-        by=kill.where(of(pod), "it is of this pod"),
+        by=kill.where(of(pod)),
         within=RETRY + RETRY_SLACK,
-        unless=BLIND.either(GONE.where(of(pod), "it is this pod"), TERMINATION_ASKED),
+        unless=BLIND.either(GONE.where(of(pod)), TERMINATION_ASKED),
         text=f"the pod {pod.name} is killed, whose sandbox has no IP,",
         whole_node=True,
     )
 
 
 @sandbox_is_run_only_where_one_is_needed.clause("several", on=done("PodSandboxStatus"))
-def several_sandboxes_are_replaced(m: Moment) -> Findings:
+def several_sandboxes_are_replaced(m: Moment, pod: Pod) -> Findings:
     """When two sandboxes are read to be ready, the pod is killed at the next sync."""
-    pod = m.pod
-    if pod is None or len(pod.sandboxes) < 2:  # noqa: PLR2004 - a single one is no more than one
+    if len(pod.sandboxes) < 2:  # noqa: PLR2004 - a single one is no more than one
         return None
     if not to_run(m) or pod.calls_open or m.node.listing_failed:
         return None
@@ -248,9 +240,9 @@ def several_sandboxes_are_replaced(m: Moment) -> Findings:
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
-        by=kill.where(of(pod), "it is of this pod"),
+        by=kill.where(of(pod)),
         within=RETRY + RETRY_SLACK,
-        unless=BLIND.either(GONE.where(of(pod), "it is this pod"), TERMINATION_ASKED),
+        unless=BLIND.either(GONE.where(of(pod)), TERMINATION_ASKED),
         text=f"the pod {pod.name} is killed, which has two ready sandboxes,",
         whole_node=True,
     )
@@ -280,23 +272,22 @@ def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
         if _needs_others(pod):
             continue
         yield answered(
-            by=call("RunPodSandbox").where(of(pod), "it is for this pod"),
+            by=call("RunPodSandbox").where(of(pod)),
             within=REACTION,
-            unless=BLIND.either(GONE.where(of(pod), "it is this pod")),
+            unless=BLIND.either(GONE.where(of(pod))),
             text=f"another sandbox is run for {pod.name}, whose sandbox has vanished,",
             whole_node=True,
         )
 
 
 @contract("SANDBOX-04", on=call("RunPodSandbox"))
-def old_sandbox_is_stopped_first(m: Moment) -> Findings:
+def old_sandbox_is_stopped_first(_: Moment, pod: Pod) -> Findings:
     """Before a replacement is run, every container and every known sandbox of the pod was stopped.
 
     StopPodSandbox has succeeded for sandboxes that are not ready, too.
     """
-    pod = m.pod
-    stand = standing(pod) if pod is not None and pod.born else []
-    if pod is None or not stand:
+    stand = standing(pod) if pod.born else []
+    if not stand:
         return None
     for sandbox in stand:
         if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
@@ -309,10 +300,9 @@ def old_sandbox_is_stopped_first(m: Moment) -> Findings:
 
 
 @contract("SANDBOX-09", on=event("SandboxChanged"), needs=(CRI, EVENTS))
-def replacement_is_told(m: Moment) -> Findings:
+def replacement_is_told(_: Moment, pod: Pod) -> Findings:
     """An event SandboxChanged tells of a replacement, never of a pod's first sandbox."""
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
     first = pod.sandboxes[0] if len(pod.sandboxes) == 1 else None
     fine = first is not None and first.state == "ready" and why_replaced(pod) is None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call
-from kubelet_conformance.contracts.sandboxes import asked_sandbox, standing
-from kubelet_conformance.trace.bodies import CreateContainerRequest, PodSandboxConfig, PodSandboxMetadata
+from kubelet_conformance.contracts.sandboxes import sandbox_asked, standing
+from kubelet_conformance.trace.bodies import (
+    CreateContainerRequest,
+    PodSandboxConfig,
+    PodSandboxMetadata,
+    RunPodSandboxRequest,
+)
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import PodSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.written_keys import Label
 
 OWN_ANNOTATIONS = "kubernetes.io/config."
@@ -45,7 +48,7 @@ def differing(expected: dict[str, str], got: dict[str, str]) -> str:
 @contract("SANDBOX-11", on=call("RunPodSandbox"))
 def sandbox_is_labelled_as_its_pod(m: Moment) -> Findings:
     """A sandbox has the pod's labels, those of its name, namespace and UID, and its annotations."""
-    config, pod = asked_sandbox(m).config, m.pod
+    config, pod = sandbox_asked(m), m.pod
     identity = _identity(config.metadata)
     named = {key: config.labels.get(key, "") for key in identity}
     if named != identity:
@@ -65,7 +68,7 @@ def sandbox_is_labelled_as_its_pod(m: Moment) -> Findings:
 @contract("SANDBOX-12", on=call("RunPodSandbox"), versions=LOGS)
 def log_directory_names_the_pod(m: Moment) -> Findings:
     """The log directory is /var/log/pods/<namespace>_<name>_<uid>; since 1.32 its parent is a setting."""
-    config = asked_sandbox(m).config
+    config = sandbox_asked(m)
     meta = config.metadata
     name = f"{meta.namespace}_{meta.name}_{meta.uid}"
     parent = LOGS.at(m.kubernetes)
@@ -75,18 +78,18 @@ def log_directory_names_the_pod(m: Moment) -> Findings:
 
 
 @contract("SANDBOX-13", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def hostname_is_the_pods(m: Moment) -> Findings:
+def hostname_is_the_pods(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """The hostname is spec.hostname or the pod's name, cut to 63 characters.
 
     On the host's network it is empty.
     """
-    pod, config = m.pod, asked_sandbox(m).config
-    if pod is None or pod.spec is None or pod.spec.hostname_override:
+    config = sandbox_asked(m)
+    if spec.hostname_override:
         return None
-    if pod.spec.host_network:
+    if spec.host_network:
         return broken(f"hostname {config.hostname!r} on the host's network") if config.hostname else KEPT
-    expected = (pod.spec.hostname or config.metadata.name)[:HOSTNAME_MAX].rstrip("-.")
-    qualified = bool(pod.spec.subdomain) and config.hostname.startswith(f"{expected}.")
+    expected = (spec.hostname or config.metadata.name)[:HOSTNAME_MAX].rstrip("-.")
+    qualified = bool(spec.subdomain) and config.hostname.startswith(f"{expected}.")
     if config.hostname != expected and not qualified:
         return broken(f"hostname is {config.hostname!r}, expected {expected!r}", pod.set_seq)
     return KEPT
@@ -97,15 +100,14 @@ def _ports(containers: list[ContainerSpec]) -> set[tuple[str, int, int]]:
 
 
 @contract("SANDBOX-14", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def port_mappings_are_those_of_app_containers(m: Moment) -> Findings:
+def port_mappings_are_those_of_app_containers(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Every host port of an app container is mapped, none that only a regular init container names."""
-    pod = m.pod
-    if pod is None or pod.spec is None or pod.spec.host_network:
+    if spec.host_network:
         return None
-    mapped = {(p.protocol, p.container_port, p.host_port) for p in asked_sandbox(m).config.port_mappings}
-    of_apps = _ports(pod.spec.containers)
+    mapped = {(p.protocol, p.container_port, p.host_port) for p in sandbox_asked(m).port_mappings}
+    of_apps = _ports(spec.containers)
     due = {port for port in of_apps if port[2]}
-    inits = _ports([c for c in pod.spec.init_containers or () if not c.is_sidecar]) - of_apps
+    inits = _ports([c for c in spec.init_containers or () if not c.is_sidecar]) - of_apps
     if missing := due - mapped:
         return broken(f"port {min(missing)} of an app container is not mapped", pod.set_seq)
     if wrong := inits & mapped:
@@ -119,17 +121,14 @@ def _modes(spec: PodSpec) -> tuple[str, str, str]:
 
 
 @contract("SANDBOX-15", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def namespaces_follow_the_spec(m: Moment) -> Findings:
+def namespaces_follow_the_spec(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """The network, PID and IPC namespaces are those that the spec asks for.
 
     The network is the pod's, or the node's for hostNetwork; PID is per container, the pod's if shared, or the
     node's for hostPID; IPC is the pod's, or the node's for hostIPC.
     """
-    pod = m.pod
-    if pod is None or pod.spec is None:
-        return None
-    options = asked_sandbox(m).config.linux.security_context.namespace_options
-    got, expected = (options.network, options.pid, options.ipc), _modes(pod.spec)
+    options = sandbox_asked(m).linux.security_context.namespace_options
+    got, expected = (options.network, options.pid, options.ipc), _modes(spec)
     if got != expected:
         return broken(
             f"network, PID and IPC are {', '.join(got)}, expected {', '.join(expected)}", pod.set_seq
@@ -138,26 +137,24 @@ def namespaces_follow_the_spec(m: Moment) -> Findings:
 
 
 @contract("SANDBOX-16", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def handler_comes_from_the_runtime_class(m: Moment) -> Findings:
+def handler_comes_from_the_runtime_class(m: Moment, spec: PodSpec) -> Findings:
     """A pod without a runtimeClassName gets the default handler, which has no name."""
-    pod = m.pod
-    if pod is None or pod.spec is None or pod.spec.runtime_class_name:
+    if spec.runtime_class_name:
         return None
-    handler = asked_sandbox(m).runtime_handler
+    handler = m.request(RunPodSandboxRequest).runtime_handler
     return broken(f"handler {handler!r} for a pod without a runtimeClassName") if handler else KEPT
 
 
 @handler_comes_from_the_runtime_class.clause("class", on=call("RunPodSandbox"))
-def class_is_not_ignored(m: Moment) -> Findings:
+def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A pod of the API server with a runtimeClassName is never run by the default handler.
 
     A class always names a handler, and without the class no sandbox is asked for.
     """
-    pod = m.pod
-    if pod is None or pod.spec is None or pod.source != "api" or not pod.spec.runtime_class_name:
+    if pod.source != "api" or not spec.runtime_class_name:
         return None
-    if not asked_sandbox(m).runtime_handler:
-        name = pod.spec.runtime_class_name
+    if not m.request(RunPodSandboxRequest).runtime_handler:
+        name = spec.runtime_class_name
         return broken(f"the default handler for a pod of the runtime class {name}", pod.set_seq)
     return KEPT
 
@@ -178,15 +175,14 @@ def told_otherwise(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> 
 
 
 @contract("SANDBOX-17", on=call("CreateContainer"))
-def container_is_made_in_the_newest_sandbox(m: Moment) -> Findings:
+def container_is_made_in_the_newest_sandbox(m: Moment, pod: Pod) -> Findings:
     """Every container is made in its pod's newest sandbox, which has not been stopped.
 
     It is told the config that the sandbox was run with, its attempt included; only the time the pod was seen
     may differ.
     """
-    pod = m.pod
-    stand = standing(pod) if pod is not None and pod.born else []
-    if pod is None or not stand:
+    stand = standing(pod) if pod.born else []
+    if not stand:
         return None
     newest, request = stand[-1], m.request(CreateContainerRequest)
     name, run_seq = request.config.metadata.name, newest.run.seq if newest.run else None
@@ -208,13 +204,12 @@ def _dotted(name: str) -> str:
 
 
 @contract("SANDBOX-24", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.24"))
-def sysctl_names_reach_the_runtime_with_dots(m: Moment) -> Findings:
+def sysctl_names_reach_the_runtime_with_dots(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Sysctls written with slashes are given to the runtime with dots, a dot inside a segment as a slash."""
-    pod = m.pod
-    if pod is None or pod.spec is None or pod.spec.security_context is None:
+    if spec.security_context is None:
         return None
-    wanted = {_dotted(one.name): one.value for one in pod.spec.security_context.sysctls or ()}
-    got = asked_sandbox(m).config.linux.sysctls
+    wanted = {_dotted(one.name): one.value for one in spec.security_context.sysctls or ()}
+    got = sandbox_asked(m).linux.sysctls
     if not wanted:
         return None
     return KEPT if got == wanted else broken(f"sysctl {differing(wanted, got)}", pod.set_seq)

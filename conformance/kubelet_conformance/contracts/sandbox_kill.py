@@ -5,22 +5,21 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import ip_address
 
-from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, STATUS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, pod_set, status
 from kubelet_conformance.contracts.former_lives import is_left_to_itself
 from kubelet_conformance.contracts.sandboxes import FINISHED, standing, told_ips
 from kubelet_conformance.contracts.situations import goes_on_in, is_dead_orphan, may_be_unknown
 from kubelet_conformance.contracts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 WITHHELD_SINCE = (1, 22)
 """From here on a terminal phase waits until the kill has succeeded (status_manager.go)."""
 
 
 def _stop_of(sandbox: Sandbox) -> Pattern:
-    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox, "it is of this sandbox")
+    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox)
 
 
 def _to_be_stopped(m: Moment, container: Container) -> bool:
@@ -34,10 +33,9 @@ def _to_be_stopped(m: Moment, container: Container) -> bool:
 
 
 @contract("SANDBOX-18", on=call("StopPodSandbox"))
-def containers_are_stopped_before_their_sandbox(m: Moment) -> Findings:
+def containers_are_stopped_before_their_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A pod is killed by stopping all its running containers and, when that is answered, its sandbox."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.born:
+    if not sandbox.born:
         return None
     stopped = False
     for container in sandbox.containers.values():
@@ -112,10 +110,9 @@ def _came_and_went(pod: Pod) -> bool:
 
 
 @containers_are_stopped_before_their_sandbox.clause("records", on=call("RemoveContainer"))
-def records_outlast_the_kill(m: Moment) -> Findings:
+def records_outlast_the_kill(m: Moment, pod: Pod, sandbox: Sandbox, container: Container) -> Findings:
     """The newest record of each container stays until the sandbox was stopped."""
-    pod, sandbox, container = m.pod, m.sandbox, m.container
-    if pod is None or sandbox is None or container is None or not container.born or not _is_newest(m):
+    if not container.born or not _is_newest(m):
         return None
     if pod.termination is None or sandbox is not pod.sandbox or not sandbox.born:
         return None
@@ -126,7 +123,7 @@ def records_outlast_the_kill(m: Moment) -> Findings:
     return KEPT
 
 
-@records_outlast_the_kill.remember(on=pod_set())
+@observer(on=pod_set())
 def _take_edit(m: Moment) -> None:
     if m.pod is None or not m.pod.static:
         return
@@ -144,13 +141,13 @@ def sandbox_is_stopped_after_the_last_container(m: Moment) -> Findings:
 
 
 @contract("SANDBOX-19", on=failed("StopPodSandbox"))
-def failed_sandbox_stop_is_retried(m: Moment) -> Findings:
+def failed_sandbox_stop_is_retried(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A StopPodSandbox that fails, but for NotFound, is retried within 16 s.
 
     Until then the pod has no terminal phase and no other sandbox.
     """
-    pod, sandbox, error = m.pod, m.sandbox, m.reply.error
-    if pod is None or sandbox is None or not pod.born or error is None or error.code == "NOT_FOUND":
+    error = m.reply.error
+    if not pod.born or error is None or error.code == "NOT_FOUND":
         return None
     if sandbox.stopped or pod.finished or is_dead_orphan(pod, sandbox, m.node) or is_left_to_itself(m, pod):
         return None
@@ -179,10 +176,9 @@ def failed_container_stop_does_not_end_the_kill(m: Moment) -> Findings:
 
 
 @failed_container_stop_does_not_end_the_kill.clause("again", on=done("StopPodSandbox"))
-def kill_with_a_failure_is_repeated(m: Moment) -> Findings:
+def kill_with_a_failure_is_repeated(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A kill in which a stop failed has failed as a whole."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.born or sandbox.stopped or is_left_to_itself(m, pod):
+    if not sandbox.born or sandbox.stopped or is_left_to_itself(m, pod):
         return None
     before = [stop.call.t for stop in sandbox.stops if stop.call is not m.call]
     since = before[-1] if before else 0.0
@@ -205,31 +201,30 @@ class _Address:
 
 
 @contract("SANDBOX-20", on=status(), needs=(CRI, STATUS))
-def address_outlives_the_sandbox(m: Moment) -> Findings:
+def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod's status shows the IP that its sandbox was read with, and keeps it when that has stopped.
 
     Only when every record has vanished is it dropped until the next sandbox was read.
     """
-    pod, new = m.pod, m.status
-    if pod is None or new is None or not pod.born or (pod.spec is not None and pod.spec.host_network):
+    if not pod.born or (pod.spec is not None and pod.spec.host_network):
         return None
     memory = pod.note(_Address)
     # Another kubelet's status is no witness of what this one has read (RESTARTKUBELET-11).
     by_this_one = pod.status_t is not None and pod.status_t >= (m.node.started_t or 0.0)
     old = pod.status.pod_ip if pod.status and by_this_one else ""
     newest, kept_by = pod.sandbox, memory.sandbox
-    if not new.pod_ip or new.pod_ip != old:
+    if not status.pod_ip or status.pod_ip != old:
         memory.told |= _addresses(pod.sandboxes)
-    if not new.pod_ip:
+    if not status.pod_ip:
         stands = newest is not None and newest.state != "removed"
         followed = newest is not None and (newest is kept_by or newest.attempt > 0)
         if old and stands and followed:
             return broken(f"podIP {old} is gone, and the pod still has a sandbox", pod.status_seq)
         return None
     memory.sandbox = newest
-    if new.pod_ip != old and new.pod_ip not in memory.told:
-        return broken(f"podIP is {new.pod_ip}, which no sandbox of the pod was read with")
-    memory.told = {new.pod_ip} | _addresses(standing(pod))
+    if status.pod_ip != old and status.pod_ip not in memory.told:
+        return broken(f"podIP is {status.pod_ip}, which no sandbox of the pod was read with")
+    memory.told = {status.pod_ip} | _addresses(standing(pod))
     return KEPT
 
 
@@ -248,12 +243,12 @@ def _is_address(text: str) -> bool:
 
 
 @contract("SANDBOX-21", on=status(), needs=(CRI, STATUS))
-def invalid_address_is_not_shown(m: Moment) -> Findings:
+def invalid_address_is_not_shown(m: Moment, status: PodStatus) -> Findings:
     """Where the runtime tells an IP that is none, no IP is shown."""
-    pod, new = m.pod, m.status
+    pod = m.pod
     sandbox = pod.sandbox if pod is not None else None
     told = sandbox.ip if sandbox is not None else ""
-    if new is None or not told or _is_address(told):
+    if not told or _is_address(told):
         return None
-    shown = {new.pod_ip, *(one.ip for one in new.pod_ips or ())}
+    shown = {status.pod_ip, *(one.ip for one in status.pod_ips or ())}
     return broken(f"podIP is {told}, which is no address") if told in shown else KEPT

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, call, done, exited, failed, pod_unset, sandbox_died
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
 from kubelet_conformance.contracts.instances import asked, put_off, recorded
-from kubelet_conformance.contracts.left_over import PURGES, take_purges, was_tried
-from kubelet_conformance.contracts.replacement_table import Stopped, Successor, successor_row
+from kubelet_conformance.contracts.left_over import was_tried
 from kubelet_conformance.contracts.sandboxes import (
     BLIND,
     FINISHED,
     GONE,
-    asked_sandbox,
     runs_containers,
+    sandbox_asked,
     standing,
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, of, to_run
 from kubelet_conformance.contracts.stop_reasons import stop_to_remake
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR, revives_a_sidecar
+from kubelet_conformance.contracts.tables.container import INITS, InitSeen
+from kubelet_conformance.contracts.tables.pod import SUCCESSORS, Stopped, Successor
 from kubelet_conformance.contracts.timing import REACTION
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
 
 
 @contract("SANDBOX-05", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def replacement_begins_with_initialization(m: Moment) -> Findings:
+def replacement_begins_with_initialization(_: Moment, pod: Pod) -> Findings:
     """Before a replacement is run, all records of init containers, sidecars included, are removed.
 
     Then the first init container is made again in it, with the next attempt.
     """
-    pod = m.pod
-    if pod is None or not pod.born or not standing(pod):
+    if not pod.born or not standing(pod):
         return None
     records = list(pod.of_kind("init", "sidecar"))
     for container in records:
@@ -43,14 +41,12 @@ def replacement_begins_with_initialization(m: Moment) -> Findings:
     return KEPT if records else None
 
 
-replacement_begins_with_initialization.remember(on=PURGES)(take_purges)
-
-
 @replacement_begins_with_initialization.clause("not before", on=call("RemoveContainer"))
-def last_init_record_stays_until_the_kill(m: Moment) -> Findings:
+def last_init_record_stays_until_the_kill(
+    m: Moment, pod: Pod, sandbox: Sandbox, container: Container
+) -> Findings:
     """The newest record of an init container is removed only when the sandbox has been stopped."""
-    pod, container, sandbox = m.pod, m.container, m.sandbox
-    if pod is None or container is None or sandbox is None or not to_run(m) or not sandbox.born:
+    if not to_run(m) or not sandbox.born:
         return None
     if container.kind not in {"init", "sidecar"} or pod.newest(container.name) is not container:
         return None
@@ -62,16 +58,15 @@ def last_init_record_stays_until_the_kill(m: Moment) -> Findings:
 
 
 @replacement_begins_with_initialization.clause("first", on=call("CreateContainer"))
-def first_init_comes_first(m: Moment) -> Findings:
+def first_init_comes_first(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sandbox) -> Findings:
     """The first container of a replacement is the first init container."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or pod.spec is None or not pod.spec.init_containers:
+    if not spec.init_containers:
         return None
     if not pod.born or sandbox.attempt == 0 or sandbox.ready_t is None:
         return None
     if pod.create is not None and pod.create.t >= sandbox.ready_t:
         return None
-    first, meta = pod.spec.init_containers[0].name, asked(m).metadata
+    first, meta = spec.init_containers[0].name, asked(m).metadata
     if meta.name != first:
         return broken(f"{meta.name} is the first container of the new sandbox, expected {first}")
     old = pod.newest(first)
@@ -90,17 +85,16 @@ def _successor(pod: Pod, *, more: bool = True) -> Successor:
     """What follows on a sandbox of the pod that is of no more use."""
     inits = pod.spec is not None and bool(pod.spec.init_containers)
     made = _made_container(pod) is not None
-    return successor_row(Stopped(pod.restart_policy, made, more, inits)).then
+    return SUCCESSORS.decide(Stopped(pod.restart_policy, made, more, inits))
 
 
 @contract("SANDBOX-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def run_once_pod_is_not_run_again(m: Moment) -> Findings:
+def run_once_pod_is_not_run_again(_: Moment, pod: Pod) -> Findings:
     """When the sandbox of a pod with restartPolicy Never dies, it is stopped and not replaced.
 
     It is replaced if no container was ever made in it.
     """
-    pod = m.pod
-    if pod is None or not pod.born or pod.spec is None or pod.restart_policy != "Never" or not standing(pod):
+    if not pod.born or pod.spec is None or pod.restart_policy != "Never" or not standing(pod):
         return None
     made = _made_container(pod)
     if made is not None and _successor(pod) == "none":
@@ -110,37 +104,29 @@ def run_once_pod_is_not_run_again(m: Moment) -> Findings:
 
 
 @run_once_pod_is_not_run_again.clause("stopped", on=sandbox_died())
-def sandbox_of_run_once_pod_is_stopped(m: Moment) -> Findings:
+def sandbox_of_run_once_pod_is_stopped(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """The dead one is stopped, or replaced where nothing was made in it."""
-    pod = m.pod
-    if pod is None or not to_run(m) or pod.spec is None or pod.restart_policy != "Never":
+    if not to_run(m) or pod.restart_policy != "Never":
         return None
     if pod.calls_open or not m.node.kubelet_up:
         return None
-    again = call("RunPodSandbox").where(of(pod), "it is for this pod")
-    stop = call("StopPodSandbox").where(of(pod), "it is of this pod")
+    again = call("RunPodSandbox").where(of(pod))
+    stop = call("StopPodSandbox").where(of(pod))
     over = _successor(pod) == "none"
     return answered(
         by=stop if over else again,
         not_before=again if over else None,
-        within=REACTION + (2 * pod.spec.grace_seconds if runs_containers(pod) else 0),
-        unless=BLIND.either(_collected(pod) if over else GONE.where(of(pod), "it is this pod")),
+        within=REACTION + (2 * spec.grace_seconds if runs_containers(pod) else 0),
+        unless=BLIND.either(_collected(pod) if over else GONE.where(of(pod))),
         text="the dead sandbox of the Never pod is stopped" if over else "the sandbox is replaced",
         whole_node=True,
     )
 
 
 @contract("SANDBOX-07", on=call("CreateContainer"), needs=(CRI, PODS))
-def succeeded_container_is_not_run_again_in_a_replacement(m: Moment) -> Findings:
+def succeeded_container_is_not_run_again_in_a_replacement(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """With restartPolicy OnFailure a replacement of the sandbox runs only what has not succeeded."""
-    pod, sandbox = m.pod, m.sandbox
-    if (
-        pod is None
-        or sandbox is None
-        or not pod.born
-        or pod.restart_policy != "OnFailure"
-        or not sandbox.attempt
-    ):
+    if not pod.born or pod.restart_policy != "OnFailure" or not sandbox.attempt:
         return None
     succeeded = [one for one in pod.of_kind("app") if one.sandbox is not sandbox and _succeeded(pod, one)]
     name = asked(m).metadata.name
@@ -160,16 +146,9 @@ def _succeeded(pod: Pod, container: Container) -> bool:
 
 
 @succeeded_container_is_not_run_again_in_a_replacement.clause("done", on=call("RunPodSandbox"))
-def finished_pod_gets_no_replacement(m: Moment) -> Findings:
+def finished_pod_gets_no_replacement(_: Moment, pod: Pod) -> Findings:
     """Where everything has succeeded there is no replacement."""
-    pod = m.pod
-    if (
-        pod is None
-        or not pod.born
-        or pod.spec is None
-        or pod.restart_policy != "OnFailure"
-        or not standing(pod)
-    ):
+    if not pod.born or pod.spec is None or pod.restart_policy != "OnFailure" or not standing(pod):
         return None
     names = [spec.name for spec in pod.spec.containers]
     newest = [recorded(pod, name) for name in names]
@@ -193,10 +172,9 @@ def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:
 
 
 @succeeded_container_is_not_run_again_in_a_replacement.clause("left", on=done("StopPodSandbox"))
-def unfinished_pod_gets_a_replacement(m: Moment) -> Findings:
+def unfinished_pod_gets_a_replacement(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """Where something is left to run there is one; from 1.27 on what was made and never ran is left, too."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or pod.spec is None or sandbox is None or sandbox is not pod.sandbox:
+    if pod.spec is None or sandbox is not pod.sandbox:
         return None
     if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "OnFailure" or not to_run(m):
         return None
@@ -217,7 +195,7 @@ def unfinished_pod_gets_a_replacement(m: Moment) -> Findings:
 
 def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
     if container.kind == "init":
-        act = init_row(InitSeen("exited", pod.restart_policy, failed=code != 0)).act
+        act = INITS.decide(InitSeen("exited", pod.restart_policy, failed=code != 0))
         return act == "end the pod" and recorded(pod, container.name) is container
     return container.kind == "app" and at_its_end(pod, container, code)
 
@@ -229,25 +207,26 @@ def _not_of_an_ephemeral(m: Moment) -> bool:
 
 
 @contract("SANDBOX-08", on=exited(), needs=(CRI, PODS))
-def sandbox_of_a_finished_pod_is_stopped(m: Moment) -> Findings:
+def sandbox_of_a_finished_pod_is_stopped(
+    m: Moment, pod: Pod, spec: PodSpec, container: Container, ended: Exit
+) -> Findings:
     """When nothing of a pod is left to run, its sandbox is stopped, and no other one is run."""
-    pod, container, ended = m.pod, m.container, m.exit
-    if pod is None or container is None or ended is None or ended.commanded or ended.code is None:
+    if ended.commanded or ended.code is None:
         return None
-    if not m.node.kubelet_up or m.node.listing_failed or pod.spec is None:
+    if not m.node.kubelet_up or m.node.listing_failed:
         return None
     if not _ends_the_pod(pod, container, ended.code) or not to_run(m):
         return None
     others = any(one.state == "running" and one is not container for one in pod.every_container())
-    creation = call("CreateContainer").where(of(pod)).where(_not_of_an_ephemeral, "it is for this pod")
+    creation = call("CreateContainer").where(of(pod)).where(_not_of_an_ephemeral)
     return answered(
-        by=call("StopPodSandbox").where(of(pod), "it is of this pod"),
-        within=REACTION + (2 * pod.spec.grace_seconds if others else 0),
-        not_before=creation.either(call("RunPodSandbox").where(of(pod), "it is for this pod")),
+        by=call("StopPodSandbox").where(of(pod)),
+        within=REACTION + (2 * spec.grace_seconds if others else 0),
+        not_before=creation.either(call("RunPodSandbox").where(of(pod))),
         unless=BLIND.either(
             _collected(pod),
             stop_to_remake(container),
-            REVIVES_A_SIDECAR.where(of(pod), "it is of this pod"),
+            REVIVES_A_SIDECAR.where(of(pod)),
         ),
         text=f"the sandbox of {pod.name} is stopped, which has nothing left to run,",
         whole_node=True,
@@ -260,14 +239,15 @@ def _collected(pod: Pod) -> Pattern:
     def has_just_started(m: Moment) -> bool:
         return m.node.started_t is not None and m.t - m.node.started_t < REACTION
 
-    return pod_unset().where(of(pod), "it is this pod").where(has_just_started, "its kubelet is young")
+    return pod_unset().where(of(pod)).where(has_just_started)
 
 
 @contract("SANDBOX-23", on=exited(), needs=(CRI, PODS))
-def ephemeral_container_does_not_keep_the_pod(m: Moment) -> Findings:
+def ephemeral_container_does_not_keep_the_pod(
+    m: Moment, pod: Pod, container: Container, ended: Exit
+) -> Findings:
     """When all else of a pod is done, an ephemeral container that still runs is stopped with its sandbox."""
-    pod, container, ended = m.pod, m.container, m.exit
-    if pod is None or container is None or ended is None or ended.commanded or ended.code is None:
+    if ended.commanded or ended.code is None:
         return None
     running = [one for one in pod.of_kind("ephemeral") if one.seen_running and one.state == "running"]
     if not running or not m.node.kubelet_up or m.node.listing_failed:
@@ -275,10 +255,10 @@ def ephemeral_container_does_not_keep_the_pod(m: Moment) -> Findings:
     if not _ends_the_pod(pod, container, ended.code) or not to_run(m):
         return None
     guest = running[0]
-    stop = call("StopContainer").where(lambda n: n.container is guest, f"it stops {guest.name}")
+    stop = call("StopContainer").where(lambda n: n.container is guest)
     return answered(
         by=stop.either(exited().where(lambda n: n.container is guest)),
-        not_before=call("StopPodSandbox").where(of(pod), "it is of this pod"),
+        not_before=call("StopPodSandbox").where(of(pod)),
         within=REACTION,
         unless=BLIND,
         text=f"the ephemeral container {guest.name} is stopped, whose pod is done,",
@@ -287,13 +267,12 @@ def ephemeral_container_does_not_keep_the_pod(m: Moment) -> Findings:
 
 
 @contract("SANDBOX-03", on=call("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS))
-def newest_sandbox_is_the_one_made_last(m: Moment) -> Findings:
+def newest_sandbox_is_the_one_made_last(m: Moment, pod: Pod) -> Findings:
     """Of several sandboxes of a pod the one that was made last counts, by the runtime's time.
 
     Containers are made in it, and the next sandbox has its attempt plus 1.
     """
-    pod = m.pod
-    if pod is None or not pod.born or len(standing(pod)) < 2:  # noqa: PLR2004 - a single one is the newest
+    if not pod.born or len(standing(pod)) < 2:  # noqa: PLR2004 - a single one is the newest
         return None
     made = [(one.record.created_at, one) for one in standing(pod) if one.record is not None]
     if len(made) < len(standing(pod)) or len({at for at, _ in made}) < len(made):
@@ -302,7 +281,7 @@ def newest_sandbox_is_the_one_made_last(m: Moment) -> Findings:
     if m.call.rpc == "CreateContainer":
         fine, what = m.sandbox is newest, f"{asked(m).metadata.name} is made in another sandbox"
     else:
-        attempt = asked_sandbox(m).config.metadata.attempt
+        attempt = sandbox_asked(m).metadata.attempt
         fine, what = attempt == newest.attempt + 1, f"the next sandbox is attempt {attempt}"
     text = f"{what}, and the one made last is {newest.id[:12]}, attempt {newest.attempt}"
     return KEPT if fine else broken(text, newest.run.seq if newest.run else None)

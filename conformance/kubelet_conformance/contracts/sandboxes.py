@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from kubelet_conformance.contract.words import (
-    Pattern,
-    call,
-    deleted,
-    done,
-    failed,
-    pod_set,
-    pod_unset,
-    status,
+from kubelet_conformance.contract.words import Pattern, call, done, failed, status
+from kubelet_conformance.contracts.situations import TERMINATION_ASKED
+from kubelet_conformance.contracts.tables.table import Row, Table
+from kubelet_conformance.trace.bodies import (
+    PodSandboxConfig,
+    RunPodSandboxRequest,
+    SandboxRecord,
+    StatusReply,
 )
-from kubelet_conformance.trace.bodies import RunPodSandboxRequest, SandboxRecord, StatusReply
 from kubelet_conformance.trace.manifests import Metadata
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.streaming import sandbox_told
@@ -30,25 +27,21 @@ def _not_ready(m: Moment) -> bool:
     return reply is None or not all(condition.status for condition in reply.conditions)
 
 
-NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready, "runtime or network not ready"))
+NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready))
 """The runtime says that it, or the pod network, is not ready."""
-EVENT_TOLD = Pattern(frozenset({"message"}), words="a container event")
+EVENT_TOLD = Pattern(frozenset({"message"}))
 """Whoever hears it knows the sandbox that it tells of, and need not read that (pleg/evented.go)."""
-FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal, "it is terminal")
+FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal)
 """A terminal phase is written: the pod is rejected, evicted or done."""
 
 
-def _goes(m: Moment) -> bool:
-    return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
-
-
-GONE: Pattern = pod_set().where(_goes, "it is being deleted").either(pod_unset(), deleted(), FINISHED)
+GONE: Pattern = TERMINATION_ASKED.either(FINISHED)
 """Nobody wants the pod to run any more."""
 
 
-def asked_sandbox(m: Moment) -> RunPodSandboxRequest:
-    """What a RunPodSandbox asks for."""
-    return m.request(RunPodSandboxRequest)
+def sandbox_asked(m: Moment) -> PodSandboxConfig:
+    """The config of the sandbox that a RunPodSandbox asks for."""
+    return m.request(RunPodSandboxRequest).config
 
 
 def full_names(meta: Metadata, node: str | None) -> tuple[tuple[str, str], ...]:
@@ -61,10 +54,10 @@ def run_of(names: tuple[tuple[str, str], ...]) -> Pattern:
     """A RunPodSandbox for the pod with one of these names (`full_names`)."""
 
     def fits(m: Moment) -> bool:
-        asked = asked_sandbox(m).config.metadata
+        asked = sandbox_asked(m).metadata
         return (asked.namespace, asked.name) in names
 
-    return call("RunPodSandbox").where(fits, f"it is for {names[0][1]}")
+    return call("RunPodSandbox").where(fits)
 
 
 def standing(pod: Pod) -> list[Sandbox]:
@@ -90,7 +83,7 @@ def told_of(sandbox: Sandbox) -> Pattern:
         told = sandbox_told(m)
         return told is not None and told.id == sandbox.id
 
-    return EVENT_TOLD.where(tells, "it tells of this sandbox")
+    return EVENT_TOLD.where(tells)
 
 
 def network_mode(pod: Pod) -> str:
@@ -109,14 +102,6 @@ def wants_to_run(pod: Pod) -> bool:
     return alive and pod.spec is not None and pod.restart_policy == "Always"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacementRow:
-    """A row of table 27.1: a pod of which it holds needs another sandbox than those that stand."""
-
-    why: str
-    when: Callable[[Pod, list[Sandbox]], bool]
-
-
 def is_ready(sandbox: Sandbox) -> bool:
     """It is ready, be it that the runtime still says so after a stop that it has answered well."""
     if sandbox.state == "ready":
@@ -127,32 +112,38 @@ def is_ready(sandbox: Sandbox) -> bool:
     return sandbox.status_t > ended and sandbox.record.state == "SANDBOX_READY"
 
 
-def _has_other_network(pod: Pod, stand: list[Sandbox]) -> bool:
-    config = stand[-1].config
-    return config is not None and config.linux.security_context.namespace_options.network != network_mode(pod)
+class StandingSeen(NamedTuple):
+    """What decides: a pod, and its sandboxes that the runtime still has."""
+
+    pod: Pod
+    stand: list[Sandbox]
 
 
-def _has_no_address(pod: Pod, stand: list[Sandbox]) -> bool:
-    record = stand[-1].record
-    if network_mode(pod) != "POD" or record is None or record.network is None:
+def _has_other_network(s: StandingSeen) -> bool:
+    """Its network namespace is not that of the newest."""
+    config, wanted = s.stand[-1].config, network_mode(s.pod)
+    return config is not None and config.linux.security_context.namespace_options.network != wanted
+
+
+def _has_no_address(s: StandingSeen) -> bool:
+    """The newest has a network of its own, and no address in it."""
+    record = s.stand[-1].record
+    if network_mode(s.pod) != "POD" or record is None or record.network is None:
         return False
     return not record.network.ip
 
 
-REPLACEMENTS: tuple[ReplacementRow, ...] = (
-    ReplacementRow("it has none", lambda _, stand: not stand),
-    ReplacementRow("the newest is not ready", lambda _, stand: not is_ready(stand[-1])),
-    ReplacementRow("more than one is ready", lambda _, stand: sum(map(is_ready, stand)) > 1),
-    ReplacementRow("its network namespace is another one", _has_other_network),
-    ReplacementRow("it has no IP", _has_no_address),
+REPLACEMENTS = Table[StandingSeen, Literal["run another", "use it"]](
+    Row("none", lambda s: not s.stand, "run another", "it has none"),
+    Row("not ready", lambda s: not is_ready(s.stand[-1]), "run another", "the newest is not ready"),
+    Row("several", lambda s: sum(map(is_ready, s.stand)) > 1, "run another", "more than one is ready"),
+    Row("network", _has_other_network, "run another", "its network namespace is another one"),
+    Row("address", _has_no_address, "run another", "it has no IP"),
+    Row("usable", lambda _: True, "use it", ""),
 )
-"""Tried from the top; where none fits the newest sandbox goes on being used."""
+"""Whether the pod needs another sandbox than those that stand (27.1)."""
 
 
 def why_replaced(pod: Pod) -> str | None:
-    """Why the pod needs another sandbox than those that stand; None where it needs none (27.1)."""
-    stand = standing(pod)
-    for row in REPLACEMENTS:
-        if row.when(pod, stand):
-            return row.why
-    return None
+    """Why the pod needs another sandbox than those that stand; None where it needs none."""
+    return REPLACEMENTS.row(StandingSeen(pod, standing(pod))).why or None

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, Predicate, call, done, exited, pod_set, status
@@ -15,16 +16,14 @@ from kubelet_conformance.contracts.fresh import Fresh, fresh_pod
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.kills import wait_before_stop
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, OVERRIDES
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
 from kubelet_conformance.trace.disruption import SHUTDOWN, disruption_of, shutdown_of
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.views import Pod
 
 LET_GO = "nothing holds the shutdown up"
 """How a fault says that the kubelet lets the machine go down."""
@@ -37,7 +36,7 @@ def _is_announced(m: Moment) -> bool:
     return isinstance(m.record, Fault) and m.record.what == SHUTDOWN
 
 
-ANNOUNCED: Pattern = FAULT.where(_is_announced, "the node shuts down")
+ANNOUNCED: Pattern = FAULT.where(_is_announced)
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -136,13 +135,13 @@ def lesser_pods_go_first(m: Moment) -> Findings:
 
 
 @pods_are_ended_in_groups.clause("grace", on=STOP)
-def time_of_the_group_is_the_grace(m: Moment) -> Findings:
+def time_of_the_group_is_the_grace(m: Moment, container: Container) -> Findings:
     """No pod gets more time than its group, or than it wants itself."""
     ended = _ended_by_it(m)
-    if ended is None or wait_before_stop(m).turns or m.container is None or m.container.spec is None:
+    if ended is None or wait_before_stop(m).turns or container.spec is None:
         return None
     pod, group = ended
-    if pod.spec is None or m.container.spec.lifecycle.pre_stop is not None:
+    if pod.spec is None or container.spec.lifecycle.pre_stop is not None:
         return None
     expected = max(min(int(group.seconds), pod.spec.grace_seconds), MINIMUM_GRACE)
     if OVERRIDES.get(m.kubernetes):
@@ -156,14 +155,14 @@ def _new(m: Moment) -> Fresh | None:
     pod, since_then = fresh_pod(m), _going_down(m)
     if pod is None or pod.source != "api" or since_then is None or since_then < ROUNDING:
         return None
-    return None if outside(m).api_away_t is not None or m.node.relisted_t is None else pod
+    return None if kubelet_view(m).api_away_t is not None or m.node.relisted_t is None else pod
 
 
 def _is_refused(pod: Fresh) -> Pattern:
     def refuses(m: Moment) -> bool:
         return m.status is not None and m.status.reason == "NodeShutdown" and pod.is_about(m)
 
-    return status().where(refuses, "it is refused")
+    return status().where(refuses)
 
 
 @pods_are_ended_in_groups.clause("refuses", on=pod_set())
@@ -182,18 +181,13 @@ def no_new_pod_is_taken(m: Moment) -> Findings:
     )
 
 
-pods_are_ended_in_groups.remember(on=OUTSIDE)(take_in)
-
-
+@observer(on=ANNOUNCED)
 def _how_pods_are(m: Moment) -> None:
     """Take in which pods run, and which have succeeded by themselves."""
     for pod in every_pod(m):
         then = pod.note(_Then)
         then.ran = then.ran or runs(pod)
         then.had_succeeded = _has_succeeded(m, pod)
-
-
-pods_are_ended_in_groups.remember(on=ANNOUNCED)(_how_pods_are)
 
 
 def _has_succeeded(m: Moment, pod: Pod) -> bool:
@@ -206,32 +200,35 @@ def _has_succeeded(m: Moment, pod: Pod) -> bool:
 
 
 @contract("SHUT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS), versions=since("1.22"), clause="failed")
-def shut_down_pod_is_failed(m: Moment) -> Findings:
+def shut_down_pod_is_failed(m: Moment, status: PodStatus) -> Findings:
     """A pod that a shutdown ends is Failed with reason Terminated, unless it had succeeded before."""
-    ended, now = _ended_by_it(m), m.status
-    if ended is None or now is None:
+    ended = _ended_by_it(m)
+    if ended is None:
         return None
-    if (now.phase, now.reason) != ("Failed", "Terminated"):
-        return broken(f"expected Failed (Terminated), got {now.phase} ({now.reason})")
-    return KEPT if now.message else broken("its status has no message")
+    if (status.phase, status.reason) != ("Failed", "Terminated"):
+        return broken(f"expected Failed (Terminated), got {status.phase} ({status.reason})")
+    return KEPT if status.message else broken("its status has no message")
 
 
 @shut_down_pod_is_failed.clause("succeeded", on=FINISHED)
-def success_stays(m: Moment) -> Findings:
+def success_stays(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """What has succeeded stays Succeeded."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.finished or not pod.note(_Then).had_succeeded or not groups(m):
+    if pod.finished or not pod.note(_Then).had_succeeded or not groups(m):
         return None
     if pod.termination is not None or _going_down(m) is None:
         return None
-    return KEPT if now.phase == "Succeeded" else broken(f"expected Succeeded, got {now.phase} ({now.reason})")
+    return (
+        KEPT
+        if status.phase == "Succeeded"
+        else broken(f"expected Succeeded, got {status.phase} ({status.reason})")
+    )
 
 
 def _is_let_go(m: Moment) -> bool:
     return isinstance(m.record, Fault) and m.record.what == LET_GO
 
 
-@shut_down_pod_is_failed.clause("told", on=FAULT.where(_is_let_go, "nothing holds the shutdown up"))
+@shut_down_pod_is_failed.clause("told", on=FAULT.where(_is_let_go))
 def ends_are_told_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
     """The kubelet lets the machine go when the API server knows how its pods ended, or the time is over."""
     every, since_then = groups(m), _going_down(m)
@@ -242,9 +239,6 @@ def ends_are_told_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
             yield (
                 KEPT if pod.finished else broken(f"nobody was told how pod {pod.name} ended", pod.status_seq)
             )
-
-
-shut_down_pod_is_failed.remember(on=ANNOUNCED)(_how_pods_are)
 
 
 _AWAITS_VOLUMES = since("1.32")
@@ -261,6 +255,7 @@ class _Volumes:
         """The fault that keeps them from being removed; 0 if there is none."""
 
 
+@observer(on=FAULT)
 def _volumes_are_stuck(m: Moment) -> None:
     """Take in whose volumes cannot be removed."""
     what = m.record.what if isinstance(m.record, Fault) else ""
@@ -333,10 +328,6 @@ def next_group_waits_for_volumes(m: Moment) -> Findings:
     return None
 
 
-next_group_does_not_wait.remember(on=ANNOUNCED)(_how_pods_are)
-next_group_does_not_wait.remember(on=FAULT)(_volumes_are_stuck)
-
-
 @contract("SHUT-04", on=ANNOUNCED, needs=(CRI, PODS, STATUS), clause="lives-on")
 def shutdown_is_not_graceful_by_itself(m: Moment) -> Iterator[Finding]:
     """A kubelet that was given no time for a shutdown ends no pod for it, and goes on to admit pods."""
@@ -371,6 +362,3 @@ def new_pods_are_taken(m: Moment) -> Findings:
         whole_node=True,
         text=f"pod {pod.name} is not refused",
     )
-
-
-shutdown_is_not_graceful_by_itself.remember(on=OUTSIDE)(take_in)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, done, exited, failed, happened, pod_set
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, no_pull, restart_bound, retry_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
+from kubelet_conformance.contracts.backoffs import no_pull, restart_bound, retry_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     FREE_CHANGE,
@@ -32,14 +32,18 @@ from kubelet_conformance.contracts.instances import (
     unread_end,
 )
 from kubelet_conformance.contracts.kills import reasons
-from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
+from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.probe_runs import PROBES, probe_at
-from kubelet_conformance.contracts.situations import at_its_end, hook_command, left_created, stop_asked
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import (
+    at_its_end,
+    hook_command,
+    left_created,
+    stop_asked,
+    was_seen_started,
+)
+from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.contracts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.bodies import ExecSyncReply
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _ON = since("1.29")
 
@@ -66,7 +70,7 @@ def _ended(m: Moment) -> Container | None:
     if container is None or pod is None or m.exit is None or container.kind != "sidecar":
         return None
     seen = InitSeen("exited", pod.restart_policy, sidecar=True, failed=m.exit.code != 0)
-    comes_back = init_row(seen).act == "start" and not at_its_end(pod)
+    comes_back = INITS.decide(seen) == "start" and not at_its_end(pod)
     return container if comes_back and in_place(container) else None
 
 
@@ -78,13 +82,12 @@ class _Startup:
 
 
 @contract("SIDECAR-02", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def next_once_it_runs(m: Moment) -> Findings:
+def next_once_it_runs(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """What comes after a sidecar is made once the kubelet has read that it runs.
 
     If it has a startup probe, that has succeeded by then. Readiness and liveness do not matter.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.born or m.header.feature_gates.get("EventedPLEG"):
+    if not sandbox.born or m.header.feature_gates.get("EventedPLEG"):
         return None
     name = asked(m).metadata.name
     earlier = [] if is_misled(pod, sandbox) else _before(pod, name)
@@ -130,10 +133,7 @@ def _awaits_startup(container: Container) -> bool:
     return not any(one.note(_Startup).passed for one in pod.containers.get(container.name, ()))
 
 
-next_once_it_runs.remember(on=PURGES)(take_purges)
-
-
-@next_once_it_runs.remember(on=done("ExecSync"))
+@observer(on=done("ExecSync"))
 def _(m: Moment) -> None:
     container = m.container
     probe = container.spec.startup_probe if container and container.spec else None
@@ -145,15 +145,14 @@ def _(m: Moment) -> None:
 
 
 @next_once_it_runs.clause("next-follows", on=done("StartContainer"))
-def _(m: Moment) -> Findings:
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or not to_watch(m):
+def _(m: Moment, pod: Pod, container: Container) -> Findings:
+    if container.kind != "sidecar" or not to_watch(m):
         return None
     sandbox, spec = container.sandbox, container.spec
     if sandbox is None or spec is None or not in_place(container):
         return None
     seen = InitSeen("running", pod.restart_policy, sidecar=True, started=spec.startup_probe is None)
-    if init_row(seen).act != "go on":
+    if INITS.decide(seen) != "go on":
         return None
     missing = first_missing(pod, container.name, sandbox)
     if missing is None or spec.lifecycle.post_start is not None or no_pull(m, pod, missing):
@@ -167,11 +166,8 @@ def _(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-03", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def post_start_comes_first(m: Moment) -> Findings:
+def post_start_comes_first(m: Moment, pod: Pod) -> Findings:
     """Nothing after a sidecar is made before its postStart hook is over."""
-    pod = m.pod
-    if pod is None:
-        return None
     name = asked(m).metadata.name
     kept = False
     for one in _before(pod, name):
@@ -190,7 +186,7 @@ def _is_of_an_app(m: Moment) -> bool:
     return m.container is not None and m.container.kind == "app"
 
 
-_STOP_OF_AN_APP = call("StopContainer").where(_is_of_an_app, "it stops an app container")
+_STOP_OF_AN_APP = call("StopContainer").where(_is_of_an_app)
 
 
 def _apps_go(pod: Pod) -> bool:
@@ -205,10 +201,9 @@ def _fails_itself(m: Moment) -> bool:
 
 
 @contract("SIDECAR-06", on=done("StopContainer"), needs=(CRI, PODS), versions=_ON)
-def killed_one_comes_back_alone(m: Moment) -> Findings:
+def killed_one_comes_back_alone(m: Moment, pod: Pod, container: Container) -> Findings:
     """A sidecar that is killed for its probe is made again, and nothing else is stopped."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar":
+    if container.kind != "sidecar":
         return None
     if not to_watch(m) or not in_place(container) or not _app_runs(pod, container.sandbox) or _apps_go(pod):
         return None
@@ -220,21 +215,16 @@ def killed_one_comes_back_alone(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=CALLED_OFF.either(
-            exited(), _STOP_OF_AN_APP.where(lambda now: not is_for_this(now), "for another reason")
-        ),
-        not_before=_STOP_OF_AN_APP.where(is_for_this, "at once"),
+        unless=CALLED_OFF.either(exited(), _STOP_OF_AN_APP.where(lambda now: not is_for_this(now))),
+        not_before=_STOP_OF_AN_APP.where(is_for_this),
         text=f"sidecar {container.name} is made again",
     )
 
 
-killed_one_comes_back_alone.remember(on=ATTEMPTS)(take_attempt)
-
-
 @killed_one_comes_back_alone.clause("alone", on=PROBES)
-def _(m: Moment) -> Findings:
-    probed, pod = probe_at(m), m.pod
-    if probed is None or pod is None or probed.name != "liveness" or probed.outcome != "failure":
+def _(m: Moment, pod: Pod) -> Findings:
+    probed = probe_at(m)
+    if probed is None or probed.name != "liveness" or probed.outcome != "failure":
         return None
     container = probed.container
     if container.kind != "sidecar" or not probed.reached or not to_watch(m) or not in_place(container):
@@ -253,10 +243,10 @@ def _(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-07", on=OWN_END, needs=(CRI, PODS), versions=_ON)
-def exited_one_is_restarted(m: Moment) -> Findings:
+def exited_one_is_restarted(m: Moment, pod: Pod) -> Findings:
     """A sidecar that exits is run again while the pod is, whatever its code and the pod's policy."""
     container = _ended(m)
-    if container is None or m.pod is None or not _app_runs(m.pod, container.sandbox):
+    if container is None or not _app_runs(pod, container.sandbox):
         return None
     return _comes_back(m, container)
 
@@ -265,27 +255,23 @@ def _comes_back(m: Moment, container: Container) -> Finding:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP.either(exited().where(lambda now: now.container is not container, "another ended")),
+        unless=HELD_UP.either(exited().where(lambda now: now.container is not container)),
         text=f"sidecar {container.name} is made again",
     )
 
 
-exited_one_is_restarted.remember(on=ATTEMPTS)(take_attempt)
-
-
 @exited_one_is_restarted.clause("end-was-read", on=REMAKING)
-def _(m: Moment) -> Findings:
-    one = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+def _(m: Moment, pod: Pod) -> Findings:
+    one = recorded(pod, asked(m).metadata.name)
     if one is None or one.kind != "sidecar" or not unread_end(m, one):
         return None
     return broken(f"sidecar {one.name} is made again though the kubelet has not read its end", _seq(one))
 
 
 @contract("SIDECAR-09", on=happened("removed"), needs=(CRI, PODS), versions=_ON)
-def lost_one_is_started(m: Moment) -> Findings:
+def lost_one_is_started(m: Moment, pod: Pod, container: Container) -> Findings:
     """After initialization a sidecar whose record was lost is started again."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or not to_watch(m):
+    if container.kind != "sidecar" or not to_watch(m):
         return None
     if container is not pod.newest(container.name) or not _app_runs(pod, container.sandbox):
         return None
@@ -298,26 +284,22 @@ def lost_one_is_started(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-10", on=OWN_END, needs=(CRI, PODS), versions=_ON)
-def kept_up_during_init(m: Moment) -> Findings:
+def kept_up_during_init(m: Moment, pod: Pod) -> Findings:
     """A sidecar that exits while a later init container runs is run again meanwhile."""
     container = _ended(m)
-    if container is None or m.pod is None or _apps_made(m.pod, container.sandbox):
+    if container is None or _apps_made(pod, container.sandbox):
         return None
-    later = {spec.name for spec in following(m.pod, container.name)}
-    inits = (one for one in m.pod.of_kind("init") if one.name in later and one.sandbox is container.sandbox)
+    later = {spec.name for spec in following(pod, container.name)}
+    inits = (one for one in pod.of_kind("init") if one.name in later and one.sandbox is container.sandbox)
     if not any(one.state == "running" for one in inits):
         return None
     return _comes_back(m, container)
 
 
-kept_up_during_init.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("SIDECAR-20", on=FREE_CHANGE, needs=(CRI, PODS), versions=since("1.32"))
-def changed_image_restarts(m: Moment) -> Iterator[Finding]:
+def changed_image_restarts(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
     """A running sidecar whose image changed is stopped and made again, under every policy."""
-    pod, manifest = m.pod, m.manifest
-    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
+    if manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.init_containers or ():
         old, newest = pod.container_spec(new.name), pod.newest(new.name)
@@ -347,13 +329,10 @@ def created_one_is_started_again(m: Moment) -> Findings:
     )
 
 
-created_one_is_started_again.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("SIDECAR-22", on=REMAKING, needs=(CRI, PODS), versions=_ON)
-def unknown_one_is_stopped_first(m: Moment) -> Findings:
+def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """A sidecar whose state is unknown is stopped before another instance is made."""
-    newest = recorded(m.pod, asked(m).metadata.name) if m.pod else None
+    newest = recorded(pod, asked(m).metadata.name)
     if newest is None or newest.kind != "sidecar" or newest.record is None or newest.sandbox is not m.sandbox:
         return None
     if newest.record.state != "CONTAINER_UNKNOWN":
@@ -364,26 +343,24 @@ def unknown_one_is_stopped_first(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-23", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def first_init_opens_a_sandbox(m: Moment) -> Findings:
+def first_init_opens_a_sandbox(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sandbox) -> Findings:
     """The first container of a sandbox is the first of the init containers, be it a sidecar or not.
 
     A pod whose app containers have all succeeded for good gets no new sandbox.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or pod.spec is None or sandbox is None or not sandbox.born or not any(sidecars(pod)):
+    if not sandbox.born or not any(sidecars(pod)):
         return None
     if any(one.sandbox is sandbox for one in pod.every_container()):
         return None
-    name, first = asked(m).metadata.name, (pod.spec.init_containers or [])[0].name
+    name, first = asked(m).metadata.name, (spec.init_containers or [])[0].name
     if name != first and pod.kind_of(name) != "ephemeral":
         return broken(f"{name} is made first in its sandbox, expected {first}", pod.set_seq)
     return KEPT
 
 
 @first_init_opens_a_sandbox.clause("finished", on=call("RunPodSandbox"))
-def _(m: Moment) -> Findings:
-    pod = m.pod
-    if pod is None or not pod.born or not any(sidecars(pod)) or not at_its_end(pod):
+def _(_: Moment, pod: Pod) -> Findings:
+    if not pod.born or not any(sidecars(pod)) or not at_its_end(pod):
         return None
     apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
     if any(one is None or one.record is None or one.record.state != "CONTAINER_EXITED" for one in apps):

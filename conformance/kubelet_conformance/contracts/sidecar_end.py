@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, done, event, exited, pod_set
 from kubelet_conformance.contracts.fresh import is_mirror
-from kubelet_conformance.contracts.instances import (
-    exit_of,
-    of_container,
-    recorded,
-    sidecars,
-    stop_of,
-    to_watch,
-)
+from kubelet_conformance.contracts.instances import exit_of, recorded, sidecars, stop_of, to_watch
 from kubelet_conformance.contracts.kills import (
     failing_probe,
     may_be_killed_alone,
@@ -26,21 +20,20 @@ from kubelet_conformance.contracts.kills import (
 from kubelet_conformance.contracts.sandboxes import FINISHED
 from kubelet_conformance.contracts.situations import (
     POD_IS_TO_GO,
+    about,
     at_its_end,
     hook_command,
     may_be_unknown,
     of,
     runs_pre_stop,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.records import Event
 from kubelet_conformance.trace.untold import is_missed
-from kubelet_conformance.trace.views import Container, Pod
 
 _ON = since("1.29")
 
@@ -136,16 +129,15 @@ def _grace(pod: Pod) -> int:
 
 
 @contract("SIDECAR-11", on=exited(), needs=(CRI, PODS), versions=_ON)
-def does_not_keep_the_pod(m: Moment) -> Iterator[Finding]:
+def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit) -> Iterator[Finding]:
     """Sidecars do not keep a pod alive: when the app containers have ended for good, they are stopped.
 
     The pod's phase follows from the app containers alone.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or container.kind != "app" or not to_watch(m):
+    if container.kind != "app" or not to_watch(m):
         return
     sandbox = container.sandbox
-    if sandbox is None or sandbox.state != "ready" or not at_its_end(pod, container, m.exit.code):
+    if sandbox is None or sandbox.state != "ready" or not at_its_end(pod, container, ended.code):
         return
     running = [one for one in (running_one(pod, spec.name) for spec in sidecars(pod)) if one is not None]
     if running:
@@ -158,29 +150,27 @@ def does_not_keep_the_pod(m: Moment) -> Iterator[Finding]:
 
 
 @does_not_keep_the_pod.clause("phase", on=FINISHED)
-def _(m: Moment) -> Findings:
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not now.terminal or now.reason or not any(sidecars(pod)):
+def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    if not status.terminal or status.reason or not any(sidecars(pod)):
         return None
-    ended = [told.state.terminated for told in now.container_statuses or ()]
-    inits = [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "init"]
+    ended = [told.state.terminated for told in status.container_statuses or ()]
+    inits = [told for told in status.init_container_statuses or () if pod.kind_of(told.name) == "init"]
     if not ended or any(not told.ready for told in inits):
         return None
     good = all(one is not None and one.exit_code == 0 for one in ended)
-    if (now.phase == "Succeeded") != good:
+    if (status.phase == "Succeeded") != good:
         codes = [one.exit_code if one else None for one in ended]
-        return broken(f"phase {now.phase} though the app containers exited with {codes}")
+        return broken(f"phase {status.phase} though the app containers exited with {codes}")
     return KEPT
 
 
 @contract("SIDECAR-12", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
-def stopped_in_reverse(m: Moment) -> Findings:
+def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
     """When a pod goes, a sidecar is stopped after every app container and every later sidecar has ended.
 
     Only when the grace period is used up is it stopped without waiting.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or not _goes(pod):
+    if container.kind != "sidecar" or not _goes(pod):
         return None
     if container.sandbox is not None and container.sandbox.state != "ready":
         return None
@@ -200,9 +190,8 @@ def _seq(container: Container) -> int | None:
 
 
 @stopped_in_reverse.clause("turn-comes", on=done("StopContainer"))
-def _(m: Moment) -> Findings:
-    pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or not _goes(pod):
+def _(_: Moment, pod: Pod, container: Container) -> Findings:
+    if not pod.born or not _goes(pod):
         return None
     for spec in reversed(list(sidecars(pod))):
         waiting = running_one(pod, spec.name)
@@ -225,10 +214,9 @@ def _has_pre_stop(container: Container) -> bool:
 
 
 @contract("SIDECAR-13", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
-def hooks_do_not_wait(m: Moment) -> Iterator[Finding]:
+def hooks_do_not_wait(_: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
     """When a pod goes, the preStop hooks of its sidecars begin at once; only the stop waits for its turn."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "app" or not pod.termination:
+    if container.kind != "app" or not pod.termination:
         return
     for spec in sidecars(pod):
         waiting = running_one(pod, spec.name)
@@ -236,7 +224,7 @@ def hooks_do_not_wait(m: Moment) -> Iterator[Finding]:
         if waiting is None or command is None or _hook_ran(waiting, command, pod.termination.t):
             continue
         yield answered(
-            by=call("ExecSync").where(runs_pre_stop).where(of_container(waiting), f"it is in {waiting.name}"),
+            by=call("ExecSync").where(runs_pre_stop).where(about(waiting)),
             within=REACTION,
             unless=exit_of(waiting),
             not_before=stop_of(waiting),
@@ -250,7 +238,7 @@ def _hook_ran(container: Container, command: list[str], since_t: float) -> bool:
 
 def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
     """The pod is to go since a moment ago, and there was another reason to stop the container before."""
-    end = heard_by(m, pod.termination.t) if pod.termination is not None else 0.0
+    end = informed_by(m, pod.termination.t) if pod.termination is not None else 0.0
     if pod.termination is None or m.t - end > REACTION:
         return False
     dead = container.sandbox is not None and container.sandbox.state != "ready"
@@ -266,10 +254,9 @@ class _Asked:
 
 
 @contract("SIDECAR-14", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
-def waiting_uses_up_the_grace(m: Moment) -> Findings:
+def waiting_uses_up_the_grace(m: Moment, pod: Pod, container: Container) -> Findings:
     """The time a sidecar waits for its turn is taken from its grace, down to the minimum of 2 s."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or not pod.termination:
+    if container.kind != "sidecar" or not pod.termination:
         return None
     if not pod.born or pod.termination.cause == "forced" or _has_pre_stop(container):
         return None
@@ -293,10 +280,7 @@ def waiting_uses_up_the_grace(m: Moment) -> Findings:
     return KEPT if waited >= ROUNDING else None
 
 
-waiting_uses_up_the_grace.remember(on=DELAYS)(take_in_delays)
-
-
-@waiting_uses_up_the_grace.remember(on=POD_IS_TO_GO)
+@observer(on=POD_IS_TO_GO)
 def _(m: Moment) -> None:
     """Take each grace down."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest is not None else None
@@ -305,10 +289,9 @@ def _(m: Moment) -> None:
 
 
 @contract("SIDECAR-16", on=POD_IS_TO_GO, needs=(CRI, PODS), versions=_ON)
-def ended_ones_hold_up_nobody(m: Moment) -> Findings:
+def ended_ones_hold_up_nobody(m: Moment, pod: Pod) -> Findings:
     """A container that does not run when its pod goes holds up no sidecar."""
-    pod = m.pod
-    if pod is None or not to_watch(m) or pod.deleted_t is not None:
+    if not to_watch(m) or pod.deleted_t is not None:
         return None
     running = [one for one in (running_one(pod, spec.name) for spec in sidecars(pod)) if one is not None]
     if not running or any(one.state == "running" for one in pod.of_kind("app")):
@@ -325,19 +308,18 @@ def ended_ones_hold_up_nobody(m: Moment) -> Findings:
 
 
 @contract("SIDECAR-27", on=POD_IS_TO_GO, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
-def every_kill_is_told_at_once(m: Moment) -> Iterator[Finding]:
+def every_kill_is_told_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
     """When a pod goes, its running sidecars too get their Killing event at once, before they have a turn.
 
     A file that is back before anybody has looked has never been gone.
     """
-    pod = m.pod
-    if pod is None or not to_watch(m):
+    if not to_watch(m):
         return
     for spec in sidecars(pod):
         waiting = running_one(pod, spec.name)
         if waiting is not None and waiting.born and ahead_of(pod, spec.name):
             yield answered(
-                by=event("Killing").where(_on(spec.name), f"of {spec.name}"),
+                by=event("Killing").where(_on(spec.name)),
                 within=REACTION,
                 unless=exit_of(waiting).either(pod_set().where(of(pod)).where(_is_wanted)),
                 not_before=stop_of(waiting),

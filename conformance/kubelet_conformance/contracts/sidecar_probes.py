@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, done, exited, pod_set
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
-from kubelet_conformance.contracts.init_table import InitSeen, init_row
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.instances import (
     CALLED_OFF,
     HELD_UP,
@@ -22,12 +22,11 @@ from kubelet_conformance.contracts.kills import failing_probe, is_killed_already
 from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, probe_at, runs_of, runs_probe
 from kubelet_conformance.contracts.sidecar_end import ahead_of, grace_is_used_up, holding_up
 from kubelet_conformance.contracts.situations import at_its_end, stop_asked, to_run
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.container import INITS, InitSeen
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, ROUNDING
 from kubelet_conformance.contracts.unprovoked import is_ended_for_a_reason
 from kubelet_conformance.trace.bodies import StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container
 
 _ON = since("1.29")
 
@@ -73,21 +72,21 @@ def waits_for_the_first_startup_probe(m: Moment) -> Findings:
     return answered(
         by=runs_probe(container, probe),
         within=probe.initial_delay_seconds + 2 * probe.period_seconds + REACTION,
-        unless=CALLED_OFF.either(exited(), pod_set(), stop_of(container).where(_goes, "its pod is ended")),
+        unless=CALLED_OFF.either(exited(), pod_set(), stop_of(container).where(_goes)),
         not_before=_progress(container, stop_of(container)),
         text=f"the startup probe of sidecar {container.name} is run, and waited for",
     )
 
 
 @contract("SIDECAR-05", on=PROBES, needs=(CRI, PODS), versions=_ON)
-def failed_startup_makes_it_again(m: Moment) -> Findings:
+def failed_startup_makes_it_again(m: Moment, pod: Pod) -> Findings:
     """A sidecar whose startup probe failed is stopped and made again; nothing after it is made meanwhile."""
     probed, container = probe_at(m), _sidecar(m)
-    if probed is None or container is None or m.pod is None or probed.name != "startup":
+    if probed is None or container is None or probed.name != "startup":
         return None
     given_up = probed.outcome == "failure" and probed.reached
-    seen = InitSeen("running", m.pod.restart_policy, sidecar=True, given_up=given_up)
-    if init_row(seen).act != "stop and start":
+    seen = InitSeen("running", pod.restart_policy, sidecar=True, given_up=given_up)
+    if INITS.decide(seen) != "stop and start":
         return None
     if container.state != "running" or is_killed_already(m, container) or _has_hooks(container):
         return None
@@ -114,21 +113,17 @@ def _(m: Moment) -> Findings:
     )
 
 
-failed_startup_makes_it_again.remember(on=ATTEMPTS)(take_attempt)
-
-
 @contract("SIDECAR-15", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
-def single_restart_has_no_turn(m: Moment) -> Findings:
+def single_restart_has_no_turn(m: Moment, pod: Pod, spec: PodSpec, container: Container) -> Findings:
     """A sidecar that is stopped to be made again waits for no other container: it has its whole grace."""
-    pod, container = m.pod, m.container
-    if pod is None or pod.spec is None or container is None or container.kind != "sidecar" or not to_run(m):
+    if container.kind != "sidecar" or not to_run(m):
         return None
     if at_its_end(pod) or not in_place(container) or not container.born or _has_hooks(container):
         return None
     ahead = ahead_of(pod, container.name)
     if not ahead or container.state != "running" or any(stop_asked(one) for one in ahead):
         return None  # With the others being stopped, it may go with its pod, for a reason of the node's.
-    allowed = {pod.spec.grace_seconds, *(reason.seconds for reason in failing_probe(pod, container))}
+    allowed = {spec.grace_seconds, *(reason.seconds for reason in failing_probe(pod, container))}
     timeout = m.request(StopContainerRequest).timeout
     if all(abs(timeout - max(MINIMUM_GRACE, grace)) > ROUNDING for grace in allowed):
         names = " and ".join(one.name for one in ahead)
@@ -147,10 +142,9 @@ class _FailsAtTheEnd:
 
 
 @contract("SIDECAR-25", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
-def probes_kill_nothing_in_the_end(m: Moment) -> Findings:
+def probes_kill_nothing_in_the_end(m: Moment, pod: Pod, container: Container) -> Findings:
     """A sidecar whose probe fails while its pod is terminated is not stopped for that, only in its turn."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or pod.termination is None:
+    if container.kind != "sidecar" or pod.termination is None:
         return None
     seq = container.note(_FailsAtTheEnd).seq
     if not seq:
@@ -164,7 +158,7 @@ def probes_kill_nothing_in_the_end(m: Moment) -> Findings:
     return KEPT
 
 
-@probes_kill_nothing_in_the_end.remember(on=PROBES)
+@observer(on=PROBES)
 def _fails(m: Moment) -> None:
     """Take failing probes in."""
     probed = probe_at(m)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import call, done, exited, failed, pod_set, status
-from kubelet_conformance.contracts.backoffs import ATTEMPTS, restart_bound, take_attempt
+from kubelet_conformance.contracts.backoffs import restart_bound
 from kubelet_conformance.contracts.fresh import fresh_pod
 from kubelet_conformance.contracts.instances import (
     HELD_UP,
@@ -26,13 +27,11 @@ from kubelet_conformance.contracts.instances import (
     to_watch,
 )
 from kubelet_conformance.contracts.kills import stopped_for_itself
-from kubelet_conformance.contracts.left_over import PURGES, is_misled, take_purges
+from kubelet_conformance.contracts.left_over import is_misled
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, at_its_end, stop_asked
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.trace.kubelet_view import informed_by
 
 _ON = since("1.29")
 _GATE = "SidecarContainers"
@@ -46,13 +45,13 @@ def _gate_is_off(m: Moment) -> bool:
 
 
 @contract("SIDECAR-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=since("1.28"))
-def refused_without_the_gate(m: Moment) -> Findings:
+def refused_without_the_gate(m: Moment, manifest: Manifest) -> Findings:
     """With the gate SidecarContainers off a pod with sidecars is refused, and nothing of it is started.
 
     The reason is InitContainerRestartPolicyForbidden.
     """
-    pod, manifest = fresh_pod(m), m.manifest
-    if pod is None or manifest is None or pod.source != "api" or not _gate_is_off(m) or not awake(m):
+    pod = fresh_pod(m)
+    if pod is None or pod.source != "api" or not _gate_is_off(m) or not awake(m):
         return None
     if not manifest.spec.sidecars:
         return None
@@ -64,10 +63,10 @@ def refused_without_the_gate(m: Moment) -> Findings:
         return ends(now) and now.status is not None and now.status.reason == _FORBIDDEN
 
     return answered(
-        by=status().where(refused, f"{pod.name} is refused as {_FORBIDDEN}"),
+        by=status().where(refused),
         within=REACTION,
-        unless=TERMINATION_ASKED.either(status().where(ends, "it fails for another reason")),
-        not_before=call("RunPodSandbox").where(pod.asked, f"it is for {pod.name}"),
+        unless=TERMINATION_ASKED.either(status().where(ends)),
+        not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,
         text=f"pod {pod.name}, which has sidecars, is refused",
     )
@@ -79,10 +78,10 @@ def refused_without_the_gate(m: Moment) -> Findings:
     needs=(CRI, PODS),
     versions=_ON,
 )
-def failing_one_holds_up_no_other(m: Moment) -> Iterator[Finding]:
+def failing_one_holds_up_no_other(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A sidecar that cannot be started does not keep the sidecars after it from being run again."""
-    pod, name = m.pod, failing_start(m)
-    if pod is None or pod.kind_of(name) != "sidecar" or not to_watch(m) or at_its_end(pod):
+    name = failing_start(m)
+    if pod.kind_of(name) != "sidecar" or not to_watch(m) or at_its_end(pod):
         return
     for spec in following(pod, name):
         due = recorded(pod, spec.name)
@@ -95,9 +94,6 @@ def failing_one_holds_up_no_other(m: Moment) -> Iterator[Finding]:
             )
 
 
-failing_one_holds_up_no_other.remember(on=ATTEMPTS)(take_attempt)
-
-
 def _is_due(container: Container) -> bool:
     """The kubelet knows that it ended by itself, and its sandbox is there."""
     told = container.record is not None and container.record.state == "CONTAINER_EXITED"
@@ -106,13 +102,12 @@ def _is_due(container: Container) -> bool:
 
 
 @contract("SIDECAR-26", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
-def ended_apps_prove_nothing(m: Moment) -> Findings:
+def ended_apps_prove_nothing(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """App containers that ended in an old sandbox do not show that a pod with sidecars is initialized.
 
     In the new sandbox its init containers run, and its sidecars start, before the first app container.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or pod.spec is None or sandbox is None or not sandbox.born or not sandbox.attempt:
+    if pod.spec is None or not sandbox.born or not sandbox.attempt:
         return None
     if pod.kind_of(asked(m).metadata.name) != "app" or not any(sidecars(pod)):
         return None
@@ -137,26 +132,19 @@ def _is_through(pod: Pod, spec: ContainerSpec, sandbox: Sandbox) -> bool:
     return own.started_t is not None if spec.is_sidecar else completed(own)
 
 
-ended_apps_prove_nothing.remember(on=PURGES)(take_purges)
-
-
 @contract("SIDECAR-24", on=exited(), needs=(CRI, PODS), versions=ByVersion({"1.29..1.36": True}))
-def not_restarted_in_termination(m: Moment) -> Findings:
+def not_restarted_in_termination(m: Moment, pod: Pod, container: Container) -> Findings:
     """A sidecar that ends while its pod is being terminated is not run again."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "sidecar" or pod.termination is None:
+    if container.kind != "sidecar" or pod.termination is None:
         return None
-    told_t = heard_by(m, pod.termination.t)
+    told_t = informed_by(m, pod.termination.t)
     if not any(stop_asked(one, told_t) for one in pod.every_container()):
         return None
     if stopped_for_itself(m, pod, container):
         return None
     return answered(
         by=done("StopPodSandbox"),
-        unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted, "it is wanted again"),
+        unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted),
         not_before=creation_of(container.name),
         text=f"sidecar {container.name} is not made again in a pod that goes",
     )
-
-
-not_restarted_in_termination.remember(on=DELAYS)(take_in_delays)

@@ -13,12 +13,12 @@ from kubelet_conformance.contract.words import (
     pod_set,
     pod_unset,
 )
-from kubelet_conformance.contracts.app_table import AppSeen, app_row
+from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.trace.bodies import ContainerStatusReply, ExecSyncRequest
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.records import ApiWrite
+from kubelet_conformance.trace.records import ApiWrite, Disk, Fault
 from kubelet_conformance.trace.untold import is_missed
 from kubelet_conformance.trace.views import Container, Execution, Node, Pod, Sandbox
 
@@ -28,7 +28,7 @@ def _deletes_a_pod(m: Moment) -> bool:
     return isinstance(record, ApiWrite) and record.verb.lower() == "delete" and record.resource == "pods"
 
 
-API_DELETE = Pattern(frozenset({"api"})).where(_deletes_a_pod, "the kubelet deletes a pod")
+API_DELETE = Pattern(frozenset({"api"})).where(_deletes_a_pod)
 """The kubelet's own DELETE of a pod object."""
 
 
@@ -37,23 +37,46 @@ def _writes_a_status(m: Moment) -> bool:
     return isinstance(record, ApiWrite) and record.resource == "pods" and record.subresource == "status"
 
 
-STATUS_WRITE = Pattern(frozenset({"api"})).where(_writes_a_status, "the kubelet writes a status")
+STATUS_WRITE = Pattern(frozenset({"api"})).where(_writes_a_status)
 """The kubelet's own PATCH of a pod's status."""
-END = Pattern(frozenset({"end"}), words="end of observation")
+END = Pattern(frozenset({"end"}))
 """The trace ends."""
-FAULT = Pattern(frozenset({"fault"}), words="fault")
+FAULT = Pattern(frozenset({"fault"}))
 """Something was broken or healed from outside."""
-NOBODY = Pattern(frozenset(), words="nothing")
+NOBODY = Pattern(frozenset())
 """No record: for what must be explained by an `unless`, or break."""
+
+
+_OF_PODS = "/pods/"
+"""Stands in the path of every file that a kubelet keeps for a pod."""
+_CGROUPS = "/sys/fs/cgroup/"
+"""Below it every pod has a folder, which no source has written."""
+
+
+def _is_a_manifest(m: Moment) -> bool:
+    return isinstance(m.record, Disk) and not any(part in m.record.path for part in (_OF_PODS, _CGROUPS))
+
+
+DISK = Pattern(frozenset({"disk"}))
+"""A manifest folder or another path changes."""
+MANIFEST = DISK.where(_is_a_manifest)
+
+
+def _api_is_back(m: Moment) -> bool:
+    return (
+        isinstance(m.record, Fault) and m.record.what.startswith("healed:") and "API server" in m.record.what
+    )
+
+
+API_BACK: Pattern = FAULT.where(_api_is_back)
+"""The API server can be reached again."""
 
 
 def _is_being_deleted(m: Moment) -> bool:
     return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
 
 
-TERMINATION_ASKED: Pattern = (
-    pod_set().where(_is_being_deleted, "it is being deleted").either(pod_unset(), deleted())
-)
+TERMINATION_ASKED: Pattern = pod_set().where(_is_being_deleted).either(pod_unset(), deleted())
 """The pod is to go: deletionTimestamp, removal from its source, or a forced deletion."""
 
 
@@ -62,7 +85,7 @@ def _is_of_the_pod(m: Moment) -> bool:
     return not static or (m.manifest is None and m.keys[0] != "deleted")
 
 
-POD_IS_TO_GO: Pattern = TERMINATION_ASKED.where(_is_of_the_pod, "it is no mirror")
+POD_IS_TO_GO: Pattern = TERMINATION_ASKED.where(_is_of_the_pod)
 """The same, and not a mirror pod, which is replaced while its static pod runs on."""
 
 
@@ -105,6 +128,12 @@ def believed_running(container: Container) -> bool:
     return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
 
 
+def was_seen_started(container: Container) -> bool:
+    """The runtime has told that it was started, whatever is answered to the call that did so."""
+    told = container.record.state if container.record is not None else "CONTAINER_CREATED"
+    return container.seen_running or told not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
+
+
 def told_exited(container: Container) -> Pattern:
     """The kubelet reads that this container has ended, or its record is gone."""
 
@@ -112,7 +141,7 @@ def told_exited(container: Container) -> Pattern:
         record = m.response(ContainerStatusReply).status
         return record is None or record.state == "CONTAINER_EXITED"
 
-    read = done("ContainerStatus").where(about(container)).where(tells, "it has exited")
+    read = done("ContainerStatus").where(about(container)).where(tells)
     return read.either(happened("removed").where(about(container)))
 
 
@@ -284,7 +313,7 @@ def goes_on_in(sandbox: Sandbox) -> Pattern:
         is_pull = m.call.rpc == "PullImage" and m.pod is sandbox.pod and sandbox.state == "ready"
         return is_pull or m.sandbox is sandbox
 
-    return call("PullImage", "CreateContainer").where(is_in_it, "it is in the same sandbox")
+    return call("PullImage", "CreateContainer").where(is_in_it)
 
 
 def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
@@ -292,7 +321,7 @@ def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
     spec = pod.container_spec(name)
     if spec is None or spec.restart_policy is not None:
         return False
-    return app_row(AppSeen("exited", pod.restart_policy, code)).act == "nothing"
+    return APPS.decide(AppSeen("exited", pod.restart_policy, code)) == "nothing"
 
 
 def is_let_be(pod: Pod, name: str) -> bool:
@@ -328,7 +357,7 @@ def _leaves_nothing_to_run(m: Moment) -> bool:
     return pod is not None and m.exit is not None and at_its_end(pod, container, m.exit.code)
 
 
-LAST_END: Pattern = exited().where(_leaves_nothing_to_run, "nothing is left to run")
+LAST_END: Pattern = exited().where(_leaves_nothing_to_run)
 """The last app container ends for good: the pod is over, whatever its sidecars are to do."""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Manifest, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import (
@@ -26,15 +27,14 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.situations import FAULT, about, of
-from kubelet_conformance.contracts.static_names import sandbox_asked, sent_static
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
+from kubelet_conformance.contracts.situations import API_BACK, FAULT, about, of
+from kubelet_conformance.contracts.static_names import sent_static
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
-from kubelet_conformance.trace.views import Pod
 
 _READING = 1.0
 """What reading it takes."""
@@ -50,16 +50,16 @@ class _Url:
         self.seq = 0
 
 
-_ANSWER = Pattern(frozenset({"http"}), words="another answer of the manifest URL")
+_ANSWER = Pattern(frozenset({"http"}))
 
 
 @contract("CONFIG-13", on=call("StopContainer"), needs=(CRI, PODS), clause="kept")
-def bad_answer_of_the_url_changes_nothing(m: Moment) -> Findings:
+def bad_answer_of_the_url_changes_nothing(m: Moment, pod: Pod) -> Findings:
     """An answer of the manifest URL that cannot be used, or says what the last one said, leaves its pods
     running.
     """
-    pod, url = m.pod, m.node.note(_Url)
-    if pod is None or pod.source != "http" or url.t is None or explained(m):
+    url = m.node.note(_Url)
+    if pod.source != "http" or url.t is None or explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {pod.name} beside an answer that wants nothing else")
 
@@ -78,7 +78,7 @@ def pods_of_the_url_run_on(m: Moment) -> Findings:
     return KEPT if runs else None
 
 
-@bad_answer_of_the_url_changes_nothing.remember(on=pod_set().either(pod_unset()))
+@observer(on=pod_set().either(pod_unset()))
 def _answer_is_about_pods(m: Moment) -> None:
     """An answer that changes pods is a good one."""
     if isinstance(m.record, PodChange) and m.record.source == "http":
@@ -94,21 +94,18 @@ def every_pod_of_a_list_runs(m: Moment) -> Findings:
     return starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
 
 
-every_pod_of_a_list_runs.remember(on=OUTSIDE)(take_in)
-
-
 @contract("CONFIG-15", on=pod_set(), needs=(CRI, PODS))
-def mirror_is_not_run(m: Moment) -> Findings:
+def mirror_is_not_run(m: Moment, manifest: Manifest) -> Findings:
     """A change of a mirror pod starts nothing of its own."""
-    if not is_mirror(m) or m.manifest is None or not m.node.kubelet_up:
+    if not is_mirror(m) or not m.node.kubelet_up:
         return None
-    uid = m.manifest.metadata.uid
+    uid = manifest.metadata.uid
     return answered(
         by=LIFE_ENDS,
         unless=pod_set().where(lambda n: n.manifest is not None and n.manifest.metadata.uid == uid),
         not_before=call("RunPodSandbox").where(lambda n: sandbox_asked(n).metadata.uid == uid),
         whole_node=True,
-        text=f"no sandbox is run for mirror pod {m.manifest.metadata.name}",
+        text=f"no sandbox is run for mirror pod {manifest.metadata.name}",
     )
 
 
@@ -137,21 +134,18 @@ class _Away:
 
 
 @outage_removes_no_pod.clause("no-kill", on=call("StopContainer"))
-def pod_is_not_killed_in_an_outage(m: Moment) -> Findings:
+def pod_is_not_killed_in_an_outage(m: Moment, pod: Pod) -> Findings:
     """None is stopped."""
-    pod, known = m.pod, outside(m)
-    if pod is None or pod.source != "api" or known.api_away_t is None or explained(m):
+    known = kubelet_view(m)
+    if pod.source != "api" or known.api_away_t is None or explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {pod.name} while the API server cannot be reached")
 
 
-outage_removes_no_pod.remember(on=OUTSIDE)(take_in)
-
-
-@outage_removes_no_pod.remember(on=FAULT)
+@observer(on=FAULT, last=True)
 def _reach_changes(m: Moment) -> None:
     """Take in whether the API server can be reached."""
-    m.node.note(_Away).t = outside(m).api_away_t
+    m.node.note(_Away).t = kubelet_view(m).api_away_t
 
 
 _FORGOTTEN_ONES_GO = ByVersion({"<=1.21": True, ">=1.27": True})
@@ -166,12 +160,12 @@ class _Deferred:
 
 
 @contract("CONFIG-17", on=pod_unset(), needs=(CRI, PODS), clause="waits")
-def kill_waits_for_all_sources(m: Moment) -> Findings:
+def kill_waits_for_all_sources(m: Moment, pod: Pod) -> Findings:
     """A pod that leaves its source before a kubelet that starts has heard from every source is killed, but
     only then.
     """
-    pod, known, node = m.pod, outside(m), m.node
-    if sent_static(m) is None or pod is None or not pod.static or known.api_away_t is None:
+    known, node = kubelet_view(m), m.node
+    if sent_static(m) is None or not pod.static or known.api_away_t is None:
         return None
     if not node.kubelet_up or node.started_t is None or known.api_away_t > node.started_t:
         return None
@@ -210,10 +204,7 @@ def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
                 )
 
 
-kill_waits_for_all_sources.remember(on=OUTSIDE)(take_in)
-
-
-@kill_waits_for_all_sources.remember(on=kubelet("started"))
+@observer(on=kubelet("started"))
 def _another_kubelet_starts(m: Moment) -> None:
     """It hears of nothing that is gone."""
     m.node.note(_Deferred).pods = []
@@ -227,12 +218,12 @@ class _Again:
 
 
 @contract("WORK-22", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.23"), clause="after")
-def pod_comes_again_after_its_end(m: Moment) -> Findings:
+def pod_comes_again_after_its_end(m: Moment, pod: Pod) -> Findings:
     """A static pod that is wanted again, under the same UID, while it is on its way out is started afresh
     once the old one has ended, and not before.
     """
-    again, pod = m.node.note(_Again).uids, m.pod
-    if pod is None or pod.uid not in again:
+    again = m.node.note(_Again).uids
+    if pod.uid not in again:
         return None
     if any(c.state == "running" for c in pod.every_container()):
         return broken(f"{pod.name} is started again while its old containers run", again[pod.uid])
@@ -243,10 +234,9 @@ def pod_comes_again_after_its_end(m: Moment) -> Findings:
 
 
 @pod_comes_again_after_its_end.clause("comes", on=done("StopPodSandbox"))
-def pod_comes_again(m: Moment) -> Findings:
+def pod_comes_again(m: Moment, pod: Pod) -> Findings:
     """It comes soon after that."""
-    pod = m.pod
-    if pod is None or pod.uid not in m.node.note(_Again).uids or m.sandbox is not pod.sandbox:
+    if pod.uid not in m.node.note(_Again).uids or m.sandbox is not pod.sandbox:
         return None
     if any(c.state == "running" and c.sandbox is not m.sandbox for c in pod.every_container()):
         return None
@@ -259,7 +249,7 @@ def pod_comes_again(m: Moment) -> Findings:
     )
 
 
-@pod_comes_again_after_its_end.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+@observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _wanted_again(m: Moment) -> None:
     """Take in which pods are wanted again."""
     again, pod = m.node.note(_Again).uids, m.pod
@@ -280,14 +270,13 @@ def _ends_under(pod: Pod, m: Moment) -> bool:
 
 
 @contract("CONFIG-18", on=pod_set(), needs=(CRI, PODS), versions=since("1.23"))
-def same_uid_comes_again(m: Moment) -> Findings:
+def same_uid_comes_again(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """A pod whose UID comes back to its source while the pod is on its way out ends first: nothing of it is
     started again in its old sandbox.
     """
-    pod = m.pod
-    if pod is None or m.manifest is None or not pod.static or pod.wanted or pod.termination is None:
+    if not pod.static or pod.wanted or pod.termination is None:
         return None
-    if not pod.uid or m.manifest.metadata.uid != pod.uid or not m.node.kubelet_up:
+    if not pod.uid or manifest.metadata.uid != pod.uid or not m.node.kubelet_up:
         return None
     sandbox = pod.sandbox
     if sandbox is None or not any(c.state == "running" for c in pod.every_container()):

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, ContainerStatus, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import call, done, event, failed, status
 from kubelet_conformance.contracts.instances import asked
@@ -25,9 +26,6 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.container_specs import ContainerSpec, Handler
 from kubelet_conformance.trace.errors import BodyError
-from kubelet_conformance.trace.manifests import ContainerStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.written_keys import Annotation, Label
 
 NANOSECONDS = 1_000_000_000
@@ -58,7 +56,7 @@ def start_follows_creation(m: Moment) -> Findings:
         return None
     made, made_t = m.response(CreateContainerReply).container_id, m.t
     # The start may have found nobody, which leaves no trace.
-    unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t, "the runtime was away")
+    unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t)
     return answered(
         by=_START.where(lambda n: n.request(ContainerRequest).container_id == made),
         not_before=_OTHER_STEPS,
@@ -69,10 +67,10 @@ def start_follows_creation(m: Moment) -> Findings:
 
 
 @created_container_is_started.clause("runs", on=done("ContainerStatus"))
-def running_container_was_started(m: Moment) -> Findings:
+def running_container_was_started(m: Moment, container: Container) -> Findings:
     """Nothing runs that was not started."""
-    container, record = m.container, m.response(ContainerStatusReply).status
-    if container is None or record is None or not container.born or not record.started_at:
+    record = m.response(ContainerStatusReply).status
+    if record is None or not container.born or not record.started_at:
         return None
     if container.start is None:
         seq = container.create.seq if container.create else None
@@ -103,16 +101,15 @@ STEP_REASONS = frozenset({"CreateContainerError", "RunContainerError", "PostStar
 
 
 @contract("START-02", on=REFUSED, needs=(CRI, PODS, STATUS))
-def waiting_reason_names_the_step_that_failed(m: Moment) -> Iterator[Finding]:
+def waiting_reason_names_the_step_that_failed(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A container's waiting reason names the step that failed, and that step has failed.
 
     CreateContainerError needs a failed CreateContainer of it, RunContainerError a failed StartContainer, and
     PostStartHookError a postStart hook.
     """
-    pod = m.pod
-    if pod is None or m.status is None or not pod.born:
+    if not pod.born:
         return
-    for one in m.status.every_container:
+    for one in status.every_container:
         waiting = one.state.waiting
         if waiting is not None and waiting.reason in STEP_REASONS:
             wrong = _without_cause(pod, one.name, waiting.reason)
@@ -121,7 +118,7 @@ def waiting_reason_names_the_step_that_failed(m: Moment) -> Iterator[Finding]:
             yield broken(f"{one.name} waits for {waiting.reason}, and {wrong}") if wrong else KEPT
 
 
-@waiting_reason_names_the_step_that_failed.remember(on=failed("StartContainer"))
+@observer(on=failed("StartContainer"))
 def _start_has_failed(m: Moment) -> None:
     """Take in whose start has failed."""
     if m.pod is not None and m.container is not None:
@@ -129,10 +126,9 @@ def _start_has_failed(m: Moment) -> None:
 
 
 @contract("START-04", on=call("StartContainer"))
-def container_is_started_once(m: Moment) -> Findings:
+def container_is_started_once(_: Moment, container: Container) -> Findings:
     """A container is started once: one that was created but could not be started is never used again."""
-    container = m.container
-    if container is None or not container.born:
+    if not container.born:
         return None
     if container.start is None:
         return KEPT
@@ -280,14 +276,12 @@ def _wrong_time(record: ContainerRecord, started: str | None, finished: str | No
 
 
 @contract("START-12", on=status(), needs=(CRI, STATUS))
-def container_times_are_the_runtimes(m: Moment) -> Iterator[Finding]:
+def container_times_are_the_runtimes(m: Moment, status: PodStatus) -> Iterator[Finding]:
     """A status shows when a container started and finished as the runtime tells it in nanoseconds.
 
     The API cuts it to seconds.
     """
-    if m.status is None:
-        return
-    for one in m.status.every_container:
+    for one in status.every_container:
         for container_id, word, started, finished in _told_times(one):
             container = m.world.containers.get(container_id)
             record = container.record if container is not None else None

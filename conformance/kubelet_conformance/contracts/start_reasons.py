@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.instances import asked, told_otherwise
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.sandboxes import GONE
-from kubelet_conformance.contracts.situations import FAULT, NOBODY, is_let_be, to_run
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import FAULT, NOBODY, is_let_be, to_run, was_seen_started
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import REFUSED
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 
 _REASONS = {"CreateContainer": "CreateContainerError", "StartContainer": "RunContainerError"}
 """What a status says while such a call was the last that failed for a container."""
@@ -47,6 +45,7 @@ class _Taken:
         self.seq = 0
 
 
+@observer(on=_TRIED)
 def _take_try(m: Moment) -> None:
     pod = m.pod
     if pod is None or pod.note(_Taken).seq == m.seq:
@@ -61,16 +60,15 @@ def _take_try(m: Moment) -> None:
 
 
 @contract("SYNC-15", on=REFUSED, needs=(CRI, PODS, STATUS))
-def reason_goes_with_the_next_success(m: Moment) -> Iterator[Finding]:
+def reason_goes_with_the_next_success(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A container that could not be started waits with the reason in the pod's next status.
 
     When it could be started the reason is forgotten.
     """
-    pod = m.pod
-    if pod is None or m.status is None or not pod.born:
+    if not pod.born:
         return
     tries = pod.note(_Tries)
-    for one in m.status.every_container:
+    for one in status.every_container:
         reason = one.state.waiting.reason if one.state.waiting is not None else ""
         failure, start = tries.failed.get((one.name, reason)), tries.started.get(one.name)
         if failure is None:
@@ -82,14 +80,11 @@ def reason_goes_with_the_next_success(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-reason_goes_with_the_next_success.remember(on=_TRIED)(_take_try)
-
-
 def _started(pod: Pod, name: str) -> Pattern:
     def fits(m: Moment) -> bool:
         return m.pod is pod and m.container is not None and m.container.name == name
 
-    return done("StartContainer").where(fits, f"{name} was started")
+    return done("StartContainer").where(fits)
 
 
 def _shown(name: str, reason: str) -> Pattern:
@@ -97,7 +92,7 @@ def _shown(name: str, reason: str) -> Pattern:
         one = m.status.by_name.get(name) if m.status is not None else None
         return one is not None and one.state.waiting is not None and one.state.waiting.reason == reason
 
-    return status().where(fits, f"{name} waits for {reason}")
+    return status().where(fits)
 
 
 def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
@@ -106,12 +101,12 @@ def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
 
 
 @reason_goes_with_the_next_success.clause("told", on=failed("CreateContainer", "StartContainer"))
-def reason_is_told(m: Moment) -> Findings:
+def reason_is_told(m: Moment, pod: Pod) -> Findings:
     """The next status tells it."""
-    pod, name = m.pod, _name(m)
-    if pod is None or not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
+    name = _name(m)
+    if not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
         return None
-    if m.header.channels.api != "full" or outside(m).api_away_t is not None or is_let_be(pod, name):
+    if m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None or is_let_be(pod, name):
         return None
     if m.container is not None and was_seen_started(m.container):
         return None  # An event has told that the start took place.
@@ -124,9 +119,6 @@ def reason_is_told(m: Moment) -> Findings:
         ),
         text=f"the pod's status tells why {name} could not be started",
     )
-
-
-reason_is_told.remember(on=OUTSIDE)(take_in)
 
 
 def _tried_here(m: Moment, pod: Pod, name: str, reason: str) -> bool | None:
@@ -163,16 +155,15 @@ def _after_a_restart(m: Moment) -> bool:
 
 @contract(
     "SYNC-16",
-    on=status().where(_after_a_restart, "the kubelet has been restarted"),
+    on=status().where(_after_a_restart),
     needs=(CRI, PODS, EVERY_STATUS),
 )
-def reasons_do_not_outlive_the_kubelet(m: Moment) -> Iterator[Finding]:
+def reasons_do_not_outlive_the_kubelet(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A restarted kubelet tells why a container could not be started only after its own next try."""
-    pod = m.pod
-    if pod is None or m.status is None or pod.status is None or not pod.born:
+    if pod.status is None or not pod.born:
         return
     before = pod.status.by_name
-    for one in m.status.every_container:
+    for one in status.every_container:
         waiting, old = one.state.waiting, before.get(one.name)
         was = old.state.waiting.reason if old is not None and old.state.waiting is not None else ""
         if waiting is None or was in _UNTRIED:
@@ -181,6 +172,3 @@ def reasons_do_not_outlive_the_kubelet(m: Moment) -> Iterator[Finding]:
             yield KEPT
         elif _tried_here(m, pod, one.name, waiting.reason) is False:
             yield broken(f"{one.name} waits for {waiting.reason}, and was not tried since the restart")
-
-
-reasons_do_not_outlive_the_kubelet.remember(on=_TRIED)(_take_try)

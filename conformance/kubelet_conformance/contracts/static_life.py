@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodSpec, PodStatus, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Predicate, call, done, kubelet, pod_set, pod_unset, status
@@ -19,21 +20,13 @@ from kubelet_conformance.contracts.fresh import (
     starts,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
 from kubelet_conformance.contracts.situations import FAULT, about, of
-from kubelet_conformance.contracts.static_names import (
-    FullName,
-    is_static,
-    kubelet_works,
-    sandbox_asked,
-    sent_static,
-)
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
+from kubelet_conformance.contracts.static_names import FullName, is_static, kubelet_works, sent_static
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
+from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 
 @contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")
@@ -73,21 +66,21 @@ class _Trouble:
         self.seen = False
 
 
-@bad_manifest_disturbs_no_other.remember(on=done("ContainerStatus").where(lambda m: not m.reply.same))
+@observer(on=done("ContainerStatus").where(lambda m: not m.reply.same))
 def _containers_are_told(m: Moment) -> None:
     """Take in that a container has ended."""
     if m.pod is not None and m.container is not None and m.exit is not None:
         m.pod.note(_Trouble).seen = True
 
 
-@bad_manifest_disturbs_no_other.remember(on=done("ExecSync"))
+@observer(on=done("ExecSync"))
 def _probes_fail(m: Moment) -> None:
     """Take in that a probe failed: it may cost the container, and under some policies the pod."""
     if m.pod is not None and m.response(ExecSyncReply).exit_code:
         m.pod.note(_Trouble).seen = True
 
 
-@bad_manifest_disturbs_no_other.remember(on=pod_unset())
+@observer(on=pod_unset(), last=True)
 def _pods_went(m: Moment) -> None:
     """Take in that a pod went: if it comes back, its former instance is stopped all the same."""
     if m.pod is not None:
@@ -104,7 +97,7 @@ def _is_killed(m: Moment) -> Iterator[Finding]:
     pod = m.pod
     if sent_static(m) is None or pod is None or not pod.static or not pod.born or not kubelet_works(m):
         return
-    if outside(m).api_away_t is not None or outside(m).down_since(m.t) is not None:
+    if kubelet_view(m).is_cut_off(m.t):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
@@ -122,9 +115,6 @@ def _is_of(pod: Pod) -> Predicate:
     return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 
-bad_manifest_disturbs_no_other.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-09", on=FRESH_STATIC, needs=(CRI, PODS))
 def manifest_is_noticed_at_once(m: Moment) -> Findings:
     """A manifest that appears in the folder is noticed at once, not at the next listing of the folder."""
@@ -134,14 +124,11 @@ def manifest_is_noticed_at_once(m: Moment) -> Findings:
     return starts(pod, REACTION, f"static pod {pod.name} is started")
 
 
-manifest_is_noticed_at_once.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-10", on=FRESH_STATIC, needs=(CRI, PODS))
 def static_pod_needs_no_api_server(m: Moment) -> Findings:
     """A static pod runs though the API server cannot be reached: its containers are created."""
     pod = fresh_pod(m)
-    if pod is None or pod.source != "file" or outside(m).api_away_t is None or not can_start(m, pod):
+    if pod is None or pod.source != "file" or kubelet_view(m).api_away_t is None or not can_start(m, pod):
         return None
 
     def is_made(n: Moment) -> bool:
@@ -155,9 +142,6 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
         whole_node=True,
         text=f"a container of static pod {pod.name} is created",
     )
-
-
-static_pod_needs_no_api_server.remember(on=OUTSIDE)(take_in)
 
 
 class _Leaving:
@@ -190,7 +174,7 @@ def static_pod_waits_for_the_one_before(m: Moment) -> Findings:
     return KEPT
 
 
-@static_pod_waits_for_the_one_before.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+@observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _old_ones_leave(m: Moment) -> None:
     """Take in which static pods are to go."""
     leaving = m.node.note(_Leaving).pods
@@ -234,28 +218,24 @@ def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
     return starts(pod, REACTION, f"pod {pod.name} of the API server is started beside the static one")
 
 
-api_pod_does_not_wait_for_a_static_one.remember(on=OUTSIDE)(take_in)
-
-
 @contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))
-def removal_is_no_failure(m: Moment) -> Findings:
+def removal_is_no_failure(_: Moment, pod: Pod, spec: PodSpec, status: PodStatus) -> Findings:
     """A static pod whose manifest is removed is not made Failed or Succeeded for that."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not pod.static or pod.termination is None or pod.finished:
+    if not pod.static or pod.termination is None or pod.finished:
         return None
-    if pod.restart_policy != "Always" or pod.spec is None or pod.spec.active_deadline_seconds is not None:
+    if pod.restart_policy != "Always" or spec.active_deadline_seconds is not None:
         return None
-    if now.terminal and now.reason != "Evicted":
-        return broken(f"the phase is {now.phase} after the manifest was removed", pod.termination.seq)
+    if status.terminal and status.reason != "Evicted":
+        return broken(f"the phase is {status.phase} after the manifest was removed", pod.termination.seq)
     return KEPT
 
 
 @contract("STATIC-25", on=pod_set(), needs=(CRI, PODS))
-def mirror_adds_no_ephemeral_container(m: Moment) -> Findings:
+def mirror_adds_no_ephemeral_container(m: Moment, manifest: Manifest) -> Findings:
     """An ephemeral container that is added to a mirror pod is not started in its static pod."""
-    if not is_mirror(m) or m.manifest is None or not m.manifest.spec.ephemeral_containers:
+    if not is_mirror(m) or not manifest.spec.ephemeral_containers:
         return None
-    meta, names = m.manifest.metadata, {one.name for one in m.manifest.spec.ephemeral_containers}
+    meta, names = manifest.metadata, {one.name for one in manifest.spec.ephemeral_containers}
 
     def is_made(n: Moment) -> bool:
         asked = n.request(CreateContainerRequest)
@@ -277,19 +257,18 @@ class _Superseded:
 
 
 @contract("STATIC-19", on=call("CreateContainer"), needs=(CRI, PODS), versions=since("1.22"))
-def skipped_version_is_not_run(m: Moment) -> Findings:
+def skipped_version_is_not_run(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A version of a static pod that is edited away while it waits for the one before is never run: only the
     last one is.
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or not pod.static or pod.manifest is None or sandbox is None or sandbox.run is None:
+    if not pod.static or pod.manifest is None or sandbox.run is None:
         return None
     edited_t, seq = m.node.note(_Superseded).of.get((pod.namespace, pod.name), (math.inf, 0))
     if sandbox.run.t - edited_t < REACTION:
         return None
     if not pod.wanted and pod.set_t is not None and pod.set_t < edited_t:
         # A kubelet that was held up may have begun with it before it heard of the edit.
-        is_held_up = sandbox.run.t <= heard_by(m, edited_t) + REACTION
+        is_held_up = sandbox.run.t <= informed_by(m, edited_t) + REACTION
         return None if is_held_up else broken(f"a version of {pod.name} that was edited away is run", seq)
     config = m.request(CreateContainerRequest).config
     spec, image = pod.container_spec(config.metadata.name), config.image.user_specified_image
@@ -300,12 +279,9 @@ def skipped_version_is_not_run(m: Moment) -> Findings:
     return KEPT
 
 
-@skipped_version_is_not_run.remember(on=pod_set())
+@observer(on=pod_set())
 def _waiting_version_is_edited(m: Moment) -> None:
     """Take in that a pod was edited that has not been run."""
     name, old = sent_static(m), m.replaced
     if name is not None and old is not None and not old.uid:
         m.node.note(_Superseded).of[name] = m.t, m.seq
-
-
-skipped_version_is_not_run.remember(on=DELAYS)(take_in_delays)

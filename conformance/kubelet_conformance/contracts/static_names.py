@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from kubelet_conformance.trace.bodies import PodSandboxConfig, RunPodSandboxRequest
+from kubelet_conformance.contract import Moment
+from kubelet_conformance.trace.bodies import PodSandboxConfig
 from kubelet_conformance.trace.looking import full_name
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
 
 SOURCE, HASH, SEEN = "kubernetes.io/config.source", "kubernetes.io/config.hash", "kubernetes.io/config.seen"
@@ -14,11 +14,6 @@ SOURCE, HASH, SEEN = "kubernetes.io/config.source", "kubernetes.io/config.hash",
 _STATIC = frozenset({"file", "http"})
 FullName: TypeAlias = tuple[str, str]
 """Namespace and name."""
-
-
-def sandbox_asked(m: Moment) -> PodSandboxConfig:
-    """What RunPodSandbox asks for."""
-    return m.request(RunPodSandboxRequest).config
 
 
 def is_static(config: PodSandboxConfig) -> bool:

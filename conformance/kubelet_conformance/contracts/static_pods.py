@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, pod_unset, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.contracts.sandboxes import sandbox_asked
 from kubelet_conformance.contracts.situations import FAULT, of, runs_post_start
 from kubelet_conformance.contracts.static_names import (
     HASH,
@@ -19,13 +21,11 @@ from kubelet_conformance.contracts.static_names import (
     FullName,
     is_static,
     kubelet_works,
-    sandbox_asked,
     sent_static,
 )
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
 from kubelet_conformance.trace.under_way import since_when_at_work
 
@@ -84,13 +84,13 @@ def uid_follows_the_content(m: Moment) -> Findings:
     if meta.uid == version.before:
         # What was under way for the old version may come just after the edit is heard of.
         begun_t = m.t if m.pod is None else since_when_at_work(m.pod, m.t)
-        edited = begun_t - heard_by(m, version.t) >= REACTION
+        edited = begun_t - informed_by(m, version.t) >= REACTION
         return broken(f"{meta.name} keeps its UID {meta.uid} though edited", version.seq) if edited else None
     again, version.uid = bool(version.uid), meta.uid
     return KEPT if again or version.before else None
 
 
-@uid_follows_the_content.remember(on=pod_set().either(pod_unset()))
+@observer(on=pod_set().either(pod_unset()))
 def _manifest_is_sent(m: Moment) -> None:
     """Take manifests in."""
     name = sent_static(m)
@@ -105,18 +105,15 @@ def _manifest_is_sent(m: Moment) -> None:
         versions[name] = _Version(content, (old.uid or old.before) if old is not None else "", m.t, m.seq)
 
 
-uid_follows_the_content.remember(on=DELAYS)(take_in_delays)
-
-
 _HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
 """A sync that was under way goes on to its end, and waits for images and for hooks."""
 
 
 @uid_follows_the_content.clause("edit", on=pod_set())
-def edited_pod_is_another_pod(m: Moment) -> Findings:
+def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
     """An edit ends the old pod and starts another one."""
     old, name = m.replaced, sent_static(m)
-    if old is None or name is None or m.manifest is None or m.manifest.metadata.uid or old.spec is None:
+    if old is None or name is None or manifest.metadata.uid or old.spec is None:
         return None
     if not any(c.state == "running" for c in old.every_container()) or not kubelet_works(m):
         return None
@@ -134,7 +131,7 @@ def edited_pod_is_another_pod(m: Moment) -> Findings:
         return sent_static(n) == name
 
     return answered(
-        by=call("RunPodSandbox").where(is_new, "it has another UID"),
+        by=call("RunPodSandbox").where(is_new),
         within=FILE_POLL + old.spec.grace_seconds + 2 * (RETRY + RETRY_SLACK),
         unless=FAULT.either(
             pod_set().where(is_sent_again), pod_unset().where(is_sent_again), _HOLDS_UP.where(of(old))
@@ -148,12 +145,12 @@ def edited_pod_is_another_pod(m: Moment) -> Findings:
 
 
 @contract("STATIC-03", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def sandbox_tells_where_its_pod_came_from(m: Moment) -> Findings:
+def sandbox_tells_where_its_pod_came_from(m: Moment, pod: Pod) -> Findings:
     """A pod's sandbox is annotated with the pod's source and the time it was first seen; a static pod's also
     with the hash of its manifest, which is its UID where the manifest has none.
     """
-    config, pod = sandbox_asked(m), m.pod
-    if pod is None or not pod.source or pod.manifest is None:
+    config = sandbox_asked(m)
+    if not pod.source or pod.manifest is None:
         return None
     found = config.annotations
     wrong = ""
@@ -169,17 +166,16 @@ def sandbox_tells_where_its_pod_came_from(m: Moment) -> Findings:
 
 
 @contract("STATIC-05", on=status(), needs=(CRI, PODS, STORED_STATUS))
-def static_pod_is_pending_at_first(m: Moment) -> Findings:
+def static_pod_is_pending_at_first(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The first status of a static pod none of whose app containers was started has phase Pending."""
-    pod = m.pod
-    if pod is None or not pod.static or not pod.born or pod.status is not None or m.status is None:
+    if not pod.static or not pod.born or pod.status is not None:
         return None
     # A start that failed may have taken place.
     if any(c.started_t is not None or c.start is not None for c in pod.of_kind("app")):
         return None
     if any(c.ended for c in pod.of_kind("init")):
         return None  # The pod may have failed before there was a mirror to write that to.
-    return KEPT if m.status.phase == "Pending" else broken(f"the first phase is {m.status.phase!r}")
+    return KEPT if status.phase == "Pending" else broken(f"the first phase is {status.phase!r}")
 
 
 @contract("STATIC-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
@@ -191,7 +187,7 @@ def only_manifests_make_static_pods(m: Moment) -> Findings:
     if pod is None or pod.set_t is None:
         meta = config.metadata
         gone_t = m.node.note(_Gone).t.get((meta.namespace, meta.name))
-        if gone_t is not None and m.t <= heard_by(m, gone_t) + REACTION:
+        if gone_t is not None and m.t <= informed_by(m, gone_t) + REACTION:
             return None  # Its kubelet has not heard of the removal.
         return broken(f"static pod {config.metadata.name} is run, and no manifest that counts holds it")
     return KEPT
@@ -204,15 +200,12 @@ class _Gone:
         self.t = Latest[FullName, float]()
 
 
-@only_manifests_make_static_pods.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _manifest_goes(m: Moment) -> None:
     """Take removals in."""
     name = sent_static(m)
     if name is not None:
         m.node.note(_Gone).t[name] = m.t
-
-
-only_manifests_make_static_pods.remember(on=DELAYS)(take_in_delays)
 
 
 @contract("STATIC-22", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))

@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import done, exited, status
-from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
-from kubelet_conformance.contracts.reads import READS, Reads, being_read, take_in_reads
+from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life
+from kubelet_conformance.contracts.reads import Reads, being_read
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, told_ips
 from kubelet_conformance.contracts.situations import (
     FAULT,
@@ -27,11 +28,8 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import AGAIN, END_TOLD
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
-from kubelet_conformance.trace.manifests import ContainerStatus, PodStatus
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite, Status
 from kubelet_conformance.trace.streaming import sandbox_told
-from kubelet_conformance.trace.views import Pod
 
 OWNED = frozenset(
     {
@@ -89,31 +87,25 @@ def _is_of_another_writer(before: PodStatus, now: PodStatus) -> bool:
 
 
 @contract("STATUS-07", on=status(), needs=(STATUS,), versions=since("1.26"))
-def disruption_comes_with_the_end(m: Moment) -> Findings:
+def disruption_comes_with_the_end(_: Moment, status: PodStatus) -> Findings:
     """The kubelet sets DisruptionTarget only together with the terminal phase."""
-    target = m.status.condition("DisruptionTarget") if m.status is not None else None
-    if m.status is None or target is None or target.reason != "TerminationByKubelet":
+    target = status.condition("DisruptionTarget")
+    if target is None or target.reason != "TerminationByKubelet":
         return None
-    return (
-        KEPT if m.status.terminal else broken(f"DisruptionTarget is there and the phase is {m.status.phase}")
-    )
+    return KEPT if status.terminal else broken(f"DisruptionTarget is there and the phase is {status.phase}")
 
 
 @contract("STATUS-08", on=status(), needs=(STATUS,))
-def start_time_never_changes(m: Moment) -> Findings:
+def start_time_never_changes(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The startTime is set with the first status of a pod and never changes."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not now.conditions:
+    if not status.conditions:
         return None
-    if not now.start_time:
+    if not status.start_time:
         return broken("startTime is missing")
     before = pod.status.start_time if pod.status is not None else None
-    if before is not None and before != now.start_time and not last_told_in_a_former_life(m, pod):
-        return broken(f"startTime goes from {before} to {now.start_time}", pod.status_seq)
+    if before is not None and before != status.start_time and not last_told_in_a_former_life(m, pod):
+        return broken(f"startTime goes from {before} to {status.start_time}", pod.status_seq)
     return KEPT
-
-
-start_time_never_changes.remember(on=LIVES)(take_lives)
 
 
 @contract("STATUS-09", on=AGAIN, needs=(STATUS,))
@@ -144,9 +136,6 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             )
 
 
-transition_time_follows_the_value.remember(on=LIVES)(take_lives)
-
-
 _READY = frozenset({"Ready", "ContainersReady"})
 
 
@@ -164,7 +153,7 @@ def _was_ready_between(pod: Pod, condition: str) -> Finding:
         return told is not None and told.status == "True"
 
     return answered(
-        by=status().where(is_true, f"{condition} is True"),
+        by=status().where(is_true),
         within=REACTION,
         unless=exited().either(FAULT, TERMINATION_ASKED),
         text=f"{condition} of {pod.name}, whose lastTransitionTime has moved, is told as True",
@@ -234,9 +223,9 @@ def resurrection_is_not_asked_for(m: Moment) -> Iterator[Finding]:
 
 
 @contract("STATUS-11", on=status(), needs=(STATUS,))
-def times_are_whole_seconds(m: Moment) -> Findings:
+def times_are_whole_seconds(m: Moment, status: PodStatus) -> Findings:
     """Every time in a status is a whole second."""
-    if m.status is None or not m.status.start_time or type(m.record) is not Status:
+    if not status.start_time or type(m.record) is not Status:
         return None
     raw = bytes(m.record.status)
     found = _FRACTION.search(raw)
@@ -247,12 +236,9 @@ def times_are_whole_seconds(m: Moment) -> Findings:
 
 
 @contract("STATUS-12", on=END_TOLD, needs=(STATUS,))
-def messages_share_their_limit(m: Moment) -> Iterator[Finding]:
+def messages_share_their_limit(_: Moment, status: PodStatus) -> Iterator[Finding]:
     """Termination messages have 12 KiB a pod, evenly shared by all its containers."""
-    now = m.status
-    if now is None:
-        return
-    every = now.every_container
+    every = status.every_container
     for one in every:
         for ended in (one.state.terminated, one.last_state.terminated):
             size = len(ended.message.encode()) if ended else 0
@@ -272,23 +258,26 @@ class _Addresses:
 
 
 @contract("STATUS-16", on=status(), needs=(STATUS, PODS, CRI))
-def addresses_are_those_of_the_sandbox(m: Moment) -> Findings:
+def addresses_are_those_of_the_sandbox(m: Moment, pod: Pod, spec: PodSpec, status: PodStatus) -> Findings:
     """Every status has qosClass and hostIP, from 1.30 on with hostIPs; podIP is an IP that the runtime gave
     for a sandbox of the pod.
 
     It is there once the sandbox has had one for a while, and podIPs begins with it. A pod on the host's
     network has the host's.
     """
-    pod, now = m.pod, m.status
-    if pod is None or now is None or pod.spec is None or not now.conditions or now.reason:
+    if not status.conditions or status.reason:
         return None
     # Without an API server a kubelet does not say where the pod is: whoever asks it knows.
-    has_host_ip = bool(now.host_ip) or m.header.channels.api == "told"
-    if not now.qos_class or not has_host_ip:
-        return broken("qosClass is missing" if not now.qos_class else "hostIP is missing")
-    if pod.spec.host_network:
-        return KEPT if now.pod_ip in {"", now.host_ip} else broken(f"podIP is {now.pod_ip}, not the host's")
-    return _wrong_address(m, pod, now) or KEPT
+    has_host_ip = bool(status.host_ip) or m.header.channels.api == "told"
+    if not status.qos_class or not has_host_ip:
+        return broken("qosClass is missing" if not status.qos_class else "hostIP is missing")
+    if spec.host_network:
+        return (
+            KEPT
+            if status.pod_ip in {"", status.host_ip}
+            else broken(f"podIP is {status.pod_ip}, not the host's")
+        )
+    return _wrong_address(m, pod, status) or KEPT
 
 
 def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
@@ -311,7 +300,7 @@ def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
     return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
 
 
-@addresses_are_those_of_the_sandbox.remember(on=done("PodSandboxStatus"))
+@observer(on=done("PodSandboxStatus"))
 def _addresses_given(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.pod is not None:
@@ -321,15 +310,13 @@ def _addresses_given(m: Moment) -> None:
                 given[ip] = m.t
 
 
-@addresses_are_those_of_the_sandbox.remember(on=EVENT_TOLD)
+@observer(on=EVENT_TOLD)
 def _addresses_told(m: Moment) -> None:
     """What an event tells may be shown. When it is taken in nobody knows, so it need not be."""
     if m.pod is not None:
         for ip in told_ips(sandbox_told(m)):
             m.pod.note(_Addresses).first_t.setdefault(ip, math.inf)
 
-
-addresses_are_those_of_the_sandbox.remember(on=READS)(take_in_reads)
 
 _HOST_IPS = since("1.30")
 """Since then hostIPs is always there; before that a gate decides (KEP-2681)."""
@@ -363,11 +350,10 @@ def host_has_its_addresses(m: Moment) -> Findings:
 
 
 @addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())
-def address_follows_the_sandbox(m: Moment) -> Findings:
+def address_follows_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """With a new sandbox the podIP is the new one's, once that has been known for a while."""
-    pod, now = m.pod, m.status
-    newest = pod.sandbox if pod is not None else None
-    if pod is None or now is None or newest is None or not now.pod_ip:
+    newest = pod.sandbox
+    if newest is None or not status.pod_ip:
         return None
     given = pod.note(_Addresses).first_t
     if newest.state != "ready" or newest.ip not in given or len(given) == 1:
@@ -375,7 +361,7 @@ def address_follows_the_sandbox(m: Moment) -> Findings:
     own = {newest.ip, *told_ips(newest.record)}
     if own >= given.keys():
         return None
-    if now.pod_ip in own or _may_be_unknown(m, pod, given[newest.ip]):
-        return KEPT if now.pod_ip in own else None
+    if status.pod_ip in own or _may_be_unknown(m, pod, given[newest.ip]):
+        return KEPT if status.pod_ip in own else None
     because = newest.run.seq if newest.run else None
-    return broken(f"podIP is {now.pod_ip}, the new sandbox has {newest.ip}", because)
+    return broken(f"podIP is {status.pod_ip}, the new sandbox has {newest.ip}", because)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STORED_STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, pod_set, status
-from kubelet_conformance.contracts.former_lives import LIVES, last_told_in_a_former_life, take_lives
+from kubelet_conformance.contracts.former_lives import last_told_in_a_former_life
 from kubelet_conformance.contracts.probe_runs import PROBES, no_more_probed, probe_at
 from kubelet_conformance.contracts.situations import (
     FAULT,
@@ -21,9 +22,6 @@ from kubelet_conformance.contracts.situations import (
 from kubelet_conformance.contracts.timing import API_POLL, RELIST, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.written import AGAIN, UNKNOWN_END
 from kubelet_conformance.trace.bodies import ExecSyncRequest
-from kubelet_conformance.trace.manifests import ContainerStatus
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 AT_ONCE = 2.0
 """How late the result of a probe may be in a status, whatever the pod's worker is busy with."""
@@ -68,10 +66,10 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
 
 
 @contract("STATUS-13", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
-def readiness_is_told_at_once(m: Moment) -> Findings:
+def readiness_is_told_at_once(m: Moment, pod: Pod) -> Findings:
     """The result of a readiness probe is told at once, whatever the pod's worker is doing meanwhile."""
-    probed, pod = probe_at(m), m.pod
-    if probed is None or probed.name != "readiness" or not probed.reached or pod is None or pod.static:
+    probed = probe_at(m)
+    if probed is None or probed.name != "readiness" or not probed.reached or pod.static:
         return None
     name, container, ready = probed.container.name, probed.container, probed.outcome == "success"
     told = pod.status.by_name.get(name) if pod.status is not None else None
@@ -85,7 +83,7 @@ def readiness_is_told_at_once(m: Moment) -> Findings:
         return n.pod is pod and said is not None and said.ready is ready
 
     return answered(
-        by=status().where(tells, f"{name} is {'ready' if ready else 'not ready'}"),
+        by=status().where(tells),
         within=AT_ONCE,
         unless=FAULT.either(no_more_probed(container), TERMINATION_ASKED.where(of(pod))),
         whole_node=True,
@@ -94,38 +92,35 @@ def readiness_is_told_at_once(m: Moment) -> Findings:
 
 
 @readiness_is_told_at_once.clause("conditions", on=AGAIN)
-def conditions_change_with_readiness(m: Moment) -> Iterator[Finding]:
+def conditions_change_with_readiness(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """Ready and ContainersReady change in the same status."""
-    before, now = m.pod.status if m.pod is not None else None, m.status
-    if before is None or now is None or now.terminal:
+    before = pod.status
+    if before is None or status.terminal:
         return
-    for said in now.container_statuses or ():
+    for said in status.container_statuses or ():
         old = before.by_name.get(said.name)
         if old is None or old.ready == said.ready or old.container_id != said.container_id:
             continue
-        condition = now.condition("ContainersReady")
+        condition = status.condition("ContainersReady")
         if not said.ready and condition is not None:
             is_so = condition.status == "True"
             yield broken(f"{said.name} is not ready, and ContainersReady is True") if is_so else KEPT
 
 
 @contract("STATUS-17", on=AGAIN, needs=(STORED_STATUS,))
-def reason_goes_with_its_phase(m: Moment) -> Findings:
+def reason_goes_with_its_phase(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The reason and message of a pod are kept for as long as its phase is the same, and no longer."""
-    before, now = m.pod.status if m.pod is not None else None, m.status
-    if before is None or now is None or not before.reason or not now.conditions:
+    before = pod.status
+    if before is None or not before.reason or not status.conditions:
         return None
-    if m.pod is not None and _may_be_forgotten(m, m.pod):
+    if _may_be_forgotten(m, pod):
         return None
-    if before.phase != now.phase:
-        is_stale = now.reason == before.reason and not before.terminal and not now.terminal
-        return broken(f"reason {now.reason} stays, phase is {now.phase}") if is_stale else None
-    if not now.reason or (before.message and not now.message):
-        return broken(f"phase stays {now.phase}, and its reason {before.reason} is lost")
+    if before.phase != status.phase:
+        is_stale = status.reason == before.reason and not before.terminal and not status.terminal
+        return broken(f"reason {status.reason} stays, phase is {status.phase}") if is_stale else None
+    if not status.reason or (before.message and not status.message):
+        return broken(f"phase stays {status.phase}, and its reason {before.reason} is lost")
     return KEPT
-
-
-reason_goes_with_its_phase.remember(on=LIVES)(take_lives)
 
 
 def _may_be_forgotten(m: Moment, pod: Pod) -> bool:
@@ -134,26 +129,25 @@ def _may_be_forgotten(m: Moment, pod: Pod) -> bool:
 
 
 @contract("STATUS-18", on=status(), needs=(EVERY_STATUS, PODS), versions=since("1.34"))
-def generation_is_one_that_was_sent(m: Moment) -> Findings:
+def generation_is_one_that_was_sent(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Every status tells the generation of the pod's spec that it was made from."""
-    pod, now = m.pod, m.status
-    meta = pod.manifest.metadata if pod is not None and pod.manifest is not None else None
-    if meta is None or not meta.generation or now is None or not now.conditions or (pod and pod.static):
+    meta = pod.manifest.metadata if pod.manifest is not None else None
+    if meta is None or not meta.generation or not status.conditions or pod.static:
         return None
-    if now.observed_generation is None:
+    if status.observed_generation is None:
         return broken("observedGeneration is missing")
-    if not 0 < now.observed_generation <= meta.generation:
-        return broken(f"observedGeneration is {now.observed_generation}, the pod has {meta.generation}")
+    if not 0 < status.observed_generation <= meta.generation:
+        return broken(f"observedGeneration is {status.observed_generation}, the pod has {meta.generation}")
     return KEPT
 
 
 @generation_is_one_that_was_sent.clause("follows", on=pod_set())
-def generation_is_followed(m: Moment) -> Findings:
+def generation_is_followed(m: Moment, pod: Pod) -> Findings:
     """It follows a change of the spec."""
-    pod, meta = m.pod, m.manifest.metadata if m.manifest is not None else None
-    before = pod.manifest.metadata.generation if pod is not None and pod.manifest is not None else None
+    meta = m.manifest.metadata if m.manifest is not None else None
+    before = pod.manifest.metadata.generation if pod.manifest is not None else None
     generation = meta.generation if meta is not None else None
-    if pod is None or not before or not generation or generation == before or not to_run(m):
+    if not before or not generation or generation == before or not to_run(m):
         return None
     if worker_is_busy(pod):
         return None  # It follows with the next sync, and a hook or a pull takes its time.
@@ -166,10 +160,7 @@ def generation_is_followed(m: Moment) -> Findings:
     return answered(
         by=status()
         .where(of(pod))
-        .where(
-            lambda n: n.status is not None and n.status.observed_generation == generation,
-            f"it has generation {generation}",
-        ),
+        .where(lambda n: n.status is not None and n.status.observed_generation == generation),
         within=RETRY + RETRY_SLACK,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), hook.where(of(pod))),
         whole_node=True,

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, deleted, done, exited, pod_set, pod_unset, status
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
@@ -20,17 +21,15 @@ from kubelet_conformance.contracts.situations import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.static_names import sent_static
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, KUBELET_START, REACTION
 from kubelet_conformance.contracts.written import seconds
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.records import ABSENT, ApiWrite, Status
-from kubelet_conformance.trace.views import Pod
 
 Json = dict[str, Any]
 _MERGED_BY = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
 """The lists of a status whose elements are merged, with the field that tells one from another."""
-API = Pattern(frozenset({"api"}), words="a request to the API server")
+API = Pattern(frozenset({"api"}))
 BATCH = 10.0
 """Period at which the status manager looks at all statuses (status_manager.go)."""
 _OK, _NOT_FOUND, _SERVER_ERROR = 200, 404, 500
@@ -47,8 +46,8 @@ def _is_missed(m: Moment) -> bool:
 
 
 _CHANGES = frozenset({"patch", "update", "put"})
-CHANGES = API.where(_writes_of_pods, "it changes a pod")
-MISSED = API.where(_is_missed, "the pod is not there")
+CHANGES = API.where(_writes_of_pods)
+MISSED = API.where(_is_missed)
 
 
 class _Stored:
@@ -107,7 +106,7 @@ def _is_changed(before: Json, changes: Json) -> bool:
     return any(before.get(field) != new for field, new in changes.items())
 
 
-@statuses_are_patched.remember(on=status())
+@observer(on=status())
 def _status_is_stored(m: Moment) -> None:
     """Take the stored status in."""
     if m.pod is not None and isinstance(m.record, Status):
@@ -116,17 +115,15 @@ def _status_is_stored(m: Moment) -> None:
 
 
 @contract("STATUS-03", on=pod_set(), needs=(EVERY_STATUS, PODS))
-def foreign_phase_is_put_right(m: Moment) -> Findings:
+def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """A phase that somebody else has written is put right with the next batch, 10 s later at the latest."""
-    pod, told = m.pod, m.manifest.status if m.manifest is not None else None
-    if pod is None or told is None or pod.status is None or not pod.status.conditions:
+    told = manifest.status
+    if told is None or pod.status is None or not pod.status.conditions:
         return None
     if not told.phase or told.terminal or told.phase == pod.status.phase or not m.node.kubelet_up:
         return None
     return answered(
-        by=status()
-        .where(of(pod))
-        .where(lambda n: n.status is not None and n.status.phase != told.phase, "it is another"),
+        by=status().where(of(pod)).where(lambda n: n.status is not None and n.status.phase != told.phase),
         within=BATCH + REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod))),
         whole_node=True,
@@ -142,24 +139,23 @@ class _Successors:
 
 
 @contract("STATUS-04", on=status(), needs=(STATUS, PODS, CRI))
-def successor_has_its_own_status(m: Moment) -> Findings:
+def successor_has_its_own_status(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The status of a pod is not written to another one that has its name now."""
-    pod, now = m.pod, m.status
-    before = m.node.note(_Successors).of.get(pod.uid) if pod is not None else None
-    if pod is None or now is None or before is None:
+    before = m.node.note(_Successors).of.get(pod.uid)
+    if before is None:
         return None
-    for said in now.every_container:
+    for said in status.every_container:
         container = m.world.containers.get(said.runtime_id)
         if container is not None and container.pod is not pod:
             return broken(f"{said.name} of {pod.name} has the id of a container of another pod", pod.set_seq)
     return KEPT
 
 
-@successor_has_its_own_status.remember(on=pod_set())
-def _name_is_taken_over(m: Moment) -> None:
+@observer(on=pod_set())
+def _name_is_taken_over(m: Moment, manifest: Manifest) -> None:
     """Take in which pod follows which."""
-    meta = m.manifest.metadata if m.manifest is not None else None
-    if m.pod is not None or meta is None:
+    meta = manifest.metadata
+    if m.pod is not None:
         return
     before = m.world.names.get((meta.namespace or "default", meta.name))
     if before is not None and before.uid and meta.uid and before.uid != meta.uid:
@@ -203,7 +199,7 @@ def missing_pod_is_let_be(m: Moment) -> Findings:
     return broken(f"{m.record.name}, which is gone, {text}")
 
 
-@missing_pod_is_let_be.remember(on=done("StartContainer").either(exited()))
+@observer(on=done("StartContainer").either(exited()))
 def _container_changes(m: Moment) -> None:
     """Take in what makes new statuses; with any, each that was not written yet is tried again."""
     m.node.note(_Missed).changes.append(m.t)
@@ -221,23 +217,23 @@ _FORGOTTEN = 2 * HOUSEKEEPING + REACTION
 
 
 @contract("STATUS-14", on=status(), needs=(STATUS, PODS, CRI))
-def status_of_a_removed_pod_is_forgotten(m: Moment) -> Findings:
+def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod that no source has any more leaves no status behind: if it comes back it begins anew."""
-    pod, now, origin = m.pod, m.status, seconds(m.header.started)
-    if pod is None or now is None or not pod.static or origin is None:
+    origin = seconds(m.header.started)
+    if not pod.static or origin is None:
         return None
     removed_t = m.node.note(_Removals).t.get((pod.namespace, pod.name))
-    begun = seconds(now.start_time)
+    begun = seconds(status.start_time)
     if removed_t is None or pod.changed_t is None or begun is None:
         return None
-    if pod.changed_t - heard_by(m, removed_t) < _FORGOTTEN or m.t < pod.changed_t:
+    if pod.changed_t - informed_by(m, removed_t) < _FORGOTTEN or m.t < pod.changed_t:
         return None
     if begun - origin >= removed_t:
         return KEPT
     return broken(f"the startTime of {pod.name}, which was gone for a while, is that of its former life")
 
 
-@status_of_a_removed_pod_is_forgotten.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _static_pod_is_removed(m: Moment) -> None:
     """Take in when static pods go; one that needs long to stop is not forgotten at once."""
     pod, known = m.pod, m.node.note(_Removals).t
@@ -252,7 +248,7 @@ def _static_pod_is_removed(m: Moment) -> None:
         known.popitem(last=False)
 
 
-@status_of_a_removed_pod_is_forgotten.remember(on=pod_set())
+@observer(on=pod_set())
 def _static_pod_is_back(m: Moment) -> None:
     """Take in which come back so soon, or before they were stopped, that they were never forgotten."""
     known, name = m.node.note(_Removals).t, sent_static(m)
@@ -271,10 +267,7 @@ def _was_there_lately(m: Moment) -> bool:
     return is_busy or any(t is None or m.t - t < _FORGOTTEN for t in ends)
 
 
-status_of_a_removed_pod_is_forgotten.remember(on=DELAYS)(take_in_delays)
-
-
-@status_of_a_removed_pod_is_forgotten.remember(on=LIFE_ENDS)
+@observer(on=LIFE_ENDS)
 def _kubelet_ends(m: Moment) -> None:
     """Take in which the kubelet had no time to forget."""
     known = m.node.note(_Removals).t
@@ -283,14 +276,13 @@ def _kubelet_ends(m: Moment) -> None:
 
 
 @contract("STATUS-15", on=pod_set(), needs=(CRI, PODS))
-def standalone_kubelet_runs_its_pods(m: Moment) -> Findings:
+def standalone_kubelet_runs_its_pods(m: Moment, manifest: Manifest) -> Findings:
     """A kubelet without an API server runs its static pods, and writes nothing."""
-    manifest = m.manifest
-    if not m.header.standalone or manifest is None or m.pod is not None or not m.node.kubelet_up:
+    if not m.header.standalone or m.pod is not None or not m.node.kubelet_up:
         return None
     return answered(
         by=done("StartContainer").where(
-            lambda n: n.pod is not None and n.pod.name.startswith(manifest.metadata.name), "it is of that pod"
+            lambda n: n.pod is not None and n.pod.name.startswith(manifest.metadata.name)
         ),
         within=KUBELET_START + REACTION,
         unless=FAULT.either(pod_unset(), pod_set()),
@@ -306,10 +298,10 @@ def standalone_kubelet_writes_nothing(m: Moment) -> Findings:
 
 
 @contract("STATUS-19", on=pod_set(), needs=(EVERY_STATUS, PODS, CRI))
-def finished_pod_can_be_deleted(m: Moment) -> Findings:
+def finished_pod_can_be_deleted(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """A pod that has ended, and has nothing new to tell, goes within 10 s once it is deleted."""
-    pod, meta = m.pod, m.manifest.metadata if m.manifest is not None else None
-    if pod is None or meta is None or meta.deletion_timestamp is None or pod.termination is not None:
+    meta = manifest.metadata
+    if meta.deletion_timestamp is None or pod.termination is not None:
         return None
     if not pod.finished or pod.static or not pod.born or not m.node.kubelet_up or m.node.started_t is None:
         return None
@@ -338,7 +330,7 @@ def failed_write_is_repeated(m: Moment) -> Findings:
     if not isinstance(write, ApiWrite) or pod is None or (write.code or 0) < _SERVER_ERROR:
         return None
     return answered(
-        by=STATUS_WRITE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod, "it is of that pod"),
+        by=STATUS_WRITE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod),
         within=BATCH + REACTION,
         unless=deleted().where(of(pod)),
         whole_node=True,

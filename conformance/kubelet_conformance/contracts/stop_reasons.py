@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, call
 from kubelet_conformance.trace.bodies import ContainerConfig
 from kubelet_conformance.trace.made_of import made_of
@@ -32,7 +33,7 @@ def stop_to_remake(container: Container) -> Pattern:
         probed = spec is not None and bool(spec.liveness_probe or spec.startup_probe)
         return m.container is container and (probed or changed(container))
 
-    return call("StopContainer").where(fits, f"it stops {container.name} for its definition or its probe")
+    return call("StopContainer").where(fits)
 
 
 class _Stop:
@@ -42,8 +43,9 @@ class _Stop:
         self.changed = self.going = False
 
 
+@observer(on=call("StopContainer"))
 def take_in_stop(m: Moment) -> None:
-    """Keep what `was_changed` tells up to date, and `was_going`: for `remember(on=call("StopContainer"))`."""
+    """Keep what `was_changed` tells up to date, and `was_going`."""
     container, pod = m.container, m.pod
     if container is not None and changed(container):
         container.note(_Stop).changed = True

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Moment, Pod, PodStatus
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import call, status
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
 
 
 @contract(
@@ -31,12 +30,10 @@ def stop_signal_is_passed_on(m: Moment) -> Findings:
 
 
 @stop_signal_is_passed_on.clause("status", on=status())
-def stop_signal_is_told(m: Moment) -> Iterator[Finding]:
+def stop_signal_is_told(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """The status of a container that runs names it."""
-    if m.pod is None or m.status is None:
-        return
-    for one in m.status.container_statuses or ():
-        wanted = _wanted(m.pod, one.name)
+    for one in status.container_statuses or ():
+        wanted = _wanted(pod, one.name)
         if wanted and one.state.running is not None:
             told = one.stop_signal or "none"
             yield KEPT if told == wanted else broken(f"{one.name} is told to stop by {told}, not {wanted}")

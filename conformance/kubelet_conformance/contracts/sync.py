@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.backoffs import retry_bound
@@ -19,22 +20,20 @@ from kubelet_conformance.contracts.instances import (
     told_otherwise,
     wants_restart,
 )
-from kubelet_conformance.contracts.outside import API_BACK
 from kubelet_conformance.contracts.sandboxes import EVENT_TOLD, GONE, standing, told_of
 from kubelet_conformance.contracts.situations import (
+    API_BACK,
     NOBODY,
     runs_post_start,
     starts_or_creates,
     to_run,
     told_anew,
+    was_seen_started,
 )
-from kubelet_conformance.contracts.struck import was_seen_started
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StatusReply
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Waiting reasons that tell of no failed attempt."""
@@ -45,22 +44,20 @@ def _failing(m: Moment) -> bool:
     return any(one is not None and one.reason not in UNTRIED for one in waiting)
 
 
-OBSTACLE: Pattern = status().where(_failing, "a container waits after a failed attempt")
+OBSTACLE: Pattern = status().where(_failing)
 """A container could not be made for a reason that shows in no call: its config, or an absent image."""
 CUT_OFF: Pattern = GONE.either(OBSTACLE, sandbox_died())
 """What ends the hope for a sync's next step."""
 
 
 @contract("SYNC-01", on=status(), needs=(CRI, STATUS))
-def status_is_older_than_what_the_sync_does(m: Moment) -> Iterator[Finding]:
+def status_is_older_than_what_the_sync_does(m: Moment, status: PodStatus) -> Iterator[Finding]:
     """A status is computed from what was read before the sync acts.
 
     It shows a container as running only after the runtime has reported it so, and a new pod's first status
     shows all its containers waiting.
     """
-    if m.status is None:
-        return
-    for one in m.status.every_container:
+    for one in status.every_container:
         container = m.world.containers.get(one.runtime_id) if one.state.running is not None else None
         if container is None or not container.born:
             continue
@@ -95,24 +92,23 @@ def _may_be_late(m: Moment, pod: Pod) -> bool:
 
 
 @status_is_older_than_what_the_sync_does.clause("first", on=status())
-def first_status_shows_nothing_done(m: Moment) -> Findings:
+def first_status_shows_nothing_done(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The first status is Pending, with a start time and every container waiting."""
-    pod, new = m.pod, m.status
-    if pod is None or new is None or not pod.born or m.header.channels.api != "full":
+    if not pod.born or m.header.channels.api != "full":
         return None
     memory = pod.note(_First)
-    if memory.seen or (new.start_time is None and not new.conditions):
+    if memory.seen or (status.start_time is None and not status.conditions):
         return None
     memory.seen = True
-    if new.terminal or pod.static or _may_be_late(m, pod):
+    if status.terminal or pod.static or _may_be_late(m, pod):
         return None
-    acting = next((one.name for one in new.every_container if one.state.waiting is None), None)
-    if new.phase != "Pending" or acting is not None:
-        return broken(f"the first status is {new.phase}, {acting or 'nothing'} being more than waiting")
-    return broken("the first status has no startTime") if new.start_time is None else KEPT
+    acting = next((one.name for one in status.every_container if one.state.waiting is None), None)
+    if status.phase != "Pending" or acting is not None:
+        return broken(f"the first status is {status.phase}, {acting or 'nothing'} being more than waiting")
+    return broken("the first status has no startTime") if status.start_time is None else KEPT
 
 
-@status_is_older_than_what_the_sync_does.remember(on=API_BACK)
+@observer(on=API_BACK)
 def _somebody_hears(m: Moment) -> None:
     """Take in that the API server was away."""
     m.node.note(_Unheard).until_t = m.t
@@ -124,13 +120,12 @@ _STEPS = frozenset(
 
 
 @contract("SYNC-03", on=starts_or_creates(), needs=(CRI, PODS, STATUS))
-def steps_of_a_sync_follow_one_another(m: Moment) -> Findings:
+def steps_of_a_sync_follow_one_another(m: Moment, pod: Pod) -> Findings:
     """One step of a pod's sync begins when the one before was answered.
 
     After a new sandbox was read its first container is pulled for or made.
     """
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
     for one in pod.calls_open.values():
         if one.rpc in _STEPS and m.t - one.t < CALL_TIMEOUT and not _collects(pod, one):
@@ -148,10 +143,9 @@ _NOT_FOLLOWED: Pattern = CUT_OFF.either(failed("PodSandboxStatus"), call("RunPod
 
 
 @steps_of_a_sync_follow_one_another.clause("goes on", on=done("PodSandboxStatus"))
-def first_container_follows_the_sandbox(m: Moment) -> Findings:
+def first_container_follows_the_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A new sandbox is followed by its first container."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or sandbox.status_t is not None or not sandbox.born or pod.spec is None:
+    if sandbox.status_t is not None or not sandbox.born or pod.spec is None:
         return None
     if sandbox.stops or sandbox.containers or sandbox.state != "ready" or not to_run(m):
         return None
@@ -200,13 +194,13 @@ class _Heard:
 
 
 @contract("SYNC-04", on=call("CreateContainer"), needs=(CRI, PODS, STATUS))
-def containers_come_in_spec_order(m: Moment) -> Findings:
+def containers_come_in_spec_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """In one sync a pod's app containers are started one after another in spec order.
 
     A failure of one does not keep the next from being tried.
     """
-    pod, sandbox, names = m.pod, m.sandbox, []
-    if pod is None or sandbox is None or not pod.born:
+    names = []
+    if not pod.born:
         return None
     names, name = _app_names(pod), asked(m).metadata.name
     if name not in names or _tried(pod, name) or sandbox.status_t is None:
@@ -219,7 +213,7 @@ def containers_come_in_spec_order(m: Moment) -> Findings:
     return KEPT if place and all(_tried(pod, earlier) for earlier in names[:place]) else None
 
 
-@containers_come_in_spec_order.remember(on=EVENT_TOLD)
+@observer(on=EVENT_TOLD)
 def _event_is_heard(m: Moment) -> None:
     if m.pod is not None:
         m.pod.note(_Heard).t = m.t
@@ -247,7 +241,7 @@ def _runs_its_hook_first(container: Container | None) -> bool:
 
 
 _OUTCOMES = failed("StartContainer", "CreateContainer", "PullImage").either(
-    done("StartContainer").where(lambda m: not _runs_its_hook_first(m.container), "no hook follows"),
+    done("StartContainer").where(lambda m: not _runs_its_hook_first(m.container)),
     done("ExecSync").where(runs_post_start),
 )
 
@@ -259,15 +253,14 @@ def _cut_off(name: str) -> Pattern:
         one = m.status.by_name.get(name) if m.status is not None else None
         return one is not None and one.state.waiting is not None and one.state.waiting.reason not in UNTRIED
 
-    return GONE.either(status().where(fails, f"{name} waits after a failed attempt"), sandbox_died())
+    return GONE.either(status().where(fails), sandbox_died())
 
 
 @containers_come_in_spec_order.clause("next", on=_OUTCOMES)
-def next_container_is_tried(m: Moment) -> Findings:
+def next_container_is_tried(m: Moment, pod: Pod) -> Findings:
     """Whatever became of one container, the next is tried."""
-    pod = m.pod
-    following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox) if pod is not None else None
-    if pod is None or following is None or not to_run(m):
+    following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox)
+    if following is None or not to_run(m):
         return None
     if m.call.rpc == "PullImage" and _image(m) == following.image:
         return None
@@ -296,10 +289,9 @@ def _name_at(m: Moment, pod: Pod) -> str:
 
 
 @contract("SYNC-05", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS))
-def failed_init_start_ends_the_sync(m: Moment) -> Findings:
+def failed_init_start_ends_the_sync(m: Moment, pod: Pod) -> Findings:
     """An init container that cannot be started is tried again before any app container is made."""
-    pod = m.pod
-    if pod is None or not to_run(m):
+    if not to_run(m):
         return None
     name = _name_at(m, pod)
     is_init = name in [spec.name for spec in regular_inits(pod)]
@@ -316,13 +308,13 @@ def failed_init_start_ends_the_sync(m: Moment) -> Findings:
 
 
 @contract("SYNC-07", on=call("CreateContainer"))
-def sandbox_is_read_before_its_containers(m: Moment) -> Findings:
+def sandbox_is_read_before_its_containers(m: Moment, pod: Pod) -> Findings:
     """No container is made before its sandbox was run, and PodSandboxStatus of it has succeeded.
 
     A kubelet that hears container events has the status from there (pleg/evented.go).
     """
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or not pod.born:
+    sandbox = m.sandbox
+    if not pod.born:
         return None
     name = asked(m).metadata.name
     if sandbox is None:
@@ -336,19 +328,18 @@ def sandbox_is_read_before_its_containers(m: Moment) -> Findings:
 
 
 @contract("SYNC-20", on=failed("PodSandboxStatus"), needs=(CRI, PODS))
-def unread_sandbox_is_read_again(m: Moment) -> Findings:
+def unread_sandbox_is_read_again(m: Moment, sandbox: Sandbox) -> Findings:
     """When PodSandboxStatus fails right after RunPodSandbox, the sandbox is read again.
 
     Until then no container is made and no second sandbox is run. A container event that tells of the sandbox
     is as good as reading it.
     """
-    sandbox = m.sandbox
-    if sandbox is None or not to_run(m) or not sandbox.born or sandbox.record is not None or sandbox.stops:
+    if not to_run(m) or not sandbox.born or sandbox.record is not None or sandbox.stops:
         return None
     if m.reply.error is not None and m.reply.error.code == "NOT_FOUND":
         return None
     return answered(
-        by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox, "it is of this sandbox"),
+        by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox),
         not_before=call("CreateContainer", "RunPodSandbox"),
         within=RETRY + RETRY_SLACK,
         unless=GONE.either(sandbox_died(), failed("PodSandboxStatus"), told_of(sandbox)),
@@ -365,13 +356,13 @@ class _Network:
 
 
 @contract("SYNC-09", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def pod_waits_for_the_network(m: Moment) -> Findings:
+def pod_waits_for_the_network(m: Moment, pod: Pod) -> Findings:
     """A pod that comes while the pod network is not ready gets its sandbox only when it is.
 
     A pod on the host's network does not wait.
     """
-    pod, memory = m.pod, m.node.note(_Network)
-    if pod is None or not pod.born or pod.set_t is None or memory.down_t is None or pod.set_t < memory.down_t:
+    memory = m.node.note(_Network)
+    if not pod.born or pod.set_t is None or memory.down_t is None or pod.set_t < memory.down_t:
         return None
     if memory.up_t is None:
         host = pod.spec is not None and pod.spec.host_network
@@ -379,7 +370,7 @@ def pod_waits_for_the_network(m: Moment) -> Findings:
     return KEPT if pod.set_t < memory.up_t else None
 
 
-@pod_waits_for_the_network.remember(on=done("Status").where(told_anew))
+@observer(on=done("Status").where(told_anew))
 def _network_is_told(m: Moment) -> None:
     """The runtime tells whether its network is ready."""
     memory, reply = m.node.note(_Network), m.response(StatusReply).status

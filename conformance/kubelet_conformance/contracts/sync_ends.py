@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract import Container, Exit, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, exited
 from kubelet_conformance.contracts.instances import asked
@@ -14,7 +15,6 @@ from kubelet_conformance.contracts.situations import (
     starts_or_creates,
     to_run,
 )
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call
 
 
@@ -36,7 +36,7 @@ def revives_a_sidecar(m: Moment) -> bool:
     return m.call.rpc == "PullImage" or (m.container is not None and m.container.kind == "sidecar")
 
 
-REVIVES_A_SIDECAR: Pattern = call("CreateContainer").where(revives_a_sidecar, "a sidecar has to run first")
+REVIVES_A_SIDECAR: Pattern = call("CreateContainer").where(revives_a_sidecar)
 
 
 class _End:
@@ -48,14 +48,13 @@ class _End:
 
 
 @contract("SYNC-08", on=FINISHED, needs=(CRI, PODS, STATUS))
-def nothing_is_started_for_a_finished_pod(m: Moment) -> Findings:
+def nothing_is_started_for_a_finished_pod(_: Moment, pod: Pod) -> Findings:
     """A pod that has come to its end is only reported and terminated.
 
     After the last of its containers ended no sandbox is run, no image pulled and no container made or
     started.
     """
-    pod = m.pod
-    if pod is None or not pod.born or pod.finished or pod.termination is not None:
+    if not pod.born or pod.finished or pod.termination is not None:
         return None
     end = pod.note(_End)
     if not end.seq:
@@ -66,13 +65,13 @@ def nothing_is_started_for_a_finished_pod(m: Moment) -> Findings:
     return broken(text, end.seq, end.begun.seq)
 
 
-@nothing_is_started_for_a_finished_pod.remember(on=exited())
-def _a_container_ended(m: Moment) -> None:
-    pod, one, ended = m.pod, m.container, m.exit
-    if pod is None or one is None or ended is None or one.kind != "app":
+@observer(on=exited())
+def _a_container_ended(m: Moment, container: Container, ended: Exit) -> None:
+    pod = m.pod
+    if pod is None or container.kind != "app":
         return
     # One that is killed for its probe or for a change may be made again, whatever its exit code.
-    if not ended.commanded and at_its_end(pod, one, ended.code) and to_run(m):
+    if not ended.commanded and at_its_end(pod, container, ended.code) and to_run(m):
         pod.note(_End).seq = m.seq
 
 
@@ -85,21 +84,18 @@ def _is_of_an_ephemeral(m: Moment) -> bool:
     return m.container is not None and m.container.kind == "ephemeral"
 
 
-@nothing_is_started_for_a_finished_pod.remember(on=starts_or_creates())
-def _something_is_begun(m: Moment) -> None:
-    end = m.pod.note(_End) if m.pod is not None else None
-    if end is None or not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
+@observer(on=starts_or_creates())
+def _something_is_begun(m: Moment, pod: Pod) -> None:
+    end = pod.note(_End)
+    if not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
         return
     if not revives_a_sidecar(m):
         end.begun = m.call
 
 
-@nothing_is_started_for_a_finished_pod.clause(
-    "after", on=starts_or_creates().where(has_ended, "the pod has ended")
-)
-def nothing_follows_the_terminal_phase(m: Moment) -> Findings:
+@nothing_is_started_for_a_finished_pod.clause("after", on=starts_or_creates().where(has_ended))
+def nothing_follows_the_terminal_phase(m: Moment, pod: Pod) -> Findings:
     """Nor after its terminal phase was written."""
-    pod = m.pod
-    if pod is None or not pod.born or not pod.finished or end_is_forgotten(pod, m.node):
+    if not pod.born or not pod.finished or end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Answered, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.words import Pattern, call, event, exited, failed
-from kubelet_conformance.contracts.former_lives import REMOVALS, take_removals, went_unheard
+from kubelet_conformance.contracts.former_lives import went_unheard
 from kubelet_conformance.contracts.instances import REMAKING, asked, creation_of, failed_run, regular_inits
 from kubelet_conformance.contracts.kills import fails_as_a_whole, reasons
 from kubelet_conformance.contracts.sandboxes import GONE, why_replaced
 from kubelet_conformance.contracts.situations import NOBODY, at_its_end, to_run
-from kubelet_conformance.contracts.struck import DELAYS, take_in_delays
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
-from kubelet_conformance.trace.views import Container, Pod
 
 TOLD_LATE = 1.0
 """How long after a kill its reason may be told: a force delete or an eviction, as polls show them."""
@@ -62,14 +60,13 @@ def _may_be_stopped(m: Moment, container: Container) -> bool:
 
 
 @contract("SYNC-13", on=call("StopContainer"), needs=(CRI, PODS, STATUS, EVENTS))
-def running_container_is_stopped_for_a_reason(m: Moment) -> Findings:
+def running_container_is_stopped_for_a_reason(m: Moment, container: Container) -> Findings:
     """Where nothing is to be done nothing is done.
 
     A running container or a ready sandbox of a pod that is to run is stopped, a container made and an image
     pulled only for a reason.
     """
-    container = m.container
-    if container is None or not container.born or container.state != "running":
+    if not container.born or container.state != "running":
         return None
     if not to_run(m) or _may_be_stopped(m, container):
         return KEPT
@@ -77,10 +74,9 @@ def running_container_is_stopped_for_a_reason(m: Moment) -> Findings:
 
 
 @running_container_is_stopped_for_a_reason.clause("sandbox", on=call("StopPodSandbox"))
-def ready_sandbox_is_stopped_for_a_reason(m: Moment) -> Findings:
+def ready_sandbox_is_stopped_for_a_reason(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A ready sandbox is stopped only with its pod."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or not sandbox.born or sandbox.state != "ready":
+    if not sandbox.born or sandbox.state != "ready":
         return None
     if not to_run(m) or _pod_is_over(pod) or why_replaced(pod) is not None or sandbox is not pod.sandbox:
         return KEPT
@@ -91,16 +87,12 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment) -> Findings:
     return _explained_late("the ready sandbox is stopped for a reason that is told")
 
 
-running_container_is_stopped_for_a_reason.remember(on=REMOVALS)(take_removals)
-running_container_is_stopped_for_a_reason.remember(on=DELAYS)(take_in_delays)
-
-
 @running_container_is_stopped_for_a_reason.clause("container", on=REMAKING)
-def running_container_is_not_made_again(m: Moment) -> Findings:
+def running_container_is_not_made_again(m: Moment, pod: Pod) -> Findings:
     """A container that runs is not made a second time."""
-    name, pod = asked(m).metadata.name, m.pod
-    newest = pod.newest(name) if pod is not None else None
-    if pod is None or newest is None or not newest.born:
+    name = asked(m).metadata.name
+    newest = pod.newest(name)
+    if newest is None or not newest.born:
         return None
     if newest.state == "running":
         return broken(f"{name} runs, and is made again", newest.start.seq if newest.start else None)
@@ -108,12 +100,11 @@ def running_container_is_not_made_again(m: Moment) -> Findings:
 
 
 @running_container_is_stopped_for_a_reason.clause("image", on=call("PullImage"))
-def image_of_running_containers_is_not_pulled(m: Moment) -> Findings:
+def image_of_running_containers_is_not_pulled(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """An image is pulled only for a container that does not run."""
-    pod, image = m.pod, m.request(PullImageRequest).image.image
-    if pod is None or not pod.born or pod.spec is None:
+    image = m.request(PullImageRequest).image.image
+    if not pod.born:
         return None
-    spec = pod.spec
     every = (*spec.containers, *(spec.init_containers or ()), *(spec.ephemeral_containers or ()))
     users = [pod.newest(one.name) for one in every if one.image == image]
     if not users:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Moment, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import Pattern, call, deleted, done, event, failed, sandbox_died
 from kubelet_conformance.contracts.backoffs import retry_bound
 from kubelet_conformance.contracts.instances import asked, creation_of, told_otherwise
-from kubelet_conformance.contracts.outside import DISK
-from kubelet_conformance.contracts.pod_files import files, take_file
+from kubelet_conformance.contracts.pod_files import files
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
-from kubelet_conformance.contracts.situations import NOBODY, is_let_be, to_run
-from kubelet_conformance.contracts.struck import was_seen_started
+from kubelet_conformance.contracts.situations import NOBODY, is_let_be, to_run, was_seen_started
 from kubelet_conformance.contracts.sync import CUT_OFF
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.trace.bodies import PodSandboxStatusReply
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 MOUNT_WAIT = 123.0
 """How long one sync waits for volumes (volumemanager)."""
@@ -46,13 +43,14 @@ def _waited_in_vain(m: Moment) -> bool:
     return isinstance(m.record, Event) and m.record.message.startswith(_NOT_MOUNTED)
 
 
-def _step_failed(m: Moment) -> None:
+@observer(on=_STEP_FAILED)
+def _step_failed(m: Moment, pod: Pod) -> None:
     record = m.record
-    if m.pod is None or not isinstance(record, Event):
+    if not isinstance(record, Event):
         return
     if record.reason == "FailedMount" and not _waited_in_vain(m):
         return
-    memory = m.pod.note(_Failed)
+    memory = pod.note(_Failed)
     memory.reason, memory.t, memory.seq = record.reason, m.t, m.seq
 
 
@@ -76,9 +74,6 @@ def failed_step_ends_the_sync(m: Moment) -> Findings:
     return _follows_a_failed_step(m)
 
 
-failed_step_ends_the_sync.remember(on=_STEP_FAILED)(_step_failed)
-
-
 @contract("SYNC-10", on=call("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS, EVERY_EVENT))
 def nothing_runs_without_volumes(m: Moment) -> Findings:
     """While a pod's volumes are not there FailedMount is told, and neither sandbox nor container is made.
@@ -88,12 +83,7 @@ def nothing_runs_without_volumes(m: Moment) -> Findings:
     return _follows_a_failed_step(m, "FailedMount")
 
 
-nothing_runs_without_volumes.remember(on=event("FailedMount"))(_step_failed)
-
-
-@nothing_runs_without_volumes.clause(
-    "again", on=event("FailedMount").where(_waited_in_vain, "a sync waited in vain")
-)
+@nothing_runs_without_volumes.clause("again", on=event("FailedMount").where(_waited_in_vain))
 def volumes_are_waited_for_again(m: Moment) -> Findings:
     """After a wait in vain comes another one."""
     if not to_run(m):
@@ -107,10 +97,10 @@ def volumes_are_waited_for_again(m: Moment) -> Findings:
 
 
 @contract("SYNC-11", on=call("CreateContainer"), needs=(CRI, PODS))
-def data_folders_come_before_containers(m: Moment) -> Findings:
+def data_folders_come_before_containers(m: Moment, pod: Pod) -> Findings:
     """A pod's data folder, and those for volumes and plugins in it, are there before its containers."""
-    pod, known = m.pod, files(m)
-    if pod is None or not pod.born or not m.node.born or not known.folders:
+    known = files(m)
+    if not pod.born or not m.node.born or not known.folders:
         return None
     folder = known.folder_of(pod.uid)
     for path in (folder, f"{folder}/volumes", f"{folder}/plugins"):
@@ -119,9 +109,6 @@ def data_folders_come_before_containers(m: Moment) -> Findings:
                 f"{asked(m).metadata.name} is made, and the folder {path or 'of its pod'} is missing"
             )
     return KEPT
-
-
-data_folders_come_before_containers.remember(on=DISK)(take_file)
 
 
 def _was_to_go(m: Moment) -> bool:
@@ -150,12 +137,12 @@ def failed_sandbox_of_a_deleted_pod_is_not_told(m: Moment) -> Findings:
 @contract(
     "SYNC-19", on=failed("RunPodSandbox"), needs=(CRI, PODS, STATUS, EVERY_EVENT), versions=since("1.22")
 )
-def deleted_pod_goes_on_terminating(m: Moment) -> Findings:
+def deleted_pod_goes_on_terminating(m: Moment, pod: Pod) -> Findings:
     """After a RunPodSandbox that fails when the pod is to go the pod is terminated.
 
     The failure is not reported, and no other sandbox is run.
     """
-    if not _was_to_go(m) or m.pod is None or (m.pod.spec is not None and m.pod.spec.volumes):
+    if not _was_to_go(m) or (pod.spec is not None and pod.spec.volumes):
         return None
     return answered(
         by=_OVER,
@@ -173,22 +160,21 @@ def _read(sandbox: Sandbox) -> Pattern:
     def tells(m: Moment) -> bool:
         return m.sandbox is sandbox and not _tells_nothing(m)
 
-    return done("PodSandboxStatus").where(tells, "it tells of this sandbox")
+    return done("PodSandboxStatus").where(tells)
 
 
 @contract(
     "SYNC-21",
-    on=done("PodSandboxStatus").where(_tells_nothing, "it tells nothing"),
+    on=done("PodSandboxStatus").where(_tells_nothing),
     needs=(CRI, PODS),
     versions=since("1.24"),
 )
-def empty_sandbox_status_is_an_error(m: Moment) -> Findings:
+def empty_sandbox_status_is_an_error(m: Moment, sandbox: Sandbox) -> Findings:
     """A PodSandboxStatus that succeeds and tells nothing of a new sandbox is an error.
 
     No container is made, and no other sandbox run, before the sandbox was read.
     """
-    sandbox = m.sandbox
-    if sandbox is None or not to_run(m) or not sandbox.born or sandbox.status_t is not None or sandbox.stops:
+    if not to_run(m) or not sandbox.born or sandbox.status_t is not None or sandbox.stops:
         return None
     return answered(
         by=_read(sandbox),
@@ -215,13 +201,13 @@ def _comes_again(pod: Pod, name: str, container: Container | None) -> bool:
 
 
 @contract("SYNC-23", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, STATUS))
-def failed_start_fails_the_pass(m: Moment) -> Findings:
+def failed_start_fails_the_pass(m: Moment, pod: Pod) -> Findings:
     """A pass in which one container could not be started has failed, and so comes again within 16 s.
 
     The other containers are tried all the same.
     """
-    pod, name = m.pod, _name_of(m)
-    if pod is None or not to_run(m) or not _comes_again(pod, name, m.container):
+    name = _name_of(m)
+    if not to_run(m) or not _comes_again(pod, name, m.container):
         return None
     if m.container is not None and was_seen_started(m.container):
         return None  # An event has told that the start took place.
@@ -240,14 +226,14 @@ def _untried(pod: Pod, name: str) -> bool:
 
 
 @failed_start_fails_the_pass.clause("others", on=failed("CreateContainer"))
-def failed_ephemeral_keeps_no_other_up(m: Moment) -> Findings:
+def failed_ephemeral_keeps_no_other_up(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """An ephemeral container that could not be made does not keep the next from being tried."""
-    pod, name = m.pod, _name_of(m)
-    if pod is None or not to_run(m) or pod.spec is None or pod.kind_of(name) != "ephemeral":
+    name = _name_of(m)
+    if not to_run(m) or pod.kind_of(name) != "ephemeral":
         return None
     if pod.changed_t is None or m.t - pod.changed_t < KNOWN:
         return None  # This sync may have begun with an older spec.
-    names = [one.name for one in pod.spec.ephemeral_containers or ()]
+    names = [one.name for one in spec.ephemeral_containers or ()]
     following = next((one for one in names[names.index(name) + 1 :] if _untried(pod, one)), None)
     if following is None:
         return None

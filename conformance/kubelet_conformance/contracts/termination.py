@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, Sandbox, Stop
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.words import (
     Predicate,
@@ -34,13 +35,11 @@ from kubelet_conformance.contracts.situations import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.stop_reasons import stop_to_remake
-from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.sync_ends import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, StopContainerRequest
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import informed_by
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
 
 _STOPPED = done("StopContainer").either(failed("StopContainer"))
 
@@ -57,12 +56,11 @@ def _was_asked_since(container: Container, sandbox: Sandbox) -> bool:
 
 
 @contract("TERM-01", on=call("StopPodSandbox"), clause="containers-first")
-def containers_are_stopped_before_the_sandbox(m: Moment) -> Findings:
+def containers_are_stopped_before_the_sandbox(m: Moment, sandbox: Sandbox) -> Findings:
     """A sandbox is stopped only after StopContainer was answered for each of its running containers, and then
     at once; the pod's object goes only after its sandbox was stopped.
     """
-    sandbox = m.sandbox
-    if sandbox is None or not (sandbox.born or m.node.born):
+    if not (sandbox.born or m.node.born):
         return None
     life = m.node.started_t or 0.0
     left = _left_out(m, sandbox)
@@ -126,11 +124,10 @@ def _ended_by_itself(container: Container) -> bool:
     return container.exit is not None and not container.exit.commanded
 
 
-@containers_are_stopped_before_the_sandbox.remember(on=call("StopContainer", "ExecSync"))
-def kill_is_remembered(m: Moment) -> None:
+@observer(on=call("StopContainer", "ExecSync"))
+def kill_is_remembered(m: Moment, pod: Pod, container: Container) -> None:
     """Remember whom the kill of a pod concerns."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born:
+    if not pod.born:
         return
     kill = pod.note(_Kill)
     if kill.of and kill.life == m.node.lives:
@@ -145,7 +142,7 @@ def kill_is_remembered(m: Moment) -> None:
         kill.whole = is_new and all(reason.pod_goes for reason in reasons(m))
 
 
-@containers_are_stopped_before_the_sandbox.remember(on=call("CreateContainer"))
+@observer(on=call("CreateContainer"))
 def kill_was_of_one(m: Moment) -> None:
     """The sync that stopped a container goes on: the kill of the whole pod is yet to come."""
     if m.pod is not None:
@@ -153,10 +150,9 @@ def kill_was_of_one(m: Moment) -> None:
 
 
 @containers_are_stopped_before_the_sandbox.clause("sandbox-next", on=_STOPPED)
-def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
+def sandbox_is_stopped_once_all_containers_are(m: Moment, pod: Pod, container: Container) -> Findings:
     """When the last StopContainer of the kill of a pod is answered, StopPodSandbox follows."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or pod.sandbox is None:
+    if pod.sandbox is None:
         return None
     whole_pod = bool(pod.note(_Kill).of)
     if pod.termination is None and (not whole_pod or was_killed_alone(pod, container)):
@@ -177,10 +173,9 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment) -> Findings:
 
 
 @containers_are_stopped_before_the_sandbox.clause("object-last", on=deleted())
-def object_goes_after_the_sandbox(m: Moment) -> Findings:
+def object_goes_after_the_sandbox(_: Moment, pod: Pod) -> Findings:
     """A gracefully deleted pod's object is there until its sandbox was stopped."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.static or pod.termination is None or pod.sandbox is None:
+    if not pod.born or pod.static or pod.termination is None or pod.sandbox is None:
         return None
     if pod.termination.cause != "deleted" or not pod.termination.grace:
         return None
@@ -191,35 +186,30 @@ def object_goes_after_the_sandbox(m: Moment) -> Findings:
 
 
 @contract("TERM-02", on=call("StopContainer"), needs=(CRI, PODS))
-def containers_are_stopped_together(m: Moment) -> Findings:
+def containers_are_stopped_together(m: Moment, pod: Pod, container: Container) -> Findings:
     """When a pod is terminated, its containers without an order among them are stopped at one time."""
-    pod, first = m.pod, m.container
-    if pod is None or first is None or pod.termination is None or first.kind == "sidecar" or pod.spec is None:
+    if pod.termination is None or container.kind == "sidecar" or pod.spec is None:
         return None
     since = max(pod.termination.t, m.node.started_t or 0.0)
-    siblings = [one for one in _others(pod, first) if believed_running(one) and one.kind != "sidecar"]
+    siblings = [one for one in _others(pod, container) if believed_running(one) and one.kind != "sidecar"]
     siblings = [one for one in siblings if not stop_asked(one, since)]
-    if not siblings or not pod.born or failing_probe(pod, first) or stopped_for_itself(m, pod, first):
+    if not siblings or not pod.born or failing_probe(pod, container) or stopped_for_itself(m, pod, container):
         return None
     return [
         answered(
             by=call("StopContainer", "ExecSync").where(about(sibling)),
             within=TOGETHER,
             unless=told_exited(sibling),
-            text=f"container {sibling.name} is stopped together with {first.name}",
+            text=f"container {sibling.name} is stopped together with {container.name}",
         )
         for sibling in siblings
     ]
 
 
-containers_are_stopped_together.remember(on=DELAYS)(take_in_delays)
-
-
 @contract("TERM-10", on=failed("StopContainer", "StopPodSandbox"), needs=(CRI, PODS))
-def not_found_is_as_good_as_stopped(m: Moment) -> Findings:
+def not_found_is_as_good_as_stopped(m: Moment, pod: Pod) -> Findings:
     """A stop answered by NOT_FOUND counts as done: the pod goes on terminating."""
-    pod = m.pod
-    if m.reply.error is None or m.reply.error.code != "NOT_FOUND" or pod is None:
+    if m.reply.error is None or m.reply.error.code != "NOT_FOUND":
         return None
     end = pod.termination
     if end is None or end.cause != "deleted" or not end.grace or pod.static or pod.deleted_t is not None:
@@ -253,15 +243,14 @@ def _has_no_work(pod: Pod) -> bool:
 
 
 @contract("TERM-21", on=exited(), needs=(CRI, PODS))
-def finished_pod_gives_up_its_sandbox(m: Moment) -> Findings:
+def finished_pod_gives_up_its_sandbox(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """When nothing of a pod is left to run, its sandbox is stopped without waiting for a deletion; sidecars
     that still run are stopped first, with their grace.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or m.exit is None or m.exit.code is None or m.exit.commanded:
+    if ended.code is None or ended.commanded:
         return None  # What is killed for a change or a probe may be made again in the same sync.
     stays = pod.termination is not None or not m.node.kubelet_up or not pod.born
-    if stays or not _ends_the_pod(pod, container, m.exit.code):
+    if stays or not _ends_the_pod(pod, container, ended.code):
         return None
     sidecars = any(c.state == "running" for c in pod.of_kind("sidecar", "ephemeral"))
     grace = pod.spec.grace_seconds if pod.spec and sidecars else 0
@@ -288,10 +277,9 @@ def _has_read_all_ends(pod: Pod) -> bool:
 
 
 @contract("TERM-22", on=TERMINATION_ASKED, needs=(CRI, PODS))
-def finished_pod_goes_quickly(m: Moment) -> Findings:
+def finished_pod_goes_quickly(m: Moment, pod: Pod) -> Findings:
     """Deleting a pod that has finished takes no StopContainer, and its object goes soon."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.static or "deleted" in m.keys:
+    if not pod.born or pod.static or "deleted" in m.keys:
         return None
     if pod.termination is not None or not _nothing_runs(pod) or not (pod.finished or _has_read_all_ends(pod)):
         return None
@@ -305,12 +293,11 @@ def finished_pod_goes_quickly(m: Moment) -> Findings:
 
 
 @contract("TERM-24", on=TERMINATION_ASKED, needs=(CRI, PODS))
-def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
+def pod_that_never_started_goes_without_stops(m: Moment, pod: Pod) -> Findings:
     """A deleted pod of which nothing was ever made goes without a stop of anything."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
+    if not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
         return None
-    if pod.termination is not None or not _has_no_work(pod) or heard_by(m, m.t) > m.t:
+    if pod.termination is not None or not _has_no_work(pod) or informed_by(m, m.t) > m.t:
         return None
     # One by force takes the object away at once: whoever asks for it does, and not the kubelet.
     return answered(
@@ -322,9 +309,6 @@ def pod_that_never_started_goes_without_stops(m: Moment) -> Findings:
     )
 
 
-pod_that_never_started_goes_without_stops.remember(on=DELAYS)(take_in_delays)
-
-
 def _wait_for_volumes(m: Moment, pod: Pod) -> float:
     """How long a sync may still wait for volumes: up to 1.26 nothing cuts that wait (WORK-06)."""
     is_old = m.kubernetes is not None and m.kubernetes < (1, 27)
@@ -332,27 +316,26 @@ def _wait_for_volumes(m: Moment, pod: Pod) -> float:
 
 
 @contract("TERM-25", on=failed("StopPodSandbox"), needs=(CRI, PODS, EVENTS))
-def failed_kill_is_told(m: Moment) -> Findings:
+def failed_kill_is_told(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A kill that fails gives a FailedKillPod event.
 
     The stop of a sandbox that no longer ran may be that of garbage collection, which tells nobody.
     """
-    pod, sandbox, error = m.pod, m.sandbox, m.reply.error
-    if pod is None or error is None or error.code == "NOT_FOUND" or pod.termination is None:
+    error = m.reply.error
+    if error is None or error.code == "NOT_FOUND" or pod.termination is None:
         return None
-    if sandbox is None or sandbox.died_t is not None or len(sandbox.stops) > 1:
+    if sandbox.died_t is not None or len(sandbox.stops) > 1:
         return None
     return answered(by=event("FailedKillPod"), within=RETRY, text="a FailedKillPod event is sent")
 
 
 @contract("TERM-29", on=exited(), needs=(CRI, PODS))
-def exit_in_the_grace_is_final(m: Moment) -> Findings:
+def exit_in_the_grace_is_final(m: Moment, pod: Pod, container: Container) -> Findings:
     """A container that exits in its grace period is not started again, and the others keep their grace."""
-    pod, gone = m.pod, m.container
-    if pod is None or gone is None or pod.termination is None or not pod.born:
+    if pod.termination is None or not pod.born:
         return None
-    siblings = [one for one in _others(pod, gone) if one.state == "running" and one.stopping]
-    return _graces_kept(m, gone, siblings) if siblings else None
+    siblings = [one for one in _others(pod, container) if one.state == "running" and one.stopping]
+    return _graces_kept(m, container, siblings) if siblings else None
 
 
 def _graces_kept(m: Moment, gone: Container, siblings: list[Container]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
@@ -21,7 +22,6 @@ from kubelet_conformance.contract.words import (
     kubelet,
     pod_set,
 )
-from kubelet_conformance.contracts.outside import OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
     API_DELETE,
     FAULT,
@@ -34,12 +34,11 @@ from kubelet_conformance.contracts.situations import (
     runs_pre_stop,
     told_exited,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE, STOPS, stop_timeouts
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, stop_timeouts
 from kubelet_conformance.contracts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
 from kubelet_conformance.trace.bodies import ExecSyncRequest, StopContainerRequest
 from kubelet_conformance.trace.container_specs import Handler, Probe
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.written_keys import Annotation
 
 
@@ -52,18 +51,17 @@ def _is_unknown(m: Moment) -> bool:
 
 @contract(
     "TERM-12",
-    on=call("StopContainer").where(_is_unknown, "its state is unknown, and no source has its pod"),
+    on=call("StopContainer").where(_is_unknown),
     needs=(CRI, PODS),
     versions=since("1.22"),
 )
-def grace_and_hook_are_read_back(m: Moment) -> Findings:
+def grace_and_hook_are_read_back(m: Moment, container: Container) -> Findings:
     """A container of which only its record is left is stopped with the grace and the preStop hook that its
     annotations tell.
     """
-    container = m.container
-    told = container.config.annotations if container is not None and container.config is not None else {}
+    told = container.config.annotations if container.config is not None else {}
     grace = told.get(Annotation.POD_DELETION_GRACE) or told.get(Annotation.POD_GRACE)
-    if container is None or grace is None or not grace.isdecimal():
+    if grace is None or not grace.isdecimal():
         return None
     command = _restored_hook(told)
     if command is None and told.get(Annotation.PRE_STOP_HANDLER):
@@ -96,12 +94,11 @@ def _is_foreign(container: Container, pod: Pod) -> bool:
 
 
 @contract("TERM-13", on=call("StopContainer"), needs=(CRI, PODS), versions=since("1.22"), clause="no-guess")
-def stranger_to_the_spec_is_not_stopped(m: Moment) -> Findings:
+def stranger_to_the_spec_is_not_stopped(m: Moment, pod: Pod, container: Container) -> Findings:
     """A container that the pod's spec does not name cannot be stopped by it: the kill of the pod fails, and
     is tried again.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or may_be_unknown(pod, m.node) or not pod.born:
+    if may_be_unknown(pod, m.node) or not pod.born:
         return None
     if not _is_foreign(container, pod):
         return None
@@ -111,10 +108,9 @@ def stranger_to_the_spec_is_not_stopped(m: Moment) -> Findings:
 
 
 @stranger_to_the_spec_is_not_stopped.clause("fails", on=call("StopPodSandbox"))
-def kill_with_a_stranger_fails(m: Moment) -> Findings:
+def kill_with_a_stranger_fails(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A FailedKillPod event tells it."""
-    pod, sandbox = m.pod, m.sandbox
-    if pod is None or sandbox is None or pod.termination is None or may_be_unknown(pod, m.node):
+    if pod.termination is None or may_be_unknown(pod, m.node):
         return None
     if not any(_is_foreign(c, pod) for c in sandbox.containers.values()):
         return None
@@ -144,12 +140,11 @@ _STOPS = call("StopContainer")
 
 
 @contract("TERM-14", on=_STOPS, needs=(CRI, PODS), versions=since("1.22"), clause="readiness")
-def readiness_is_probed_to_the_end(m: Moment) -> Findings:
+def readiness_is_probed_to_the_end(m: Moment, pod: Pod, container: Container) -> Findings:
     """While a deleted pod's container is being stopped its readiness is still probed, its liveness and its
     start-up are not.
     """
-    pod, container = m.pod, m.container
-    if not _is_stopped_first(m) or pod is None or container is None or container.spec is None:
+    if not _is_stopped_first(m) or container.spec is None:
         return None
     spec = container.spec
     command = _only(spec.readiness_probe, spec.liveness_probe, spec.startup_probe)
@@ -167,10 +162,10 @@ def readiness_is_probed_to_the_end(m: Moment) -> Findings:
 
 
 @readiness_is_probed_to_the_end.clause("liveness", on=_STOPS)
-def liveness_is_not_probed_any_more(m: Moment) -> Findings:
+def liveness_is_not_probed_any_more(m: Moment, container: Container) -> Findings:
     """No liveness probe begins any more."""
-    pod, container = m.pod, m.container
-    if not _is_stopped_first(m) or pod is None or container is None or container.spec is None:
+    pod = m.pod
+    if not _is_stopped_first(m) or pod is None or container.spec is None:
         return None
     if container.kind == "sidecar":
         return None  # See SIDECAR-25.
@@ -228,7 +223,7 @@ def _needs_no_grace(m: Moment) -> bool:
     return m.manifest is not None and m.manifest.metadata.deletion_grace_period_seconds == 0
 
 
-_FORCED = pod_set().where(_needs_no_grace, "with a grace of 0")
+_FORCED = pod_set().where(_needs_no_grace)
 """Somebody deletes it once more, by force: its object goes at once, and not by the kubelet."""
 
 
@@ -237,7 +232,7 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts during the grace period of a pod begins its termination again, with the whole
     recorded grace.
     """
-    if outside(m).api_away_t is not None:
+    if kubelet_view(m).api_away_t is not None:
         return
     for pod in m.world.pods.values():
         end = pod.termination
@@ -255,18 +250,15 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
                 )
 
 
-new_kubelet_ends_what_is_ending.remember(on=OUTSIDE)(take_in)
-
-
 def _ends_it(m: Moment) -> bool:
     return m.call.rpc == "StopContainer" or runs_pre_stop(m)
 
 
 @new_kubelet_ends_what_is_ending.clause("grace", on=_STOPS)
-def grace_begins_again(m: Moment) -> Findings:
+def grace_begins_again(m: Moment, pod: Pod, container: Container) -> Findings:
     """The grace is the one that was asked for."""
-    pod, container, started = m.pod, m.container, m.node.started_t
-    if pod is None or container is None or started is None or container.state != "running":
+    started = m.node.started_t
+    if started is None or container.state != "running":
         return None
     end, spec = pod.termination, container.spec
     if pod.static or not pod.wanted or end is None or end.cause != "deleted" or not end.grace:
@@ -285,12 +277,11 @@ _PULLED = done("PullImage").either(failed("PullImage"))
 @contract(
     "TERM-26", on=_PULLED, needs=(CRI, PODS), versions=ByVersion({"1.26..1.32": True}), clause="awaited"
 )
-def pull_is_awaited(m: Moment) -> Findings:
+def pull_is_awaited(m: Moment, pod: Pod) -> Findings:
     """A pull that is under way when its pod is to go is awaited: nothing of the pod is stopped before, and
     the pull is not given up.
     """
-    pod = m.pod
-    if pod is None or pod.termination is None or not pod.born or m.call.seq > pod.termination.seq:
+    if pod.termination is None or not pod.born or m.call.seq > pod.termination.seq:
         return None
     error = m.reply.error
     if error is not None and error.code in {"CANCELLED", "CANCELED"}:
@@ -299,10 +290,9 @@ def pull_is_awaited(m: Moment) -> Findings:
 
 
 @pull_is_awaited.clause("no-stop", on=call("StopContainer", "StopPodSandbox"))
-def nothing_is_stopped_during_the_pull(m: Moment) -> Findings:
+def nothing_is_stopped_during_the_pull(m: Moment, pod: Pod) -> Findings:
     """No stop begins meanwhile."""
-    pod = m.pod
-    if pod is None or pod.termination is None or not pod.born or may_be_unknown(pod, m.node):
+    if pod.termination is None or not pod.born or may_be_unknown(pod, m.node):
         return None
     if m.sandbox is not None and m.sandbox is not pod.sandbox:
         return None

@@ -30,8 +30,6 @@ GC_PERIOD = 60.0
 """Container garbage collection (kubelet.go)."""
 API_POLL = 0.2
 """How late a sampled record of the API may be."""
-STATUS_STALE = 30.0
-"""A runtime that gave no good Status for this long counts as down (runtime.go)."""
 STOP_SLACK = 2.0
 """How long a runtime may take to kill and to answer once a stop's timeout is over."""
 EXEC_SLACK = 2.0

@@ -41,7 +41,7 @@ def starts_are_told(late: dict[str, str]) -> Finding:
         return all(one.started or one.runtime_id != late[one.name] for one in told)
 
     return answered(
-        by=status().where(tells, "it tells that they have started"),
+        by=status().where(tells),
         within=REACTION,
         unless=exited().either(TERMINATION_ASKED, FAULT),
         text=f"sidecars {' and '.join(late)}, by which the pod is initialized, are told as started",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from kubelet_conformance.contract.frame import Answered, answered
 from kubelet_conformance.contracts.deadline import time_may_be_over
 from kubelet_conformance.contracts.kills import fails_as_a_whole, reasons
-from kubelet_conformance.contracts.outside import outside
 from kubelet_conformance.contracts.probe_runs import has_other_probes
 from kubelet_conformance.contracts.situations import NOBODY, TERMINATION_ASKED
 from kubelet_conformance.contracts.timing import API_POLL
 from kubelet_conformance.trace.disruption import disruption_of, is_ended_by_the_kubelet
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container, Pod
 
@@ -48,5 +48,5 @@ def to_be_explained(text: str) -> Answered:
 def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:
     """The kubelet ends it on its own account, and not for labels of its node that it could not read."""
     ended = disruption_of(pod)
-    is_blind = ended is not None and ended.reason == "NodeAffinity" and outside(m).api_away_t is not None
+    is_blind = ended is not None and ended.reason == "NodeAffinity" and kubelet_view(m).api_away_t is not None
     return time_may_be_over(m, pod) or (is_ended_by_the_kubelet(m, pod) and not is_blind)

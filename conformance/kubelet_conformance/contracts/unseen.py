@@ -1,7 +1,6 @@
 """Containers and sandboxes of which a status tells what was so before: no sync can have looked since.
 
-What a probe has found is written at once, into the status that the last sync has made. A contract that asks
-something here has to see what is read: `remember(on=READS)(take_in_reads)`.
+What a probe has found is written at once, into the status that the last sync has made.
 """
 
 from __future__ import annotations

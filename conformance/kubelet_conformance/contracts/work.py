@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
 from kubelet_conformance.contract.needs import CRI, PODS, STATUS
 from kubelet_conformance.contract.versions import since
@@ -31,9 +32,7 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import CALL_TIMEOUT, FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ContainerStatusReply, CreateContainerRequest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, Reply
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
 
 _ENDLESS = frozenset({"PullImage", "ExecSync"})
 _LONGEST_SYNC = 4 * CALL_TIMEOUT
@@ -44,11 +43,8 @@ _ANSWERED = done(*_STEPS, "StopContainer").either(failed(*_STEPS, "StopContainer
 
 
 @contract("WORK-01", on=call(*_STEPS))
-def steps_of_one_pod_follow_one_another(m: Moment) -> Findings:
+def steps_of_one_pod_follow_one_another(m: Moment, pod: Pod) -> Findings:
     """No step of a pod's sync begins while another step or a kill of the same pod is not answered."""
-    pod = m.pod
-    if pod is None:
-        return None
     newest = pod.sandbox.id if pod.sandbox else ""
     for other in pod.calls_open.values():
         if other.rpc in _STEPS or other.rpc == "StopContainer" or _stops(other, newest):
@@ -62,10 +58,9 @@ def _stops(one: Call, sandbox_id: str) -> bool:
 
 
 @contract("WORK-03", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
-def update_does_not_undo_a_kill(m: Moment) -> Findings:
+def update_does_not_undo_a_kill(m: Moment, pod: Pod) -> Findings:
     """A pod that was asked to go goes, though an update is sent while its worker is busy."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.termination is None or not pod.wanted or not m.node.kubelet_up:
+    if not pod.born or pod.termination is None or not pod.wanted or not m.node.kubelet_up:
         return None
     if not worker_is_busy(pod) or any(c.stopping for c in pod.every_container()):
         return None
@@ -84,16 +79,15 @@ def _sent_as_ended(m: Moment) -> bool:
     return sent is not None and sent.terminal
 
 
-_TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended, "its phase is terminal"))
+_TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended))
 
 
 @contract("WORK-05", on=_TO_GO.either(_ANSWERED), needs=(CRI, PODS), versions=since("1.22"))
-def pod_that_is_to_go_is_stopped(m: Moment) -> Findings:
+def pod_that_is_to_go_is_stopped(m: Moment, pod: Pod) -> Findings:
     """A pod that is being deleted, was removed, or was sent with a terminal phase has each of its running
     containers stopped, as soon as its worker is free.
     """
-    pod = m.pod
-    if pod is None or not pod.born or not m.node.kubelet_up or m.node.listing_failed:
+    if not pod.born or not m.node.kubelet_up or m.node.listing_failed:
         return None
     if _is_answer(m) and (pod.termination is None or m.call.rpc == "StopContainer"):
         return None
@@ -145,10 +139,10 @@ def _is_busy_beyond(m: Moment, pod: Pod) -> bool:
 
 
 @contract("WORK-10", on=failed("StopPodSandbox"), needs=(CRI, PODS))
-def failed_termination_is_tried_again(m: Moment) -> Findings:
+def failed_termination_is_tried_again(m: Moment, pod: Pod) -> Findings:
     """A kill that fails is tried again within 16 s, and the pod's object stays until one succeeds."""
-    pod, error = m.pod, m.reply.error
-    if pod is None or error is None or error.code == "NOT_FOUND" or pod.termination is None or not pod.born:
+    error = m.reply.error
+    if error is None or error.code == "NOT_FOUND" or pod.termination is None or not pod.born:
         return None
     if is_left_to_itself(m, pod):
         return None
@@ -172,13 +166,12 @@ def _was_stopped(pod: Pod, sandbox: Sandbox | None) -> bool:
 
 
 @contract("WORK-11", on=read_as("running"), needs=(CRI, PODS, STATUS), versions=since("1.22"))
-def stop_is_not_believed_blindly(m: Moment) -> Findings:
+def stop_is_not_believed_blindly(m: Moment, pod: Pod, container: Container) -> Findings:
     """When a container of a terminating pod is read as running after its stop succeeded, it is stopped again
     before the pod ends.
     """
-    container, pod = m.container, m.pod
     record = m.response(ContainerStatusReply).status
-    if container is None or pod is None or record is None or record.state != "CONTAINER_RUNNING":
+    if record is None or record.state != "CONTAINER_RUNNING":
         return None
     stop = container.stops[-1] if container.stops else None
     if pod.termination is None or not pod.born or pod.static or stop is None or not stop.succeeded:
@@ -195,10 +188,10 @@ def stop_is_not_believed_blindly(m: Moment) -> Findings:
 
 
 @contract("WORK-12", on=done("StopPodSandbox"), needs=(CRI, PODS), versions=since("1.22"))
-def stopped_pod_goes(m: Moment) -> Findings:
+def stopped_pod_goes(_: Moment, pod: Pod) -> Findings:
     """When the kill of a deleted pod has succeeded, its object goes without a further wait."""
-    pod, end = m.pod, m.pod.termination if m.pod else None
-    if pod is None or end is None or not pod.born or pod.static or pod.deleted_t is not None:
+    end = pod.termination
+    if end is None or not pod.born or pod.static or pod.deleted_t is not None:
         return None
     if end.cause != "deleted" or not end.grace or any(c.state == "running" for c in pod.every_container()):
         return None
@@ -215,12 +208,11 @@ def stopped_pod_goes(m: Moment) -> Findings:
 
 
 @contract("WORK-13", on=call("RemoveContainer"), needs=(CRI, PODS), clause="records")
-def records_stay_until_the_pod_is_stopped(m: Moment) -> Findings:
+def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Container) -> Findings:
     """The newest record of each container of a terminating pod stays until the sandbox was stopped, and the
     final status tells the exit codes that the runtime gave.
     """
-    pod, container = m.pod, m.container
-    if pod is None or container is None or not pod.born or pod.termination is None:
+    if not pod.born or pod.termination is None:
         return None
     if container is not pod.newest(container.name) or container.sandbox is not pod.sandbox:
         return None
@@ -236,12 +228,11 @@ def records_stay_until_the_pod_is_stopped(m: Moment) -> Findings:
 
 
 @records_stay_until_the_pod_is_stopped.clause("exit-codes", on=FINISHED)
-def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
+def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """The status that is terminal has the codes."""
-    pod, now = m.pod, m.status
-    if pod is None or now is None or not now.terminal or not pod.born:
+    if not status.terminal or not pod.born:
         return
-    for shown in now.lasting_containers:
+    for shown in status.lasting_containers:
         container = pod.newest(shown.name)
         ended = container.exit if container else None
         if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
@@ -258,15 +249,14 @@ def final_status_has_the_exit_codes(m: Moment) -> Iterator[Finding]:
 
 @contract(
     "WORK-14",
-    on=_MAKING.where(has_ended, "the pod has ended"),
+    on=_MAKING.where(has_ended),
     needs=(CRI, PODS, STATUS),
     versions=since("1.22"),
     clause="nothing",
 )
-def finished_pod_is_left_alone(m: Moment) -> Findings:
+def finished_pod_is_left_alone(m: Moment, pod: Pod) -> Findings:
     """Nothing of a pod with a terminal phase is made or started again, whatever is sent about it."""
-    pod = m.pod
-    if pod is None or not pod.finished or not pod.born or end_is_forgotten(pod, m.node):
+    if not pod.finished or not pod.born or end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
 
@@ -276,11 +266,10 @@ def _is_dead(m: Moment) -> bool:
 
 
 @finished_pod_is_left_alone.clause("no-stop", on=call("StopContainer").where(has_ended).where(_is_dead))
-def finished_pod_is_not_stopped_again(m: Moment) -> Findings:
+def finished_pod_is_not_stopped_again(m: Moment, pod: Pod) -> Findings:
     """Nor is a container of it, which has ended, stopped (1.23 and 1.26 may do so, by a stale view)."""
-    pod = m.pod
     is_old = m.kubernetes is None or m.kubernetes < (1, 28)
-    if pod is None or is_old or not pod.finished or not pod.born or may_be_unknown(pod, m.node):
+    if is_old or not pod.finished or not pod.born or may_be_unknown(pod, m.node):
         return None
     return broken(f"StopContainer for pod {pod.name}, which has ended", pod.status_seq)
 
@@ -294,12 +283,11 @@ def finished_pods_stayed_finished(m: Moment) -> Iterator[Finding]:
 
 
 @contract("WORK-17", on=REMAKING)
-def container_is_not_made_twice(m: Moment) -> Findings:
+def container_is_not_made_twice(m: Moment, pod: Pod) -> Findings:
     """A container is created only when the kubelet can know that no other one of its name runs or is about to
     be started in the pod.
     """
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
     newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
     if newest is None or not newest.born or newest.create is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, PODS
 from kubelet_conformance.contract.versions import ByVersion, since
 from kubelet_conformance.contract.words import (
@@ -18,9 +19,9 @@ from kubelet_conformance.contract.words import (
     status,
 )
 from kubelet_conformance.contracts.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.outside import API_BACK, DISK, OUTSIDE, outside, take_in
-from kubelet_conformance.contracts.pod_stages import ALLOWED, Act, seen_of, stage_of
 from kubelet_conformance.contracts.situations import (
+    API_BACK,
+    DISK,
     END,
     FAULT,
     TERMINATION_ASKED,
@@ -31,7 +32,8 @@ from kubelet_conformance.contracts.situations import (
     will_not_run_again,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.pod import ALLOWED, STAGES, Act, stage_seen
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import (
     CALL_TIMEOUT,
     FILE_POLL,
@@ -41,10 +43,9 @@ from kubelet_conformance.contracts.timing import (
     RETRY_SLACK,
 )
 from kubelet_conformance.trace.bodies import SandboxRequest, StopContainerRequest
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.latest import Latest
-from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Container, Pod
 
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
 _GOES_WITHIN = ByVersion({"<=1.26": CALL_TIMEOUT + RETRY + RETRY_SLACK, ">=1.27": REACTION})
@@ -52,17 +53,16 @@ _GOES_WITHIN = ByVersion({"<=1.26": CALL_TIMEOUT + RETRY + RETRY_SLACK, ">=1.27"
 
 
 @contract("WORK-06", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_GOES_WITHIN)
-def wait_for_volumes_is_cut(m: Moment) -> Findings:
+def wait_for_volumes_is_cut(m: Moment, pod: Pod) -> Findings:
     """A deletion ends the wait of a sync for volumes at once (up to 1.26 that ends by its own limit)."""
-    pod = m.pod
-    if pod is None or not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
+    if not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
         return None
     if pod.termination is not None or pod.sandboxes or worker_is_busy(pod) or not _waits_for_volumes(pod, m):
         return None
     if (
         m.node.started_t is None
         or m.t - m.node.started_t < KUBELET_START
-        or outside(m).api_away_t is not None
+        or kubelet_view(m).api_away_t is not None
     ):
         return None
     return answered(
@@ -71,9 +71,6 @@ def wait_for_volumes_is_cut(m: Moment) -> Findings:
         unless=FAULT.either(starts_or_creates().where(of(pod))),
         text=f"{pod.name}, which waits for its volumes, goes",
     )
-
-
-wait_for_volumes_is_cut.remember(on=OUTSIDE)(take_in)
 
 
 def _waits_for_volumes(pod: Pod, m: Moment) -> bool:
@@ -92,12 +89,12 @@ class _StoppingSandbox:
 
 
 @contract("WORK-23", on=_MAKING, needs=(CRI, PODS), versions=since("1.23"), clause="nothing")
-def ended_pod_does_not_come_again(m: Moment) -> Findings:
+def ended_pod_does_not_come_again(m: Moment, pod: Pod) -> Findings:
     """A static pod that comes back to its source under the same UID, when its run is over and it is being
     cleaned up, is not started again.
     """
-    kept = m.pod.note(_StoppingSandbox) if m.pod is not None else None
-    if kept is None or not kept.again_seq:
+    kept = pod.note(_StoppingSandbox)
+    if not kept.again_seq:
         return None
     return broken(f"{m.call.rpc} for a pod that had ended before it came back", kept.again_seq)
 
@@ -111,7 +108,7 @@ def ended_pods_stayed_away(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@ended_pod_does_not_come_again.remember(on=pod_unset())
+@observer(on=pod_unset())
 def _departures_are_remembered(m: Moment) -> None:
     """Remember how far the end of a pod was when it left its source."""
     pod = m.pod
@@ -120,17 +117,10 @@ def _departures_are_remembered(m: Moment) -> None:
         kept.ids, kept.again_seq = _sandbox_stops(pod) if _is_over(pod) else frozenset(), 0
 
 
-@ended_pod_does_not_come_again.remember(on=pod_set())
-def _returns_are_remembered(m: Moment) -> None:
+@observer(on=pod_set())
+def _returns_are_remembered(m: Moment, pod: Pod, manifest: Manifest) -> None:
     """Remember that it came back before that was over."""
-    pod = m.pod
-    if (
-        pod is None
-        or not pod.static
-        or pod.wanted
-        or m.manifest is None
-        or m.manifest.metadata.uid != pod.uid
-    ):
+    if not pod.static or pod.wanted or manifest.metadata.uid != pod.uid:
         return
     kept = pod.note(_StoppingSandbox)
     if kept.ids & _sandbox_stops(pod):
@@ -193,13 +183,10 @@ def _gives_not(grace: int) -> Predicate:
     return lambda m: m.request(StopContainerRequest).timeout != grace
 
 
-worker_is_told_by_housekeeping.remember(on=OUTSIDE)(take_in)
-
-
-@worker_is_told_by_housekeeping.remember(on=pod_unset().either(kubelet("started")))
+@observer(on=pod_unset().either(kubelet("started")))
 def _lost_removals_are_remembered(m: Moment) -> None:
     """Remember the removals that a kubelet which has not heard the API server yet lets be."""
-    pod, known, node = m.pod, outside(m), m.node
+    pod, known, node = m.pod, kubelet_view(m), m.node
     if m.keys[0] == "kubelet:started":
         node.note(_Lost).pods.clear()
         return
@@ -218,11 +205,11 @@ class _Waiters:
 
 
 @contract("WORK-28", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"), clause="nothing")
-def waiting_pod_ends_without_a_call(m: Moment) -> Findings:
+def waiting_pod_ends_without_a_call(m: Moment, pod: Pod) -> Findings:
     """A static pod that leaves its source while it waits for another one of its name to end is never begun,
     and nothing is stopped for it.
     """
-    left = m.node.note(_Waiters).left.get(m.pod.uid) if m.pod is not None else None
+    left = m.node.note(_Waiters).left.get(pod.uid)
     if left is None or m.t - left[0] < FILE_POLL + REACTION:
         return None
     return broken("RunPodSandbox for a pod that had left its source before it was begun", left[1])
@@ -245,7 +232,7 @@ def waiting_pods_never_began(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@waiting_pod_ends_without_a_call.remember(on=pod_set().either(pod_unset(), kubelet("started")))
+@observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _waiters_are_remembered(m: Moment) -> None:
     """Remember who waited for a name, and left."""
     pod, left = m.pod, m.node.note(_Waiters).left
@@ -266,11 +253,10 @@ def _name_is_held(m: Moment, pod: Pod) -> bool:
 
 
 @contract("WORK-29", on=_MAKING, needs=(CRI, PODS), versions=ByVersion({">=1.22": True}), clause="nothing")
-def pod_sent_as_ended_is_not_started(m: Moment) -> Findings:
+def pod_sent_as_ended_is_not_started(m: Moment, pod: Pod) -> Findings:
     """A pod whose phase is terminal when it is first seen is not started."""
-    pod = m.pod
-    sent = pod.manifest.status if pod and pod.manifest else None
-    if pod is None or sent is None or not sent.terminal:
+    sent = pod.manifest.status if pod.manifest else None
+    if sent is None or not sent.terminal:
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, sent as {sent.phase}", pod.set_seq)
 
@@ -293,7 +279,7 @@ def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
     """From 1.27 on its status is completed, where it says nothing of the pod's being ready."""
     if not _FINISHED_BY_A_SYNC.get(m.kubernetes) or m.header.channels.api != "full":
         return
-    if outside(m).api_away_t is not None:
+    if kubelet_view(m).api_away_t is not None:
         return
     for pod in m.world.pods.values():
         sent = pod.manifest.status if pod.manifest else None
@@ -314,7 +300,7 @@ def leftovers_of_an_ended_pod_are_stopped(m: Moment) -> Iterator[Finding]:
     """A pod that has a terminal phase when a kubelet starts, and of which something still runs, is terminated
     as any other.
     """
-    if outside(m).api_away_t is not None:
+    if kubelet_view(m).api_away_t is not None:
         return
     for pod in m.world.pods.values():
         sent = pod.manifest.status if pod.manifest else None
@@ -350,15 +336,12 @@ def folders_outlast_the_containers(m: Moment) -> Findings:
     pod, below = _removed_of(m)
     if pod is None or not pod.born or below.count("/") > _DEPTH:
         return None
-    row = stage_of(seen_of(pod))
+    row = STAGES.row(stage_seen(pod))
     act: Act = "remove volumes" if below else "remove folder"
-    if act not in ALLOWED[row.stage]:
+    if act not in ALLOWED[row.then]:
         what = below or "the folder"
-        return broken(f"{what} of {pod.name}, which is {row.stage}, is removed: {row.why}", pod.set_seq)
+        return broken(f"{what} of {pod.name}, which is {row.then}, is removed: {row.why}", pod.set_seq)
     return KEPT if pod.containers else None
-
-
-leftovers_of_an_ended_pod_are_stopped.remember(on=OUTSIDE)(take_in)
 
 
 def _is_quiet(container: Container) -> bool:

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod
+from kubelet_conformance.contract.frame import KEPT, Finding, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.needs import CRI, EVENTS, PODS
 from kubelet_conformance.contract.versions import since
 from kubelet_conformance.contract.words import (
@@ -21,8 +22,8 @@ from kubelet_conformance.contract.words import (
 )
 from kubelet_conformance.contracts.grace import STOP
 from kubelet_conformance.contracts.instances import asked
-from kubelet_conformance.contracts.outside import API_BACK, OUTSIDE, outside, take_in
 from kubelet_conformance.contracts.situations import (
+    API_BACK,
     FAULT,
     TERMINATION_ASKED,
     of,
@@ -30,13 +31,11 @@ from kubelet_conformance.contracts.situations import (
     to_run,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.stop_table import MINIMUM_GRACE
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import PullImageRequest, StopContainerRequest
-from kubelet_conformance.trace.manifests import Manifest
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Pod
 
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _VERSIONS_KEPT = 16
@@ -51,7 +50,7 @@ class _Version:
         self.t, self.seq = m.t, m.seq
         self.images = {spec.image for _, spec in manifest.spec.entries.values()}
         self.under_way = {one.id for one in pod.calls_open.values() if one.rpc in _STEPS}
-        self.heard = outside(m).api_away_t is None
+        self.heard = kubelet_view(m).api_away_t is None
         self.skipped = False
 
 
@@ -63,10 +62,9 @@ class _Versions:
 
 
 @contract("WORK-02", on=call("CreateContainer", "PullImage"), needs=(CRI, PODS))
-def newest_update_replaces_the_others(m: Moment) -> Findings:
+def newest_update_replaces_the_others(m: Moment, pod: Pod) -> Findings:
     """Of several updates that come during one step of a sync only the newest is carried out."""
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
     sent, image = pod.note(_Versions).sent, _image(m)
     those = [one for one in sent if image in one.images]
@@ -82,23 +80,20 @@ def _image(m: Moment) -> str:
     return asked(m).image.user_specified_image
 
 
-@newest_update_replaces_the_others.remember(on=pod_set())
+@observer(on=pod_set())
 def _versions_are_remembered(m: Moment) -> None:
     """Remember what was sent, and in which step of a sync."""
     if m.pod is not None and m.manifest is not None and not m.pod.static:
         m.pod.note(_Versions).sent.append(_Version(m, m.pod, m.manifest))
 
 
-@newest_update_replaces_the_others.remember(on=done(*_STEPS).either(failed(*_STEPS)))
+@observer(on=done(*_STEPS).either(failed(*_STEPS)))
 def _replaced_versions_are_remembered(m: Moment) -> None:
     """Remember the versions that came and were replaced while one and the same step lasted."""
     sent = m.pod.note(_Versions).sent if m.pod is not None else ()
     for one, newer in pairwise(sent) if len(sent) > 1 else ():
         if newer.heard and m.call.id in one.under_way & newer.under_way and m.t - newer.t >= _HEARD:
             one.skipped = True
-
-
-newest_update_replaces_the_others.remember(on=OUTSIDE)(take_in)
 
 
 class _Shortened:
@@ -111,10 +106,10 @@ class _Shortened:
 
 
 @contract("WORK-09", on=STOP, needs=(CRI, PODS), versions=since("1.22"))
-def next_stop_has_the_shorter_grace(m: Moment) -> Findings:
+def next_stop_has_the_shorter_grace(m: Moment, container: Container) -> Findings:
     """A grace that is shortened while a StopContainer lasts holds for the next one of that container."""
-    short = m.container.note(_Shortened) if m.container is not None else None
-    if short is None or short.grace is None or m.t - short.t < _HEARD:
+    short = container.note(_Shortened)
+    if short.grace is None or m.t - short.t < _HEARD:
         return None
     got = m.request(StopContainerRequest).timeout
     if got > max(short.grace, MINIMUM_GRACE):
@@ -122,13 +117,13 @@ def next_stop_has_the_shorter_grace(m: Moment) -> Findings:
     return KEPT
 
 
-@next_stop_has_the_shorter_grace.remember(on=pod_set())
-def _shorter_graces_are_remembered(m: Moment) -> None:
+@observer(on=pod_set())
+def _shorter_graces_are_remembered(m: Moment, pod: Pod) -> None:
     """Remember a grace that is less than that of the stop under way."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
-    if m.pod is None or not grace or outside(m).api_away_t is not None:
+    if not grace or kubelet_view(m).api_away_t is not None:
         return
-    for container in m.pod.every_container():
+    for container in pod.every_container():
         stop = container.stops[-1] if container.stopping else None
         short = container.note(_Shortened)
         least = short.grace if short.grace is not None else stop.timeout if stop else None
@@ -136,18 +131,14 @@ def _shorter_graces_are_remembered(m: Moment) -> None:
             short.grace, short.t, short.seq = grace, m.t, m.seq
 
 
-next_stop_has_the_shorter_grace.remember(on=OUTSIDE)(take_in)
-
-
 def _is_alive(m: Moment) -> bool:
     return m.node.kubelet_up and to_run(m)
 
 
 @contract("WORK-15", on=failed("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS), clause="retry")
-def failed_sync_is_repeated(m: Moment) -> Findings:
+def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
     """A sync that failed is repeated within 16 s, and a pod whose syncs go well has one every 90 s."""
-    pod = m.pod
-    if pod is None or not _is_alive(m) or pod.static:
+    if not _is_alive(m) or pod.static:
         return None
     return answered(
         by=starts_or_creates().either(call("StopPodSandbox")),
@@ -160,7 +151,7 @@ def failed_sync_is_repeated(m: Moment) -> Findings:
 @failed_sync_is_repeated.clause("resync", on=API_BACK)
 def healthy_pod_is_looked_at_again(m: Moment) -> Iterator[Finding]:
     """A mirror pod that could not be made, which fails no sync, is made with the next one."""
-    if not m.node.kubelet_up or outside(m).node_gone:
+    if not m.node.kubelet_up or kubelet_view(m).node_gone:
         return
     for pod in m.world.pods.values():
         runs = any(c.state == "running" for c in pod.every_container())
@@ -187,9 +178,6 @@ def _makes_mirror_of(pod: Pod) -> Predicate:
     return makes
 
 
-failed_sync_is_repeated.remember(on=OUTSIDE)(take_in)
-
-
 class _Blind:
     """The sandboxes of a pod that could not be read twice or more in a row, and since when."""
 
@@ -211,14 +199,13 @@ def _is_blind(m: Moment, pod: Pod) -> bool:
 
 
 @contract("WORK-18", on=pod_set(), needs=(CRI, PODS, EVENTS), clause="told")
-def unreadable_pod_is_told(m: Moment) -> Findings:
+def unreadable_pod_is_told(m: Moment, pod: Pod) -> Findings:
     """A sync that cannot read the state of its pod does nothing, tells it with a FailedSync event, and is
     tried again.
     """
-    pod = m.pod
-    if pod is None or pod.static or not _is_alive(m) or worker_is_busy(pod) or not _is_blind(m, pod):
+    if pod.static or not _is_alive(m) or worker_is_busy(pod) or not _is_blind(m, pod):
         return None
-    if outside(m).api_away_t is not None:
+    if kubelet_view(m).api_away_t is not None:
         return None
     return answered(
         by=event("FailedSync"),
@@ -233,10 +220,9 @@ _ACTIONS = call("RunPodSandbox", "CreateContainer", "StopContainer")
 
 
 @unreadable_pod_is_told.clause("nothing", on=_ACTIONS)
-def nothing_is_done_blindly(m: Moment) -> Findings:
+def nothing_is_done_blindly(m: Moment, pod: Pod) -> Findings:
     """Nothing of it is made or stopped."""
-    pod = m.pod
-    if pod is None or not _is_blind(m, pod) or not _is_alive(m) or _worker_was_busy(m, pod):
+    if not _is_blind(m, pod) or not _is_alive(m) or _worker_was_busy(m, pod):
         return None
     blind = pod.note(_Blind)
     return broken(f"{m.call.rpc} of {pod.name}, whose state cannot be read", blind.seq)
@@ -247,9 +233,6 @@ def _worker_was_busy(m: Moment, pod: Pod) -> bool:
     return pod.note(_LastStep).t > (pod.note(_Blind).t or 0.0) or m.t - pod.note(_LastStep).t < REACTION
 
 
-unreadable_pod_is_told.remember(on=OUTSIDE)(take_in)
-
-
 class _LastStep:
     """When a step of the pod's syncs was last answered."""
 
@@ -257,18 +240,18 @@ class _LastStep:
         self.t = float("-inf")
 
 
-@unreadable_pod_is_told.remember(on=done(*_STEPS).either(failed(*_STEPS)))
+@observer(on=done(*_STEPS).either(failed(*_STEPS)))
 def _steps_are_remembered(m: Moment) -> None:
     """Remember when a step was answered."""
     if m.pod is not None:
         m.pod.note(_LastStep).t = m.t
 
 
-@unreadable_pod_is_told.remember(on=_LOOKED)
-def _looks_are_remembered(m: Moment) -> None:
+@observer(on=_LOOKED)
+def _looks_are_remembered(m: Moment, pod: Pod) -> None:
     """Remember which sandboxes cannot be read."""
-    pod, sandbox, error = m.pod, m.sandbox, m.reply.error
-    if pod is None or sandbox is None:
+    sandbox, error = m.sandbox, m.reply.error
+    if sandbox is None:
         return
     blind = pod.note(_Blind)
     if error is None or error.code == "NOT_FOUND":

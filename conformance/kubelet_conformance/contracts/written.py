@@ -7,9 +7,11 @@ from functools import lru_cache
 
 import msgspec
 
+from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import Pattern, status
-from kubelet_conformance.contracts.tables import Counts, PhaseRow, count, phase_of
+from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
+from kubelet_conformance.contracts.tables.table import Row
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.manifests import ContainerStatus, Kind, PodStatus
@@ -91,11 +93,11 @@ def _tells_an_end(m: Moment) -> bool:
     return bool([one for one in every if one.state.terminated or one.last_state.terminated])
 
 
-AGAIN: Pattern = status().where(_comes_after_another, "it is not the pod's first")
+AGAIN: Pattern = status().where(_comes_after_another)
 """A status that can be held against the one before."""
-REFUSED: Pattern = status().where(_has_a_refused_container, "a container could not be started")
+REFUSED: Pattern = status().where(_has_a_refused_container)
 """A status in which a container waits for one of START_ERRORS."""
-END_TOLD: Pattern = status().where(_tells_an_end, "a container has ended")
+END_TOLD: Pattern = status().where(_tells_an_end)
 """A status with the end of a container, be it the latest or the one before."""
 
 
@@ -144,6 +146,7 @@ def kubelets_entries(m: Moment) -> tuple[Entry, ...]:
     return looked.entries
 
 
+@observer(on=status())
 def take_names(m: Moment) -> None:
     """Keep in mind which containers statuses name; done once a moment for all."""
     kubelets_entries(m)
@@ -192,7 +195,7 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     status: PodStatus
     before: PodStatus | None
     counts: Counts
-    row: PhaseRow
+    row: Row[Counts, str]
     phases: tuple[str, ...]
     """Those that its containers amount to, in order: several where it may or may not be the last status."""
     allowed: frozenset[str]
@@ -220,13 +223,13 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     if pod.spec is None or status.reason:
         return None
     counts = count(pod.spec, status)
-    row = phase_of(counts)
+    row = PHASES.row(counts)
     sent = pod.manifest.status if pod.manifest else None
-    generated = frozenset((sent.phase if sent and sent.terminal else row.phase,))
+    generated = frozenset((sent.phase if sent and sent.terminal else row.then,))
     if _is_past_its_deadline(m, pod, status):
         generated |= {"Failed"}
     if _may_be_final(m, pod):
-        generated |= {phase_of(msgspec.structs.replace(counts, final=True)).phase}
+        generated |= {PHASES.decide(msgspec.structs.replace(counts, final=True))}
         if counts.running == 0:
             generated |= {"Failed"}
     if pod.status is not None and pod.status.terminal and status.phase == pod.status.phase:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import cast
 
@@ -26,16 +26,16 @@ TITLES: Mapping[str, str] = {
 """What each table of the catalogue's section 27 decides."""
 _SUITE: Mapping[str, tuple[str, ...]] = {
     "27.1": ("sandboxes.REPLACEMENTS",),
-    "27.2": ("replacement_table.SUCCESSORS",),
-    "27.3": ("app_table.APPS",),
-    "27.4": ("init_table.INITS",),
-    "27.6": ("pod_stages.STAGES",),
-    "27.7": ("tables.COUNTS", "tables.PHASES"),
-    "27.8": ("state_table.STATES",),
-    "27.9": ("stop_table.STOPS",),
-    "27.10": ("change_table.CHANGES",),
-    "27.11": ("image_table.IMAGE_ROWS",),
-    "27.12": ("tick_table.TICKS",),
+    "27.2": ("tables.pod.SUCCESSORS",),
+    "27.3": ("tables.container.APPS",),
+    "27.4": ("tables.container.INITS",),
+    "27.6": ("tables.pod.STAGES",),
+    "27.7": ("tables.status.COUNTS", "tables.status.PHASES"),
+    "27.8": ("tables.status.STATES",),
+    "27.9": ("tables.stop.STOPS",),
+    "27.10": ("tables.pod.CHANGES",),
+    "27.11": ("tables.container.IMAGES",),
+    "27.12": ("tables.container.TICKS",),
 }
 _PAGE = """# Decision tables
 
@@ -52,12 +52,9 @@ def suite_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
 
 
 def _rows(place: str) -> Sequence[object]:
-    module, _, name = place.partition(".")
-    found = cast(
-        "Sequence[object] | dict[object, object]",
-        getattr(import_module(f"kubelet_conformance.contracts.{module}"), name),
-    )
-    return list(found.values()) if isinstance(found, dict) else found
+    module, _, name = place.rpartition(".")
+    found = getattr(import_module(f"kubelet_conformance.contracts.{module}"), name)
+    return list(cast("Iterable[object]", found.values() if isinstance(found, dict) else found))
 
 
 def decisions_page() -> str:

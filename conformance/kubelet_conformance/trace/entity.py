@@ -23,11 +23,10 @@ class _Notes(dict[type, Any]):
 class Entity:
     """Anything whose life a judge follows; it carries the judges' own notes about it."""
 
-    __slots__ = ("awaited", "born", "monitors", "note", "owed")
+    __slots__ = ("awaited", "born", "note", "owed")
 
     def __init__(self, *, born: bool) -> None:
         self.born = born
-        self.monitors: dict[int, list[bool]] = {}
         self.owed: list[Any] = []
         """What the judges still wait for."""
         self.awaited = frozenset[str]()

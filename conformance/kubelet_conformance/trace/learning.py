@@ -18,6 +18,7 @@ from kubelet_conformance.trace.bodies import (
 from kubelet_conformance.trace.disruption import REFUSALS, disruption_is_told, shutdown_is_announced
 from kubelet_conformance.trace.former_spec import spec_is_sent
 from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed, pull_is_due
+from kubelet_conformance.trace.kubelet_view import OBSERVED, observe_kubelet
 from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
 from kubelet_conformance.trace.looking import commanded, full_name
 from kubelet_conformance.trace.made_of import image_is_known_by_its_id
@@ -383,6 +384,8 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     **{f"kubelet:{op}": (_kubelet_goes,) for op in ("killed", "stopped")},
 }
 """What is learned, and from which records: their keys."""
+for _key in OBSERVED:
+    _LESSONS[_key] = (*_LESSONS.get(_key, ()), observe_kubelet)
 TEACHING = frozenset(_LESSONS)
 """The records that the views learn from, as keys."""
 _CHANGES = frozenset(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from kubelet_conformance.trace.kubelet_view import kubelet_view
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault, PodChange
 from kubelet_conformance.trace.views import Node, Pod
@@ -30,8 +31,6 @@ _SYNC = 30.0
 
 
 _WATCH_LATE, _WATCH_GONE, _HEALED = "the watch is late", "the watch is gone", "healed: "
-_AWAY = "the API server is away"
-_BACK = "healed: the API server is"
 _LONGEST_RETRY = 60.0
 """After so long at most an API server that was away is asked again (reflector.go)."""
 _LISTED_AGAIN = 2.0
@@ -50,8 +49,6 @@ class _Untold:
         """Until when the kubelet may not have acted on a change of these pods."""
         self.gone_until = -math.inf
         """Until when there is no watch."""
-        self.unheard_until = -math.inf
-        """Until when there is none, or nobody can be asked: everything is listed after that."""
         self.missed = set[str]()
         """The pods that may have changed more than once between what was told of them, by UID."""
         self.until: dict[str, float] = {}
@@ -73,7 +70,7 @@ def events_are_untold(moment: Moment) -> None:
 
 
 def watch_changes(moment: Moment) -> None:
-    """The watch is late, is so no longer, or ends; or there is no API server, or one again."""
+    """The watch is late, is so no longer, or ends."""
     known, record = moment.node.note(_Untold), moment.record
     if not isinstance(record, Fault):
         return
@@ -85,14 +82,9 @@ def watch_changes(moment: Moment) -> None:
             known.changes = {uid: min(t, moment.t + _ACTED) for uid, t in known.changes.items()}
     elif record.what == _WATCH_GONE:
         known.gone_until = moment.t + _LISTED_AGAIN
-        known.unheard_until = max(known.unheard_until, known.gone_until)
         lost = [uid for uid, t in known.changes.items() if t >= moment.t]
         known.missed.update(lost)
         known.changes.update(dict.fromkeys(lost, known.gone_until + _ACTED))
-    elif record.what == _AWAY:
-        known.unheard_until = math.inf
-    elif record.what.startswith(_BACK):
-        known.unheard_until = moment.t + _LONGEST_RETRY
 
 
 def change_is_untold(moment: Moment) -> None:
@@ -101,7 +93,8 @@ def change_is_untold(moment: Moment) -> None:
     if not isinstance(record, PodChange) or record.source != "api":
         return
     uid = moment.manifest.metadata.uid if moment.manifest is not None else record.uid
-    if known.unheard_until >= moment.t:
+    # Everything is listed after that.
+    if known.gone_until >= moment.t or kubelet_view(moment).api_was_away(moment.t - _LONGEST_RETRY):
         known.missed.add(uid)
     told = max(moment.t + known.watch_late[-1] if known.watch_late else -math.inf, known.gone_until)
     if told >= moment.t:

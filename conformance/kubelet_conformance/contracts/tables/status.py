@@ -1,4 +1,4 @@
-"""Pure decisions as tables: rows are tried from the top, the first that fits decides, and each says why.
+"""What a status says of a container and of its pod (tables 27.7 and 27.8).
 
 The phase is computed in two steps, as the kubelet does (getPhase in kubelet_pods.go): every container of the
 spec counts as something, by its kind and by what its status says, and the counts decide.
@@ -6,16 +6,21 @@ spec counts as something, by its kind and by what its status says, and the count
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from kubelet_conformance.contracts.tables.container import Recorded
+from kubelet_conformance.contracts.tables.table import Row, Table
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.manifests import ContainerStatus, PodSpec, PodStatus
 
+Said: TypeAlias = Literal["nothing", "waiting", "running", "terminated"]
+"""The state that the status before had."""
+Shown: TypeAlias = Literal["waiting", "running", "terminated", "lost"]
+"""What the status says now; `lost` is an end that was made up, for nobody has seen it."""
 Seen: TypeAlias = Literal[
     "missing",
     "empty",
@@ -32,9 +37,66 @@ Seen: TypeAlias = Literal[
 `starting` is running, but not `started` yet. `again after 0` and `again` are waiting with a lastState that
 ended with 0 or otherwise.
 """
-
-
 Counted: TypeAlias = Literal["init", "sidecar", "app"]
+_LOST = "ContainerStatusUnknown"
+
+
+class StateSeen(NamedTuple):
+    """What decides: the state of the newest record, and what was said before."""
+
+    record: Recorded
+    before: Said
+
+
+STATES = Table[StateSeen, tuple[Shown, ...]](
+    Row(
+        "C1",
+        lambda s: s.record == "none" and s.before in {"nothing", "waiting"},
+        ("waiting",),
+        "it has to be made",
+    ),
+    Row(
+        "C2",
+        lambda s: s.record == "none" and s.before == "terminated",
+        ("terminated", "waiting"),
+        "it stays ended till its start fails",
+    ),
+    Row("C3", lambda s: s.record == "none", ("waiting",), "its record vanished, and it has to be made again"),
+    Row("C4", lambda s: s.record == "created", ("waiting",), "it was made and never started"),
+    Row("C5", lambda s: s.record == "running", ("running",), "it runs"),
+    Row(
+        "C6",
+        lambda s: s.record == "exited",
+        ("terminated", "waiting"),
+        "it has ended, and waits once its next start was refused",
+    ),
+    Row("C7", lambda s: s.before == "running", ("lost", "waiting"), "nobody knows how it has ended"),
+    Row("C8", lambda _: True, ("waiting", "lost"), "nobody knows its state"),
+)
+"""What a status says of a container (27.8), by its newest record and by what was said."""
+
+
+def said(status: ContainerStatus | None) -> Said:
+    """What a status said of a container; None is a status that did not name it."""
+    if status is None:
+        return "nothing"
+    state = status.state
+    if state.running is not None:
+        return "running"
+    return "terminated" if state.terminated is not None else "waiting"
+
+
+def shown(status: ContainerStatus) -> Shown:
+    """What a status says of a container."""
+    ended = status.state.terminated
+    if ended is not None:
+        return "lost" if ended.reason == _LOST else "terminated"
+    return "running" if status.state.running is not None else "waiting"
+
+
+def may_be_shown(records: Iterable[Recorded], before: Said) -> set[Shown]:
+    """What a status may say that was made from one of these states of the newest record."""
+    return {one for record in records for one in STATES.decide(StateSeen(record, before))}
 
 
 class CountRow(NamedTuple):
@@ -64,6 +126,7 @@ COUNTS: tuple[CountRow, ...] = (
     CountRow("app", ("again after 0", "again"), ("stopped",), "ended, and what it will be is open"),
     CountRow("app", ("waiting",), ("waiting",), "was never started"),
 )
+"""What a container counts as (27.7)."""
 _COUNTS = {(row.kind, seen): row.counts for row in COUNTS for seen in row.seen}
 
 
@@ -97,52 +160,31 @@ class Counts(msgspec.Struct, frozen=True):
         return self.all_stopped and self.stopped == self.succeeded
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseRow:
-    """Where `when` holds, the phase is `phase`."""
-
-    row: str
-    when: Callable[[Counts], bool]
-    phase: str
-    why: str
-
-
-PHASES: tuple[PhaseRow, ...] = (
-    PhaseRow(
+PHASES = Table[Counts, str](
+    Row(
         "P1",
         lambda c: c.failed_init > 0 and c.policy == "Never",
         "Failed",
         "an init container failed and is not tried again",
     ),
-    PhaseRow("P2", lambda c: c.pending_init > 0, "Pending", "an init container has not ended"),
-    PhaseRow(
+    Row("P2", lambda c: c.pending_init > 0, "Pending", "an init container has not ended"),
+    Row(
         "P3",
         lambda c: c.pending_sidecar > 0 and not c.app_was_up,
         "Pending",
         "a sidecar is not up, and no app container has ever been",
     ),
-    PhaseRow("P4", lambda c: c.waiting > 0, "Pending", "a container was never started"),
-    PhaseRow("P5", lambda c: c.running > 0 and c.unknown == 0, "Running", "a container runs"),
-    PhaseRow(
-        "P6", lambda c: c.final and c.all_succeeded, "Succeeded", "terminated for good, all ended with 0"
-    ),
-    PhaseRow("P7", lambda c: c.final and c.all_stopped, "Failed", "terminated for good, not all with 0"),
-    PhaseRow(
-        "P8", lambda c: c.all_stopped and c.policy == "Always", "Running", "all ended and will come again"
-    ),
-    PhaseRow("P9", lambda c: c.all_succeeded, "Succeeded", "all ended with 0 and stay so"),
-    PhaseRow("P10", lambda c: c.all_stopped and c.policy == "Never", "Failed", "all ended, not all with 0"),
-    PhaseRow("P11", lambda c: c.all_stopped, "Running", "what failed will come again"),
-    PhaseRow("P12", lambda _: True, "Pending", "something is unknown, or there is nothing"),
+    Row("P4", lambda c: c.waiting > 0, "Pending", "a container was never started"),
+    Row("P5", lambda c: c.running > 0 and c.unknown == 0, "Running", "a container runs"),
+    Row("P6", lambda c: c.final and c.all_succeeded, "Succeeded", "terminated for good, all ended with 0"),
+    Row("P7", lambda c: c.final and c.all_stopped, "Failed", "terminated for good, not all with 0"),
+    Row("P8", lambda c: c.all_stopped and c.policy == "Always", "Running", "all ended and will come again"),
+    Row("P9", lambda c: c.all_succeeded, "Succeeded", "all ended with 0 and stay so"),
+    Row("P10", lambda c: c.all_stopped and c.policy == "Never", "Failed", "all ended, not all with 0"),
+    Row("P11", lambda c: c.all_stopped, "Running", "what failed will come again"),
+    Row("P12", lambda _: True, "Pending", "something is unknown, or there is nothing"),
 )
-
-
-def phase_of(counts: Counts) -> PhaseRow:
-    """The row that decides the phase."""
-    for row in PHASES:
-        if row.when(counts):
-            return row
-    raise AssertionError("the last row fits all")
+"""Which phase the counts amount to (27.7)."""
 
 
 def seen(status: ContainerStatus | None) -> Seen:

@@ -1,0 +1,115 @@
+"""What becomes of a pod, as far as a trace shows what decides: tables 27.2, 27.6 and 27.10."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from kubelet_conformance.contracts.situations import at_its_end
+from kubelet_conformance.contracts.tables.table import Row, Table
+from kubelet_conformance.trace.views import Pod
+
+Json: TypeAlias = dict[str, Any]
+Successor: TypeAlias = Literal["none", "with the first init container", "with the app containers"]
+"""Whether another sandbox is run, and what is made in it first."""
+Stage: TypeAlias = Literal["wanted", "terminating", "terminated", "forgotten"]
+"""`terminated` is every state in which nothing of the pod runs, `forgotten` one that nobody wants besides."""
+Act: TypeAlias = Literal["make", "remove volumes", "remove folder"]
+Change: TypeAlias = Literal["added", "removed", "deleted", "updated", "reconciled", "nothing"]
+
+
+class Stopped(NamedTuple):
+    """What decides: the policy, whether a container was made, and what there is to run.
+
+    `more` says that some app container is left to run, `inits` that the pod has init containers.
+    """
+
+    policy: str
+    made: bool
+    more: bool = True
+    inits: bool = False
+
+
+class StageSeen(NamedTuple):
+    """What decides: is it in a source, was it asked to go, has its run ended, does anything of it run."""
+
+    wanted: bool = True
+    asked: bool = False
+    ended: bool = False
+    runs: bool = False
+
+
+class Word(NamedTuple):
+    """A manifest: what of it means something, whether it is on its way out, and its status."""
+
+    meaning: Json
+    deleting: bool
+    status: Json
+
+
+class Words(NamedTuple):
+    """What a source has last said of a pod, and what it says now; None is no word."""
+
+    old: Word | None
+    new: Word | None
+
+    @property
+    def mean_the_same(self) -> bool:
+        """Spec, labels, annotations and deletion are as they were."""
+        return self.old is not None and self.new is not None and self.old.meaning == self.new.meaning
+
+
+SUCCESSORS = Table[Stopped, Successor](
+    Row("A1", lambda s: s.policy == "Never" and s.made, "none", "the pod has had its run"),
+    Row("A4", lambda s: not s.more, "none", "all of it has succeeded"),
+    Row("A3, A5, A7", lambda s: s.inits, "with the first init container", "initialization begins anew"),
+    Row("A2, A6", lambda _: True, "with the app containers", "some of them are left to run"),
+)
+"""What becomes of a pod whose sandbox is of no more use (27.2)."""
+STAGES = Table[StageSeen, Stage](
+    Row("S1", lambda s: s.runs and (s.asked or not s.wanted), "terminating", "it has to stop first"),
+    Row("S2", lambda s: s.runs and s.ended, "terminating", "its run is over, and something is left"),
+    Row("S3", lambda s: not s.wanted, "forgotten", "no source has it, and nothing of it runs"),
+    Row("S4", lambda s: s.asked or s.ended, "terminated", "it is over, and nothing of it runs"),
+    Row("S5", lambda _: True, "wanted", "nobody has asked it to go"),
+)
+"""How far a pod's life is, as it shows from outside (27.6)."""
+ALLOWED: dict[Stage, frozenset[Act]] = {
+    "wanted": frozenset({"make"}),
+    "terminating": frozenset(),
+    "terminated": frozenset({"remove volumes", "remove folder"}),
+    "forgotten": frozenset({"remove volumes", "remove folder"}),
+}
+"""What may be done to a pod at each stage; a sync that is under way as it is asked to go may end first."""
+CHANGES = Table[Words, Change](
+    Row("M1", lambda w: w.old is None and w.new is None, "nothing", "the source has never had it"),
+    Row("M2", lambda w: w.new is None, "removed", "the source has it no more"),
+    Row("M3", lambda w: w.old is None, "added", "the source did not have it"),
+    Row("M4", lambda w: w.old == w.new, "nothing", "it was sent again"),
+    Row("M5", lambda w: w.mean_the_same, "reconciled", "nothing but its status is new"),
+    Row("M6", lambda w: w.new is not None and w.new.deleting, "deleted", "it is to go, whatever else is new"),
+    Row("M7", lambda _: True, "updated", "it means something else"),
+)
+"""What a source's new word on a pod is, compared with its last one (27.10)."""
+
+
+def stage_seen(pod: Pod) -> StageSeen:
+    """What a trace shows of a pod's stage."""
+    runs = any(container.state == "running" for container in pod.every_container())
+    ended = bool(pod.finished) or at_its_end(pod)
+    return StageSeen(pod.wanted, pod.termination is not None, ended, runs)
+
+
+def word(pod: Json) -> Word:
+    """What a manifest says; annotations of the kubelet's own mean nothing (CONFIG-05)."""
+    meta: Json = pod.get("metadata") or {}
+    annotations: dict[str, str] = meta.get("annotations") or {}
+    deletion = (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds"))
+    meaning = {
+        "spec": pod.get("spec"),
+        "labels": meta.get("labels") or {},
+        "deletion": deletion,
+        "annotations": {
+            key: v for key, v in annotations.items() if not key.startswith("kubernetes.io/config.")
+        },
+    }
+    return Word(meaning, bool(deletion[0]), pod.get("status") or {})
