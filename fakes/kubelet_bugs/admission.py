@@ -14,9 +14,9 @@ from kubelet_reference.events import Recorder
 from kubelet_reference.node_side import NodeParts
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.pods import is_critical
 from kubelet_reference.ports import Clock
 from kubelet_reference.preemption import Preemption
-from kubelet_reference.priorities import is_critical
 from kubelet_reference.resources import requests
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubelet_bugs.bug import Bug
 from kubelet_reference import conditions, pods
 from kubelet_reference.admission import HANDLERS, no_shutdown
-from kubelet_reference.disruption import StatusChange, ended_by_kubelet
+from kubelet_reference.conditions import StatusChange, ended_by_kubelet
 from kubelet_reference.eviction import Threshold
 from kubelet_reference.eviction_manager import EvictionManager
 from kubelet_reference.kill_now import PodKiller

@@ -16,7 +16,7 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_errors import wrapped_text
-from kubelet_reference.node_signals import Amount, NodeStats
+from kubelet_reference.ports import Amount, NodeStats
 from kubelet_reference.runtime_tools import RuntimeTools
 
 PERIOD = 300.0

@@ -12,12 +12,11 @@ from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.events import Reason
 from kubelet_reference.grace import MINIMUM_SECONDS, is_shorter
 from kubelet_reference.records import PodRecords
-from kubelet_reference.static_names import StaticNames
 from kubelet_reference.updates import Update, UpdateKind, Waits
 from kubelet_reference.worker import KnownPod, Worker
 from kubelet_reference.worker_rules import ROUND_ERRORS, RecordsCache, Rounds, WorkerRules, WorkerTools
 from kubelet_reference.worker_states import Action, Event, Guard, State
-from kubelet_reference.worker_views import WorkerViews
+from kubelet_reference.worker_views import StaticNames, WorkerViews
 
 
 class PodWorkers(WorkerViews):

@@ -20,11 +20,9 @@ from kubelet_reference.hooks import Hooks
 from kubelet_reference.image_decision import ImageFacts, ImageStep, image_decision
 from kubelet_reference.image_garbage import ImageCollector
 from kubelet_reference.image_records import PullRecords
-from kubelet_reference.image_volumes import ImageVolumes
 from kubelet_reference.images import ImageManager
-from kubelet_reference.node_signals import NodeStats
-from kubelet_reference.pod_actions import Actions, Situation, compute_actions
-from kubelet_reference.ports import ApiServer, Disk, HttpGet
+from kubelet_reference.pod_actions import Actions, compute_actions
+from kubelet_reference.ports import ApiServer, Disk, HttpGet, NodeStats
 from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.records import PodRecords
 from kubelet_reference.resizer import Resizer, WatchPod
@@ -37,8 +35,9 @@ from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.sandbox_config import sandbox_config
 from kubelet_reference.sandbox_maker import SandboxMaker
 from kubelet_reference.settings import Settings
-from kubelet_reference.start_container import ContainerStarter, StartParts
+from kubelet_reference.start_container import ContainerStarter, ImageVolumes, StartParts
 from kubelet_reference.stop_timeout import stop_timeout
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.termination import Terminator
 from kubelet_reference.termination_message import TerminationMessages
 from kubelet_reference.versions import Behaviour

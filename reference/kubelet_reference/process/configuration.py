@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from kubelet_reference.image_records import VERIFICATION_POLICIES
-from kubelet_reference.process import readers, thresholds
-from kubelet_reference.process.endpoint import DEFAULT_ENDPOINT, socket_of
-from kubelet_reference.process.readers import Reader
+from kubelet_reference.process import readers
+from kubelet_reference.process.readers import DEFAULT_ENDPOINT, Reader, socket_of
 from kubelet_reference.settings import Settings
 
 API_VERSION, KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
@@ -179,9 +178,9 @@ FIELDS: Mapping[str, Field] = {
     "imageGCHighThresholdPercent": Field("image_gc_high_threshold", readers.number(0, _PERCENT)),
     "imageGCLowThresholdPercent": Field("image_gc_low_threshold", readers.number(0, _PERCENT)),
     "imageMinimumGCAge": Field("image_minimum_gc_age", readers.duration(120)),
-    "evictionHard": Field("eviction_hard", thresholds.limits),
-    "evictionSoft": Field("eviction_soft", thresholds.limits),
-    "evictionSoftGracePeriod": Field("eviction_soft_grace_period", thresholds.graces),
+    "evictionHard": Field("eviction_hard", readers.limits),
+    "evictionSoft": Field("eviction_soft", readers.limits),
+    "evictionSoftGracePeriod": Field("eviction_soft_grace_period", readers.graces),
     "evictionMaxPodGracePeriod": Field("eviction_max_pod_grace_period", readers.number(_SMALLEST)),
     "evictionPressureTransitionPeriod": Field("eviction_pressure_transition_period", readers.duration(300)),
     "featureGates": Field(

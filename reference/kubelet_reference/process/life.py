@@ -15,15 +15,14 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.disk_os import OsDisk
 from kubelet_reference.kubelet import Kubelet
-from kubelet_reference.machine_os import OsMachine
-from kubelet_reference.node_stats import MeasuredNode
+from kubelet_reference.node_stats import MeasuredNode, OsMachine
 from kubelet_reference.pod_network import RealPodNetwork
 from kubelet_reference.ports import ImageService, Ports, RuntimeService
 from kubelet_reference.process.channel import Channel, Service
 from kubelet_reference.process.configuration import Configuration
 from kubelet_reference.process.contact import FIRST_ANSWER_SECONDS, check_images, check_runtime
 from kubelet_reference.process.event_log import LoggedEvents
-from kubelet_reference.process.gates import with_gates
+from kubelet_reference.process.loading import with_gates
 from kubelet_reference.process.lock import locked
 from kubelet_reference.process.log import LOG
 from kubelet_reference.process.manifest_url import FetchedManifests
