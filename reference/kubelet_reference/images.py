@@ -14,6 +14,7 @@ from lightkube.models.core_v1 import Pod, Secret
 from kubelet_reference import pods
 from kubelet_reference.backoff import Backoff
 from kubelet_reference.cri_errors import error_text, wrapped_text
+from kubelet_reference.cri_tools import CriTools
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import duration_text
 from kubelet_reference.image_decision import ImageFacts, ImageStep, Presence, image_decision
@@ -22,7 +23,6 @@ from kubelet_reference.image_records import PullRecords
 from kubelet_reference.keyring import Credential, secret_credentials
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.ports import Clock
-from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.settings import Settings
 from kubelet_reference.sync_result import Failure, StartError
 from kubelet_reference.versions import Behaviour
@@ -91,7 +91,7 @@ class ImageManager:
 
     def __init__(
         self,
-        tools: RuntimeTools,
+        tools: CriTools,
         records: PullRecords,
         decide: Callable[[ImageFacts], ImageStep] = image_decision,
     ) -> None:
