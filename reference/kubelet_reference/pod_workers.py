@@ -128,10 +128,8 @@ class PodWorkers(WorkerViews):
     # --- the table
 
     def _step(self, worker: Worker, event: Event, update: Update | None) -> None:
-        """Take the row that counts, if the table has one."""
+        """Take the row that counts."""
         row = self._table.find(worker.state, event, lambda guard: self._holds(guard, worker, update))
-        if row is None:
-            return
         if worker.state is State.NONE and row.next is not State.NONE:
             self._workers[worker.uid] = worker
         if row.next is State.WAITING:

@@ -13,8 +13,9 @@ from typing import Generic, TypeVar
 import grpc
 import msgspec
 from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
 
-from kubelet_reference import names
+from kubelet_reference import names, pods
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.cri_errors import is_not_found
 from kubelet_reference.labels import container_record, containers_of, sandbox_record, sandboxes_of
@@ -174,6 +175,14 @@ class RuntimeReader:
         sandboxes = await self._sandboxes(uid)
         containers = await self._containers(uid)
         return PodRecords(uid, name, namespace, ips_of_newest(sandboxes), sandboxes, containers)
+
+    async def pod_ip(self, pod: Pod) -> str:
+        """The pod's first IP now, "" if it has none, or nobody can tell (HOOK-08, HOOK-10)."""
+        try:
+            found = await self.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
+        except grpc.RpcError:
+            return ""
+        return found.ips[0] if found.ips else ""
 
     async def container_events(self) -> AsyncIterator[PodNews]:
         """What the runtime tells of pods by itself; what lacks the sandbox is left out (PLEG-16)."""

@@ -61,15 +61,15 @@ def load(path: str | None, flags: Mapping[str, str], behaviour: Behaviour) -> Co
     # Gates are merged one by one, everything else is replaced.
     gates = {**in_file.get("feature_gates", {}), **in_flags.get("feature_gates", {})}
     merged["feature_gates"] = gates
-    configuration = Configuration(**merged)
     # All of this can only stand in the file.
-    _refuse(list(_contradictions(configuration, with_gates(behaviour, gates))), f"{path}: ")
-    return configuration
+    _refuse(list(_contradictions(merged, with_gates(behaviour, gates))), f"{path}: ")
+    return Configuration(**merged)
 
 
-def _contradictions(found: Configuration, behaviour: Behaviour) -> Iterator[Problem]:
+def _contradictions(given: Values, behaviour: Behaviour) -> Iterator[Problem]:
     """What does not go together, each value being fine by itself."""
-    if found.max_container_restart_period and not behaviour.takes_restart_period:
+    found = Configuration(**given)
+    if "max_container_restart_period" in given and not behaviour.takes_restart_period:
         yield Problem(
             "crashLoopBackOff.maxContainerRestartPeriod",
             f"may only be set with the feature gate {RESTART_PERIOD_GATE}: add it to featureGates",
@@ -129,7 +129,8 @@ def _unknown(name: str) -> str:
 def _with_zeros_filled(values: Values) -> Values:
     """The values without those that stand for their default: 0 pods, a burst of 0, no endpoint."""
     standing = ("max_pods", "registry_burst", "runtime_socket", "address", "healthz_address")
-    return {name: value for name, value in values.items() if value or name not in standing}
+    given = {name: value for name, value in values.items() if value is not None}
+    return {name: value for name, value in given.items() if value or name not in standing}
 
 
 def _from_flags(flags: Mapping[str, str], behaviour: Behaviour) -> Values:
