@@ -226,7 +226,7 @@ class Assembly:
         self.workers = parts.pod_workers(rounds, self.cache, tools, rules)
 
     def _make_node(self) -> None:
-        """What ends pods for the sake of the node, which is measured and shut down only where ports say so."""
+        """What ends pods for the sake of the node; only where ports measure it or announce its shutdown."""
         parts, ports, settings, behaviour = self._parts.node, self._ports, self._settings, self._behaviour
         self.activity = self._parts.pod_activity(self.workers, self.statuses)
         killer = parts.pod_killer(self.workers, self.recorder)
