@@ -11,12 +11,11 @@ from kubelet_reference import pods
 from kubelet_reference.admission import HANDLERS, Candidate, Handler, Rejection, no_pressure, node_ports
 from kubelet_reference.deadline import Deadlines
 from kubelet_reference.events import Recorder
-from kubelet_reference.node_side import NodeParts
-from kubelet_reference.parts import Parts
+from kubelet_reference.parts import NodeParts, Parts
 from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.pods import is_critical
 from kubelet_reference.ports import Clock
 from kubelet_reference.preemption import Preemption
-from kubelet_reference.priorities import is_critical
 from kubelet_reference.resources import requests
 
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from kubelet_bugs.bug import Bug
 from kubelet_reference import names
 from kubelet_reference.cri_errors import wrapped_text
-from kubelet_reference.environment import ConfigError, Environment
-from kubelet_reference.image_volumes import ImageVolumes
+from kubelet_reference.environment import Environment
+from kubelet_reference.expansion import ConfigError
 from kubelet_reference.images import EnsuredImage
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_files import HOSTS_PATH, PodFiles
@@ -22,7 +22,7 @@ from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.runtime_side import RuntimeParts
-from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.start_container import ContainerStarter, ImageVolumes, PodToStart
 from kubelet_reference.sync_result import StartError
 from kubelet_reference.updates import SyncFailed
 

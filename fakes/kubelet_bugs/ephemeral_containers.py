@@ -13,9 +13,8 @@ from kubelet_reference.conditions import pod_conditions
 from kubelet_reference.config import Op, classify_change
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
-from kubelet_reference.kill import Kill
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pod_actions import ActionRules, Actions
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.prober import Prober
@@ -24,6 +23,7 @@ from kubelet_reference.results import KillReason
 from kubelet_reference.runtime_manager import EPHEMERAL, RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.sync_input import Kill, Situation
 from kubelet_reference.sync_result import ActionResult
 from kubelet_reference.termination import ContainerKill, Terminator
 from kubelet_reference.versions import Behaviour

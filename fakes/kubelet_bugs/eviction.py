@@ -11,13 +11,12 @@ from msgspec.structs import replace
 from kubelet_bugs.bug import Bug
 from kubelet_reference import conditions, pods
 from kubelet_reference.admission import HANDLERS, no_shutdown
-from kubelet_reference.disruption import StatusChange, ended_by_kubelet
+from kubelet_reference.conditions import StatusChange, ended_by_kubelet
 from kubelet_reference.eviction import Threshold
 from kubelet_reference.eviction_manager import EvictionManager
 from kubelet_reference.kill_now import PodKiller
 from kubelet_reference.node_shutdown import MESSAGE, REASON, Group, NodeShutdown
-from kubelet_reference.node_side import NodeParts
-from kubelet_reference.parts import Parts
+from kubelet_reference.parts import NodeParts, Parts
 from kubelet_reference.pod_handlers import EVICTED, PodHandlers
 from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.records import PodRecords

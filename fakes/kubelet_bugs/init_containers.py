@@ -8,10 +8,11 @@ from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.init_progress import InitProgress, progress_by_records
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pod_actions import ActionRules, Actions
 from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.sync_input import Situation
 
 
 class _KeepsOldInits(RecordRemover):

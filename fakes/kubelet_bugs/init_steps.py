@@ -12,12 +12,13 @@ from kubelet_reference.container_statuses import ContainerStatuses, ContainerSta
 from kubelet_reference.deadline import Deadlines
 from kubelet_reference.init_progress import InitProgress
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pod_actions import ActionRules, Actions
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.prober import Prober
 from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.sync_input import Situation
 
 
 class _AllAtOnce(ActionRules):

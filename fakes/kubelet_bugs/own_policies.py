@@ -13,13 +13,14 @@ from kubelet_reference import conditions, pods
 from kubelet_reference.images import EnsuredImage
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pod_actions import ActionRules, Actions
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import ContainerRecord
 from kubelet_reference.restart_policy import RESTART_ALL
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.versions import Behaviour
 
 

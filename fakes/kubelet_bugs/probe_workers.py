@@ -10,7 +10,7 @@ from msgspec.structs import replace as change
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Situation, Verdict
+from kubelet_reference.pod_actions import ActionRules, Verdict
 from kubelet_reference.probe_results import ProbeUpdate, ResultCache
 from kubelet_reference.probe_runner import ProbeRunner, ProbeTarget, probe_of
 from kubelet_reference.probe_worker import ProbeTools, ProbeWorker, Sight, bare_id
@@ -18,6 +18,7 @@ from kubelet_reference.prober import Prober
 from kubelet_reference.records import ContainerRecord
 from kubelet_reference.results import Answer, KillReason, ProbeKind, ProbeOutcome
 from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.sync_loop import SyncLoop
 from kubelet_reference.ticker import Ticker
 

@@ -13,7 +13,7 @@ from kubelet_reference import pods
 from kubelet_reference.allocation import Allocated, Allocations, Refusal
 from kubelet_reference.parts import Parts
 from kubelet_reference.pleg import Pleg
-from kubelet_reference.pod_actions import ActionRules, Situation
+from kubelet_reference.pod_actions import ActionRules
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.records import ContainerRecord, PodRecords
 from kubelet_reference.resize_status import with_resize
@@ -21,6 +21,7 @@ from kubelet_reference.resizer import Resizer
 from kubelet_reference.resizing import CapsChange, changes_of
 from kubelet_reference.resources import MEMORY
 from kubelet_reference.runtime_side import RuntimeParts
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.updates import Update, Waits
 from kubelet_reference.versions import Behaviour

@@ -16,9 +16,8 @@ from kubelet_reference.backoff import Backoff
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.images import EnsuredImage
-from kubelet_reference.kill import Kill
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation, Verdict
+from kubelet_reference.pod_actions import ActionRules, Actions, Verdict
 from kubelet_reference.pod_files import PodFiles
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.ports import Chance, Disk
@@ -29,6 +28,7 @@ from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.settings import Settings
 from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.sync_input import Kill, Situation
 from kubelet_reference.sync_result import StartError, SyncResult
 from kubelet_reference.termination import ContainerKill
 from kubelet_reference.versions import Behaviour

@@ -11,13 +11,14 @@ from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation, Verdict
+from kubelet_reference.pod_actions import ActionRules, Actions, Verdict
 from kubelet_reference.pod_files import PodFiles
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import ContainerRecord, PodRecords
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.sync_input import Situation
 
 
 class _UnknownIsDead(ActionRules):

@@ -12,7 +12,7 @@ from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.events import Reason
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pod_actions import ActionRules, Actions
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.runtime_classes import DEFAULT_HANDLER, UnknownClassError
@@ -23,6 +23,7 @@ from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.sandbox_config import hostname, sandbox_config
 from kubelet_reference.sandbox_maker import SandboxMaker
 from kubelet_reference.settings import Settings
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.sync_result import ActionResult, SyncResult
 from kubelet_reference.termination import ContainerKill, Terminator
 

@@ -10,13 +10,14 @@ from msgspec import structs
 from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pod_actions import ActionRules, Actions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.runtime_manager import RuntimeManager
 from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.sync_result import ActionResult, SyncResult
 from kubelet_reference.termination import Terminator

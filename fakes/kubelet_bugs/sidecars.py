@@ -13,7 +13,7 @@ from kubelet_reference import pods
 from kubelet_reference.admission import HANDLERS, sidecars_allowed
 from kubelet_reference.hooks import Hooks
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pod_actions import ActionRules, Actions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.ports import HttpGet
 from kubelet_reference.probe_worker import ProbeWorker
@@ -27,6 +27,7 @@ from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.sidecar_progress import InitSight, SidecarProgress, SidecarRow, SidecarRules, Step
 from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.status_rules import resurrected
+from kubelet_reference.sync_input import Situation
 
 
 class _ExitedAppsAreProof(SidecarRules):

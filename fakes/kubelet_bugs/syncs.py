@@ -14,10 +14,9 @@ from kubelet_bugs.bug import Bug
 from kubelet_reference import pods
 from kubelet_reference.container_statuses import ContainerStatuses, Told, container_statuses
 from kubelet_reference.dynamic_resources import DynamicResources, ResourcesError
-from kubelet_reference.kill import Kill
 from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_actions import ActionRules, Actions, Situation
+from kubelet_reference.pod_actions import ActionRules, Actions
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import PodRecords
@@ -34,6 +33,7 @@ from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.sandbox_maker import SandboxError, SandboxMaker
 from kubelet_reference.start_container import PodToStart
 from kubelet_reference.status_manager import StatusManager
+from kubelet_reference.sync_input import Kill, Situation
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.sync_result import Action, Failure, SyncResult
 from kubelet_reference.updates import NetworkNotReady, SyncFailed, Update, Waits

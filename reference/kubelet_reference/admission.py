@@ -10,14 +10,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, cast
 
-from lightkube.models.core_v1 import Container, ContainerPort, Node, Pod, PodSpec
+from lightkube.models.core_v1 import (
+    Container,
+    ContainerPort,
+    Node,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+    PodSpec,
+)
 
 from kubelet_reference import pods
-from kubelet_reference.node_affinity import fits_node
-from kubelet_reference.priorities import is_critical
-from kubelet_reference.qos import qos_class
+from kubelet_reference.pods import is_critical
 from kubelet_reference.quantities import milli, whole
-from kubelet_reference.resources import requests
+from kubelet_reference.resources import qos_class, requests
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 
@@ -325,3 +331,57 @@ class Admission:
                 last = known.get(uid)
                 self._demands[uid] = last if last and last[0] is spec else (spec, demand_of(other))
         return [demand for _, demand in self._demands.values()]
+
+
+def fits_node(pod: Pod, node: Node) -> bool:
+    """Whether the node has every label of the selector and matches one term of the required affinity."""
+    labels = _labels(node)
+    selector = cast("Mapping[str, str]", pods.spec(pod).nodeSelector or {})  # pyright: ignore[reportUnknownMemberType]
+    if any(labels.get(name) != value for name, value in selector.items()):
+        return False
+    affinity = pods.spec(pod).affinity
+    required = (
+        affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
+        if affinity and affinity.nodeAffinity
+        else None
+    )
+    return required is None or any(_matches_term(term, node) for term in required.nodeSelectorTerms)
+
+
+def _labels(node: Node) -> Mapping[str, str]:
+    found = node.metadata.labels if node.metadata else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return cast("Mapping[str, str]", found or {})
+
+
+def _matches_term(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether all requirements of a term hold; a term without any matches nothing."""
+    fields = {"metadata.name": (node.metadata and node.metadata.name) or ""}
+    requirements = [(one, _labels(node)) for one in term.matchExpressions or ()]
+    requirements += [(one, fields) for one in term.matchFields or ()]
+    return bool(requirements) and all(_matches(one, values) for one, values in requirements)
+
+
+def _matches(requirement: NodeSelectorRequirement, values: Mapping[str, str]) -> bool:
+    value, wanted = values.get(requirement.key), requirement.values or []
+    match requirement.operator:
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return _compare(requirement.operator, value, wanted)
+        case _:
+            return False
+
+
+def _compare(operator: str, value: str | None, wanted: list[str]) -> bool:
+    """Whether the label is a whole number above or below the one that is wanted."""
+    try:
+        mine, other = int(value or ""), int(wanted[0] if len(wanted) == 1 else "")
+    except ValueError:
+        return False
+    return mine > other if operator == "Gt" else mine < other

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from lightkube.models.core_v1 import Node, Pod, PodStatus
 
 from kubelet_reference import pods
+from kubelet_reference.admission import Distress
 from kubelet_reference.allocation import AllocationTools
 from kubelet_reference.config import ApiSource, FileSource, HttpSource, Refusals, Source
 from kubelet_reference.dynamic_resources import DynamicResources
+from kubelet_reference.eviction_manager import EvictionManager, EvictionTools
 from kubelet_reference.housekeeping import HouseTools
 from kubelet_reference.keyring import pull_secrets
 from kubelet_reference.metrics import Metrics
-from kubelet_reference.node_side import NodeSide, NodeTools
+from kubelet_reference.node_shutdown import NodeShutdown, ShutdownTools
 from kubelet_reference.node_view import NodeView
 from kubelet_reference.parts import Parts
-from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_handlers import HandlerTools
 from kubelet_reference.pod_status import StatusContext, generate_pod_status
 from kubelet_reference.ports import Ports
@@ -50,7 +51,7 @@ class Assembly:
         settings: Settings,
         behaviour: Behaviour,
         parts: Parts,
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
     ) -> None:
         self._ports = ports
         self._settings = settings
@@ -64,6 +65,8 @@ class Assembly:
         self._make_statuses()
         self._make_runtime()
         self._make_workers()
+        self._make_node()
+        self._make_handlers()
         self._make_loop()
 
     def services(self) -> Iterator[Coroutine[Any, Any, None]]:
@@ -80,7 +83,10 @@ class Assembly:
             yield self.node_view.run()
         for source in self.sources.values():
             yield source.run()
-        yield from self.node.services()
+        if self.evictions is not None:
+            yield self.evictions.run()
+        if self.shutdown is not None:
+            yield self.shutdown.run()
         yield self.loop.run()
 
     def _make_config(self) -> None:
@@ -219,39 +225,71 @@ class Assembly:
         rules = WorkerRules(table, timing, self._behaviour, parts.effective_grace)
         self.workers = parts.pod_workers(rounds, self.cache, tools, rules)
 
-    def _make_loop(self) -> None:
-        """The sync loop, and the hands it has."""
-        parts, ports = self._parts, self._ports
-        activity = self.activity = parts.pod_activity(self.workers, self.statuses)
-        self.node = NodeSide(self._node_tools(activity), parts.node)
-        handlers = parts.pod_handlers(
+    def _make_node(self) -> None:
+        """What ends pods for the sake of the node; only where ports measure it or announce its shutdown."""
+        parts, ports, settings, behaviour = self._parts.node, self._ports, self._settings, self._behaviour
+        self.activity = self._parts.pod_activity(self.workers, self.statuses)
+        killer = parts.pod_killer(self.workers, self.recorder)
+        self.preemption = parts.preemption(killer, self.recorder, behaviour)
+        self.evictions: EvictionManager | None = None
+        self.shutdown: NodeShutdown | None = None
+        if ports.stats is not None:
+            self.evictions = parts.eviction_manager(
+                EvictionTools(
+                    stats=ports.stats,
+                    settings=settings,
+                    behaviour=behaviour,
+                    clock=ports.clock,
+                    recorder=self.recorder,
+                    killer=killer,
+                    active=self._active_pods,
+                    reclaim=self._reclaim,
+                    is_gone=self._is_gone,
+                )
+            )
+        if ports.shutdown is not None:
+            self.shutdown = parts.node_shutdown(
+                ShutdownTools(
+                    signal=ports.shutdown,
+                    settings=settings,
+                    behaviour=behaviour,
+                    clock=ports.clock,
+                    killer=killer,
+                    active=self._active_pods,
+                    is_gone=self._is_gone,
+                    is_told=lambda pod: self.statuses.is_written(pods.uid(pod)),
+                    spawn=self._spawn,
+                )
+            )
+
+    def _make_handlers(self) -> None:
+        """What the sync loop hands pods to: the handlers of their changes, and housekeeping."""
+        parts, ports, behaviour = self._parts, self._ports, self._behaviour
+        admission = parts.admission(
+            self._settings, self._node, parts.admission_handlers, behaviour, self._node_pressure
+        )
+        self.handlers = parts.pod_handlers(
             HandlerTools(
                 manager=self.manager,
                 workers=self.workers,
-                activity=activity,
-                admission=parts.admission(
-                    self._settings,
-                    self._node,
-                    parts.admission_handlers,
-                    self._behaviour,
-                    self.node.distress,
-                ),
+                activity=self.activity,
+                admission=admission,
                 statuses=self.statuses,
                 deadlines=self.deadlines,
-                preemption=self.node.preemption,
+                preemption=self.preemption,
                 recorder=self.recorder,
                 clock=ports.clock,
-                behaviour=self._behaviour,
+                behaviour=behaviour,
                 all_sources_seen=self.mux.all_seen,
                 clear_away=self._clear_away,
                 allocated=self.allocations.applied,
             )
         )
-        housekeeping = parts.housekeeping(
+        self.housekeeping = parts.housekeeping(
             HouseTools(
                 manager=self.manager,
                 workers=self.workers,
-                activity=activity,
+                activity=self.activity,
                 statuses=self.statuses,
                 prober=self.prober,
                 mirrors=self.mirrors,
@@ -259,45 +297,32 @@ class Assembly:
                 disk=ports.disk,
                 clock=ports.clock,
                 metrics=self.metrics,
-                behaviour=self._behaviour,
+                behaviour=behaviour,
                 root_dir=self._settings.root_dir,
                 list_running=self.side.manager.list_running_pods,
                 forget_old=self._forget_old,
                 cgroups=ports.cgroups,
             )
         )
-        self.loop = parts.sync_loop(
+
+    def _make_loop(self) -> None:
+        """The sync loop."""
+        self.loop = self._parts.sync_loop(
             LoopTools(
                 mux=self.mux,
                 pleg_events=self.pleg.events,
                 probe_updates=self.prober.updates,
                 queue=self.queue,
-                handlers=handlers,
-                housekeeping=housekeeping,
+                handlers=self.handlers,
+                housekeeping=self.housekeeping,
                 statuses=self.statuses,
                 deadlines=self.deadlines,
                 state=self.state,
-                clock=ports.clock,
-                chance=ports.chance,
+                clock=self._ports.clock,
+                chance=self._ports.chance,
                 container_died=self._container_died,
                 sync_frequency=self._settings.sync_frequency,
             )
-        )
-
-    def _node_tools(self, activity: PodActivity) -> NodeTools:
-        """What evictions, preemptions and the node's shutdown work with."""
-        workers, collector = self.workers, self.side.garbage_collector
-        return NodeTools(
-            ports=self._ports,
-            settings=self._settings,
-            behaviour=self._behaviour,
-            workers=workers,
-            recorder=self.recorder,
-            active=lambda: activity.active(self.manager.pods()),
-            reclaim=lambda: collector.reclaim(workers.should_runtime_be_removed),
-            is_gone=self._is_gone,
-            is_told=lambda pod: self.statuses.is_written(pods.uid(pod)),
-            spawn=self._spawn,
         )
 
     # Questions to the workers from those that are made before them
@@ -320,6 +345,17 @@ class Assembly:
         self.pleg.watch(uid, name, met)
 
     # Joints between components
+
+    def _active_pods(self) -> Sequence[Pod]:
+        return self.activity.active(self.manager.pods())
+
+    async def _reclaim(self) -> None:
+        await self.side.garbage_collector.reclaim(self.workers.should_runtime_be_removed)
+
+    def _node_pressure(self) -> Distress:
+        """What the node suffers from now."""
+        pressures = self.evictions.pressures() if self.evictions is not None else frozenset[str]()
+        return Distress(pressures, goes_down=self.shutdown is not None and self.shutdown.has_begun)
 
     def _is_gone(self, pod: Pod) -> bool:
         uid = pods.uid(pod)

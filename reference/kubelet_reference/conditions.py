@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus
 from msgspec.structs import replace
@@ -176,3 +177,27 @@ def _message(unknown: list[str], what: str, lacking: list[str]) -> str:
 
 def _false(kind: str, reason: str, message: str = "") -> PodCondition:
     return PodCondition(type=kind, status="False", reason=reason, message=message or None)
+
+
+StatusChange: TypeAlias = "Callable[[PodStatus], PodStatus]"
+BY_KUBELET = "TerminationByKubelet"
+
+
+def ended_by_kubelet(
+    reason: str, message: str, behaviour: Behaviour, *, spares_success: bool = False
+) -> StatusChange:
+    """Makes a status Failed for that reason, marked as a disruption (COND-08).
+
+    With `spares_success` a pod that has succeeded stays Succeeded (SHUT-02).
+    """
+    mark = PodCondition(type=DISRUPTION_TARGET, status="True", reason=BY_KUBELET, message=message)
+
+    def change(status: PodStatus) -> PodStatus:
+        found = list(status.conditions or ())
+        if behaviour.marks_disruptions:
+            found = put(found, mark)
+        spared = spares_success and status.phase == pods.SUCCEEDED
+        phase = pods.SUCCEEDED if spared else pods.FAILED
+        return replace(status, phase=phase, reason=reason, message=message, conditions=found)
+
+    return change

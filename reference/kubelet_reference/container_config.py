@@ -9,7 +9,7 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.container_hash import container_hash
-from kubelet_reference.environment import expand
+from kubelet_reference.expansion import expand
 from kubelet_reference.labels import container_annotations, container_labels
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.resources import container_resources

@@ -7,9 +7,8 @@ what it has to give back (KEP-4381).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 import grpc
 import msgspec
@@ -18,32 +17,10 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference import pods
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.pods import AnyContainer
+from kubelet_reference.ports import Claim, Disk, ResourcePlugins
 from kubelet_reference.settings import Settings
 
-if TYPE_CHECKING:
-    from kubelet_reference.ports import Disk
-
-
 _STATE = "dra_manager_state"
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """A ResourceClaim by its name."""
-
-    namespace: str
-    name: str
-
-
-class ResourcePlugins(Protocol):
-    """The drivers of devices on this node; a failed call raises `grpc.RpcError`."""
-
-    async def prepare(self, claims: Sequence[Claim]) -> Mapping[Claim, Sequence[str]]:
-        """Make the claims' devices ready; their CDI names by claim. Again is fine."""
-        ...
-
-    async def unprepare(self, claims: Sequence[Claim]) -> None:
-        """Give the claims' devices back. Again is fine."""
-        ...
 
 
 class ResourcesError(Exception):

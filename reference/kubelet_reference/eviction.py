@@ -15,8 +15,8 @@ from fractions import Fraction
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-from kubelet_reference.node_signals import Amount, PodUsage
-from kubelet_reference.priorities import priority
+from kubelet_reference.pods import priority
+from kubelet_reference.ports import Amount, PodUsage
 from kubelet_reference.quantities import parse_quantity, whole
 from kubelet_reference.resources import limits, requests
 from kubelet_reference.settings import Settings

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import eviction, pods
-from kubelet_reference.disruption import ended_by_kubelet
+from kubelet_reference.conditions import ended_by_kubelet
 from kubelet_reference.events import Reason, Recorder
 from kubelet_reference.eviction import Threshold
 from kubelet_reference.kill_now import PodKiller
-from kubelet_reference.node_signals import Amount, NodeStats, PodUsage
-from kubelet_reference.ports import Clock
-from kubelet_reference.priorities import is_critical
+from kubelet_reference.pods import is_critical
+from kubelet_reference.ports import Amount, Clock, NodeStats, PodUsage
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 

@@ -18,8 +18,8 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_reference import names
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.dead_containers import collectable_containers, limits_of
+from kubelet_reference.labels import restored_pod
 from kubelet_reference.record_remover import RecordRemover
-from kubelet_reference.restored import restored_pod
 from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.termination import ContainerKill, Terminator
 

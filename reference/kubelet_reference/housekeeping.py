@@ -20,14 +20,13 @@ from dataclasses import dataclass
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-from kubelet_reference.cgroups import Cgroups
 from kubelet_reference.go_text import quoted
 from kubelet_reference.metrics import Metrics
 from kubelet_reference.mirror_client import MirrorClient
 from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_manager import PodManager
 from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.ports import Clock, Disk
+from kubelet_reference.ports import Cgroups, Clock, Disk
 from kubelet_reference.prober import Prober
 from kubelet_reference.records import ListedPod
 from kubelet_reference.status_manager import StatusManager

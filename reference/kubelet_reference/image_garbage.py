@@ -16,8 +16,8 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri_errors import wrapped_text
-from kubelet_reference.node_signals import Amount, NodeStats
-from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.cri_tools import CriTools
+from kubelet_reference.ports import Amount, NodeStats
 
 PERIOD = 300.0
 """Seconds between two rounds."""
@@ -62,7 +62,7 @@ class ImageCollector:
     Nor is it with a threshold of 100 percent, as in the kubelet.
     """
 
-    def __init__(self, tools: RuntimeTools, stats: NodeStats | None) -> None:
+    def __init__(self, tools: CriTools, stats: NodeStats | None) -> None:
         self._client = tools.client
         self._clock = tools.clock
         self._settings = tools.settings

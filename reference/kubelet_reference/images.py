@@ -14,6 +14,7 @@ from lightkube.models.core_v1 import Pod, Secret
 from kubelet_reference import pods
 from kubelet_reference.backoff import Backoff
 from kubelet_reference.cri_errors import error_text, wrapped_text
+from kubelet_reference.cri_tools import CriTools
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import duration_text
 from kubelet_reference.image_decision import ImageFacts, ImageStep, Presence, image_decision
@@ -21,11 +22,37 @@ from kubelet_reference.image_names import pull_policy, with_default_tag
 from kubelet_reference.image_records import PullRecords
 from kubelet_reference.keyring import Credential, secret_credentials
 from kubelet_reference.pods import AnyContainer
-from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.ports import Clock
 from kubelet_reference.settings import Settings
 from kubelet_reference.sync_result import Failure, StartError
-from kubelet_reference.throttle import Throttle
 from kubelet_reference.versions import Behaviour
+
+
+class Throttle:
+    """Lets `burst` through at once and then `per_second`; what comes too often is refused, not delayed.
+
+    With 0 per second there is no limit.
+    """
+
+    def __init__(self, clock: Clock, per_second: float, burst: int) -> None:
+        self._clock = clock
+        self._rate = per_second
+        self._burst = burst
+        self._left = float(burst)
+        self._since = clock.monotonic()
+
+    def accepts(self) -> bool:
+        """Whether one more may be done now; if so it counts as done."""
+        if not self._rate:
+            return True
+        now = self._clock.monotonic()
+        self._left = min(self._burst, self._left + (now - self._since) * self._rate)
+        self._since = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
 
 _KNOWN_PREFIXES = {
     Failure.REGISTRY_UNAVAILABLE: "because the registry is unavailable",
@@ -64,7 +91,7 @@ class ImageManager:
 
     def __init__(
         self,
-        tools: RuntimeTools,
+        tools: CriTools,
         records: PullRecords,
         decide: Callable[[ImageFacts], ImageStep] = image_decision,
     ) -> None:

@@ -14,11 +14,10 @@ from typing import Any
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import pods
-from kubelet_reference.disruption import StatusChange, ended_by_kubelet
+from kubelet_reference.conditions import StatusChange, ended_by_kubelet
 from kubelet_reference.kill_now import PodKiller
-from kubelet_reference.node_signals import ShutdownSignal
-from kubelet_reference.ports import Clock
-from kubelet_reference.priorities import SYSTEM_CRITICAL, priority
+from kubelet_reference.pods import SYSTEM_CRITICAL, priority
+from kubelet_reference.ports import Clock, ShutdownSignal
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 

@@ -22,12 +22,14 @@ from kubelet_reference.deadline import Deadlines
 from kubelet_reference.dynamic_resources import DynamicResources
 from kubelet_reference.evented_pleg import EventedPleg
 from kubelet_reference.events import Recorder
+from kubelet_reference.eviction_manager import EvictionManager
 from kubelet_reference.grace import effective_grace
 from kubelet_reference.housekeeping import Housekeeping
+from kubelet_reference.kill_now import PodKiller
 from kubelet_reference.log_rotation import LogRotation
 from kubelet_reference.mirror_client import MirrorClient
 from kubelet_reference.network_probes import NetworkProbes
-from kubelet_reference.node_side import NodeParts
+from kubelet_reference.node_shutdown import NodeShutdown
 from kubelet_reference.pleg import Pleg
 from kubelet_reference.pod_activity import PodActivity
 from kubelet_reference.pod_cache import PodCache
@@ -36,6 +38,7 @@ from kubelet_reference.pod_handlers import PodHandlers
 from kubelet_reference.pod_manager import PodManager
 from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pod_workers import PodWorkers
+from kubelet_reference.preemption import Preemption
 from kubelet_reference.probe_runner import ProbeRunner
 from kubelet_reference.probe_worker import Conclusion, ProbeState, Sight, Tick, conclude, tick
 from kubelet_reference.prober import Prober
@@ -50,6 +53,16 @@ from kubelet_reference.versions import Behaviour
 from kubelet_reference.volumes import Volumes
 from kubelet_reference.worker_rules import Timing
 from kubelet_reference.worker_states import WorkerTable, worker_table
+
+
+@dataclass(frozen=True, slots=True)
+class NodeParts:
+    """The components that end pods for the node's sake."""
+
+    pod_killer: type[PodKiller] = PodKiller
+    eviction_manager: type[EvictionManager] = EvictionManager
+    node_shutdown: type[NodeShutdown] = NodeShutdown
+    preemption: type[Preemption] = Preemption
 
 
 @dataclass(frozen=True, slots=True)

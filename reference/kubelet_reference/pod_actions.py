@@ -1,22 +1,25 @@
 """The decision of a pod sync: what is there, what is wanted, and so what is to be done.
 
-Nothing here acts: `compute_actions` is a pure function of a `Situation` (tables 27.1 to 27.5).
+Nothing here acts: `compute_actions` is a pure function of a `Situation` (tables 27.1 to 27.5). Each table is
+tried from the top, and the first row that fits decides. `NEW_SANDBOX` says what becomes of a pod whose
+sandbox is of no more use: in any case it is stopped (table 27.2). `RUNNING` says why a container that runs is
+stopped; where no row fits it is kept (rows B9 to B15 of table 27.3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
 
 import msgspec
-from lightkube.models.core_v1 import Container, EphemeralContainer, Pod
+from lightkube.models.core_v1 import Container, EphemeralContainer
 from msgspec.structs import replace
 
 from kubelet_reference import pods
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.init_progress import InitProgress, init_progress
-from kubelet_reference.kill import Kill
-from kubelet_reference.new_sandbox import Next, Stopped, next_of
-from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.records import ContainerRecord, ContainerState
 from kubelet_reference.resizing import CapsChange, changes_of, in_order, needs_restart
 from kubelet_reference.restart_policy import (
     RESTART_ALL,
@@ -27,24 +30,94 @@ from kubelet_reference.restart_policy import (
     should_restart,
 )
 from kubelet_reference.results import KillReason, ProbeOutcome
-from kubelet_reference.running_containers import Running, row_of
-from kubelet_reference.sandbox_changed import SandboxChange
 from kubelet_reference.sidecar_progress import SidecarRules, app_was_made
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.sync_input import Kill, Situation
 
 
-class Situation(msgspec.Struct, frozen=True):
-    """All that the decision depends on.
+class Next(Enum):
+    """How a stopped pod goes on."""
 
-    `liveness` and `startup` give the published outcome of a probe by container id, None if there is none.
+    NOTHING = "it stays stopped"
+    INIT = "a new sandbox, and the first init container in it"
+    APPS = "a new sandbox, and the app containers that are left to run"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What decides how a stopped pod goes on.
+
+    `had_its_run`: it is not to be restarted, and has had containers. `has_more`: an app container is left to
+    run. `initialized`: its init containers were through. `has_inits`: it has init containers.
     """
 
-    pod: Pod
-    records: PodRecords
-    liveness: Callable[[str], ProbeOutcome | None]
-    startup: Callable[[str], ProbeOutcome | None]
-    behaviour: Behaviour
-    sandbox: SandboxChange
+    had_its_run: bool
+    has_more: bool
+    initialized: bool
+    has_inits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NextRow:
+    """A row of the table; `name` is that of the rows of table 27.2 that it stands for."""
+
+    name: str
+    when: Callable[[Stopped], bool]
+    then: Next
+
+
+NEW_SANDBOX = (
+    NextRow("A1", lambda s: s.had_its_run, Next.NOTHING),
+    NextRow("A4", lambda s: not s.has_more and s.initialized, Next.NOTHING),
+    NextRow("A3, A5, A7", lambda s: s.has_inits, Next.INIT),
+    NextRow("A2, A6", lambda _: True, Next.APPS),
+)
+
+
+def next_of(stopped: Stopped) -> Next:
+    """How the pod goes on."""
+    return next(row.then for row in NEW_SANDBOX if row.when(stopped))
+
+
+class Running(msgspec.Struct, frozen=True):
+    """What is known of a container that runs: whether it is as wanted, what its probes say, and its size."""
+
+    has_changed: bool = False
+    liveness_failed: bool = False
+    startup_failed: bool = False
+    needs_restart_to_resize: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRow:
+    """A row of the table: where `when` holds the container is stopped for that reason.
+
+    `comes_again` says that it is started again under every restart policy, and not only as that says.
+    """
+
+    name: str
+    when: Callable[[Running], bool]
+    reason: KillReason
+    text: str
+    comes_again: bool = False
+
+
+RUNNING = (
+    RunningRow("B9", lambda r: r.has_changed, KillReason.UNKNOWN, "definition changed", comes_again=True),
+    RunningRow("B10, B11", lambda r: r.liveness_failed, KillReason.LIVENESS_PROBE, "failed liveness probe"),
+    RunningRow("B12, B13", lambda r: r.startup_failed, KillReason.STARTUP_PROBE, "failed startup probe"),
+    RunningRow(
+        "B14",
+        lambda r: r.needs_restart_to_resize,
+        KillReason.UNKNOWN,
+        "resize requires restart",
+        comes_again=True,
+    ),
+)
+
+
+def row_of(running: Running) -> RunningRow | None:
+    """The row that stops the container; None where it is kept (B15)."""
+    return next((row for row in RUNNING if row.when(running)), None)
 
 
 class Actions(msgspec.Struct, frozen=True):

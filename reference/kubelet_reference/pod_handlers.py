@@ -18,7 +18,7 @@ from kubelet_reference.pod_status import observed_generation
 from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.ports import Clock
 from kubelet_reference.preemption import Preemption
-from kubelet_reference.qos import qos_class
+from kubelet_reference.resources import qos_class
 from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.updates import Update, UpdateKind
 from kubelet_reference.versions import Behaviour

@@ -8,8 +8,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from kubelet_reference.records import ContainerRecord, PodRecords, SandboxRecord
-from kubelet_reference.sandbox_ips import ips_of_newest
+from kubelet_reference.records import ContainerRecord, PodRecords, SandboxRecord, ips_of_newest
 
 
 class NewsKind(StrEnum):

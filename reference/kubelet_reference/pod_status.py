@@ -15,10 +15,10 @@ from kubelet_reference.allocation import Refusal
 from kubelet_reference.conditions import pod_conditions
 from kubelet_reference.container_statuses import ContainerStatuses, Told, container_statuses
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.qos import qos_class
 from kubelet_reference.reason_cache import ReasonCache
 from kubelet_reference.records import PodRecords
 from kubelet_reference.resize_status import with_resize
+from kubelet_reference.resources import qos_class
 from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.versions import Behaviour
 

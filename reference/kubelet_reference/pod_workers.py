@@ -12,12 +12,11 @@ from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.events import Reason
 from kubelet_reference.grace import MINIMUM_SECONDS, is_shorter
 from kubelet_reference.records import PodRecords
-from kubelet_reference.static_names import StaticNames
 from kubelet_reference.updates import Update, UpdateKind, Waits
 from kubelet_reference.worker import KnownPod, Worker
 from kubelet_reference.worker_rules import ROUND_ERRORS, RecordsCache, Rounds, WorkerRules, WorkerTools
 from kubelet_reference.worker_states import Action, Event, Guard, State
-from kubelet_reference.worker_views import WorkerViews
+from kubelet_reference.worker_views import StaticNames, WorkerViews
 
 
 class PodWorkers(WorkerViews):
@@ -129,10 +128,8 @@ class PodWorkers(WorkerViews):
     # --- the table
 
     def _step(self, worker: Worker, event: Event, update: Update | None) -> None:
-        """Take the row that counts, if the table has one."""
+        """Take the row that counts."""
         row = self._table.find(worker.state, event, lambda guard: self._holds(guard, worker, update))
-        if row is None:
-            return
         if worker.state is State.NONE and row.next is not State.NONE:
             self._workers[worker.uid] = worker
         if row.next is State.WAITING:

@@ -169,3 +169,25 @@ def restart_policy(pod: Pod) -> str:
 def host_network(pod: Pod) -> bool:
     """Whether the pod is on the host's network."""
     return bool((pod.spec or _NO_SPEC).hostNetwork)
+
+
+SYSTEM_CRITICAL = 2_000_000_000
+"""From this priority on a pod is critical: that of the class system-cluster-critical."""
+
+
+def priority(pod: Pod) -> int:
+    """The pod's priority, 0 if it has none."""
+    return spec(pod).priority or 0
+
+
+def is_critical(pod: Pod) -> bool:
+    """Whether the node cannot do without the pod: static, a mirror, or of system priority (STATIC-23)."""
+    return is_static(pod) or is_mirror(pod) or priority(pod) >= SYSTEM_CRITICAL
+
+
+def may_preempt(pod: Pod, other: Pod) -> bool:
+    """Whether a pod that needs room may take that of the other one (ADMIT-08)."""
+    if is_critical(pod) and not is_critical(other):
+        return True
+    ranks = spec(pod).priority, spec(other).priority
+    return ranks[0] is not None and ranks[1] is not None and ranks[0] > ranks[1]

@@ -7,19 +7,81 @@ socket alike), and `ApiError` from the API server.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
-from kubelet_reference.cgroups import Cgroups
-from kubelet_reference.node_signals import NodeStats, ShutdownSignal
 
-if TYPE_CHECKING:
-    from kubelet_reference.dynamic_resources import ResourcePlugins
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """What is left of something, and what there is of it in all: bytes, inodes or processes."""
+
+    available: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodUsage:
+    """What a pod uses: `memory`, `ephemeral-storage`, `inodes` and `pids` as a whole, by name.
+
+    `containers` are the bytes of ephemeral storage of each container, `volumes` those of each emptyDir.
+    """
+
+    amounts: Mapping[str, int] = field(default_factory=dict[str, int])
+    containers: Mapping[str, int] = field(default_factory=dict[str, int])
+    volumes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+class NodeStats(Protocol):
+    """Reads the signals of the machine, and what its pods use; what cannot be read is left out."""
+
+    async def read(self) -> Mapping[str, Amount]:
+        """The signals by name, such as `memory.available`."""
+        ...
+
+    async def usage(self) -> Mapping[str, PodUsage]:
+        """What each pod uses now, by UID."""
+        ...
+
+
+class ShutdownSignal(Protocol):
+    """Tells of the shutdown of the machine, and holds it up."""
+
+    async def announced(self) -> None:
+        """Return when the machine is about to go down; at once if that was told before."""
+        ...
+
+    def let_go(self) -> None:
+        """Nothing holds the shutdown up any more."""
+        ...
+
+
+class Cgroups(Protocol):
+    """The kernel's cgroups below the kubelet's own, by the UIDs of pods; errors are `OSError`."""
+
+    def uids(self) -> Sequence[str]:
+        """The pods that have one."""
+        ...
+
+    def exists(self, uid: str) -> bool:
+        """Whether the pod has one."""
+        ...
+
+    def make(self, uid: str) -> None:
+        """Make the pod's; one that is there is fine."""
+        ...
+
+    def remove(self, uid: str) -> None:
+        """Remove the pod's, and end what still runs in it; one that is gone is fine."""
+        ...
+
+    def reduce(self, uid: str) -> None:
+        """Leave the pod's as little CPU as there is."""
+        ...
 
 
 class Clock(Protocol):
@@ -348,6 +410,25 @@ class ManifestUrl(Protocol):
 
     async def fetch(self, url: str, *, timeout: float) -> tuple[int, bytes]:
         """The HTTP status and the body; raises `FetchError` when there is no answer."""
+        ...
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A ResourceClaim by its name."""
+
+    namespace: str
+    name: str
+
+
+class ResourcePlugins(Protocol):
+    """The drivers of devices on this node; a failed call raises `grpc.RpcError`."""
+
+    async def prepare(self, claims: Sequence[Claim]) -> Mapping[Claim, Sequence[str]]:
+        """Make the claims' devices ready; their CDI names by claim. Again is fine."""
+        ...
+
+    async def unprepare(self, claims: Sequence[Claim]) -> None:
+        """Give the claims' devices back. Again is fine."""
         ...
 
 

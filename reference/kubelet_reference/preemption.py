@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference.disruption import ended_by_kubelet
+from kubelet_reference.conditions import ended_by_kubelet
 from kubelet_reference.events import Reason, Recorder
 from kubelet_reference.kill_now import PodKiller
-from kubelet_reference.priorities import is_critical, may_preempt
-from kubelet_reference.qos import qos_class
+from kubelet_reference.pods import is_critical, may_preempt
+from kubelet_reference.resources import qos_class
 from kubelet_reference.versions import Behaviour
 
 MESSAGE = "Preempted in order to admit critical pod"

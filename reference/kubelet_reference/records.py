@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from ipaddress import ip_address
 
 import msgspec
 
@@ -122,3 +124,22 @@ class ListedPod(msgspec.Struct, frozen=True):
     def is_running(self) -> bool:
         """Whether a container runs or a sandbox is ready."""
         return any(r.state is ContainerState.RUNNING for r in (*self.sandboxes, *self.containers))
+
+
+def ips_of(sandbox: SandboxRecord) -> tuple[str, ...]:
+    """The sandbox's IPs; none at all where one of them is no address (SANDBOX-21)."""
+    told = sandbox.ips or ()
+    return told if all(_is_address(ip) for ip in told) else ()
+
+
+def ips_of_newest(sandboxes: Sequence[SandboxRecord]) -> tuple[str, ...]:
+    """The IPs of the newest sandbox if it is ready, else none; newest first."""
+    return ips_of(sandboxes[0]) if sandboxes and sandboxes[0].ready else ()
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,9 +1,10 @@
-"""CPU and memory: what containers ask for, in the units of the kernel."""
+"""CPU and memory: what containers ask for, the class of service of their pod, and the kernel's units."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final, cast
 
 from cri_api.v1 import api_pb2 as cri
@@ -11,10 +12,35 @@ from lightkube.models.core_v1 import Pod, ResourceRequirements
 
 from kubelet_reference import pods
 from kubelet_reference.pods import AnyContainer
-from kubelet_reference.qos import qos_class
 from kubelet_reference.quantities import parse_quantity
 
 CPU, MEMORY = "cpu", "memory"
+_KINDS = (CPU, MEMORY)
+
+
+def qos_class(pod: Pod) -> str:
+    """Guaranteed, Burstable or BestEffort: the class that the API server gave the pod, or else computed.
+
+    Without any request or limit for CPU or memory a pod is BestEffort. It is Guaranteed if every container
+    has limits for both and requests what its limits are; a request that is left out is the limit.
+    """
+    if pod.status is not None and pod.status.qosClass:
+        return pod.status.qosClass
+    containers = (*pods.init_containers(pod), *pods.containers(pod))
+    asked = [(_amounts(one.resources, "requests"), _amounts(one.resources, "limits")) for one in containers]
+    if not any(requests or limits for requests, limits in asked):
+        return "BestEffort"
+    same = all(len(limits) == len(_KINDS) and limits | requests == limits for requests, limits in asked)
+    return "Guaranteed" if same else "Burstable"
+
+
+def _amounts(wanted: ResourceRequirements | None, which: str) -> dict[str, Fraction]:
+    """CPU and memory as numbers; amounts of 0 ask for nothing."""
+    named = _quantities(wanted, which)
+    found = {kind: parse_quantity(str(named[kind])) for kind in _KINDS if kind in named}
+    return {kind: amount for kind, amount in found.items() if amount}
+
+
 PERIOD: Final = 100_000
 """Microseconds over which the kernel counts CPU time."""
 MIN_SHARES, SHARES_PER_CPU, MIN_QUOTA = 2, 1024, 1000

@@ -33,15 +33,13 @@ from kubelet_reference import pods
 from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import pod_text
-from kubelet_reference.image_volumes import ImageVolumes
-from kubelet_reference.kill import Kill
-from kubelet_reference.pod_actions import Actions, Situation, compute_actions
+from kubelet_reference.labels import runtime_pod
+from kubelet_reference.pod_actions import Actions, compute_actions
 from kubelet_reference.pod_news import PodNews
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.records import ContainerState, ListedPod, PodRecords
 from kubelet_reference.resizer import Resizer
-from kubelet_reference.restored import runtime_pod
 from kubelet_reference.results import ProbeOutcome
 from kubelet_reference.runtime_reader import RuntimeReader
 from kubelet_reference.runtime_tools import RuntimeTools
@@ -49,7 +47,8 @@ from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.sandbox_config import sandbox_config
 from kubelet_reference.sandbox_maker import NotWantedAnyMoreError, SandboxError, SandboxMaker
 from kubelet_reference.settings import Settings
-from kubelet_reference.start_container import ContainerStarter, PodToStart
+from kubelet_reference.start_container import ContainerStarter, ImageVolumes, PodToStart
+from kubelet_reference.sync_input import Kill, Situation
 from kubelet_reference.sync_result import Action, ActionResult, Failure, StartError, SyncResult
 from kubelet_reference.termination import ContainerKill, Terminator
 

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import grpc
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference import pods
 from kubelet_reference.container_deletor import ContainerDeletor
 from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.environment import Environment
@@ -20,11 +18,9 @@ from kubelet_reference.hooks import Hooks
 from kubelet_reference.image_decision import ImageFacts, ImageStep, image_decision
 from kubelet_reference.image_garbage import ImageCollector
 from kubelet_reference.image_records import PullRecords
-from kubelet_reference.image_volumes import ImageVolumes
 from kubelet_reference.images import ImageManager
-from kubelet_reference.node_signals import NodeStats
-from kubelet_reference.pod_actions import Actions, Situation, compute_actions
-from kubelet_reference.ports import ApiServer, Disk, HttpGet
+from kubelet_reference.pod_actions import Actions, compute_actions
+from kubelet_reference.ports import ApiServer, Disk, HttpGet, NodeStats
 from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.records import PodRecords
 from kubelet_reference.resizer import Resizer, WatchPod
@@ -37,8 +33,9 @@ from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.sandbox_config import sandbox_config
 from kubelet_reference.sandbox_maker import SandboxMaker
 from kubelet_reference.settings import Settings
-from kubelet_reference.start_container import ContainerStarter, StartParts
+from kubelet_reference.start_container import ContainerStarter, ImageVolumes, StartParts
 from kubelet_reference.stop_timeout import stop_timeout
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.termination import Terminator
 from kubelet_reference.termination_message import TerminationMessages
 from kubelet_reference.versions import Behaviour
@@ -109,7 +106,7 @@ def build_runtime_side(
     """Make all components, each from those it needs."""
     parts = parts or RuntimeParts()
     reader = parts.reader(tools.client, TerminationMessages(neighbours.disk, tools.settings))
-    hooks = parts.hooks(tools, neighbours.http, _PodIp(reader).of)
+    hooks = parts.hooks(tools, neighbours.http, reader.pod_ip)
     terminator = parts.terminator(tools, hooks, parts.stop_timeout)
     records = PullRecords(neighbours.disk, tools.settings)
     images = parts.image_manager(tools, records, parts.image_decision)
@@ -144,18 +141,3 @@ def build_runtime_side(
     collector = parts.garbage_collector(tools, remover, terminator, rules)
     deletor = ContainerDeletor(manager.remove_container)
     return RuntimeSide(manager, images, collector, image_collector, deletor)
-
-
-@dataclass(frozen=True, slots=True)
-class _PodIp:
-    """Finds a pod's present IP at the runtime, for hooks that call the pod (HOOK-08, HOOK-10)."""
-
-    reader: RuntimeReader
-
-    async def of(self, pod: Pod) -> str:
-        """The pod's first IP, "" if it has none, or nobody can tell."""
-        try:
-            found = await self.reader.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
-        except grpc.RpcError:
-            return ""
-        return found.ips[0] if found.ips else ""

@@ -1,35 +1,17 @@
-"""What every part of the runtime side works with."""
+"""What every component of the runtime manager works with."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
 
-from kubelet_reference.cri_client import CriClient
+from kubelet_reference.cri_tools import CriTools
 from kubelet_reference.dynamic_resources import DynamicResources
-from kubelet_reference.events import Recorder
-from kubelet_reference.metrics import Metrics
 from kubelet_reference.pod_files import PodFiles
-from kubelet_reference.ports import Clock
-from kubelet_reference.settings import Settings
-from kubelet_reference.versions import Behaviour
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeTools:
-    """The runtime, the pods' files, the ways to tell what happens, and the settings.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeTools(CriTools):
+    """The runtime and the pods' files; `resources` is None where pods have none."""
 
-    `spawn` runs a coroutine as a task that ends with the kubelet. `resources` is None where pods have none.
-    """
-
-    client: CriClient
     files: PodFiles
-    recorder: Recorder
-    metrics: Metrics
-    clock: Clock
-    settings: Settings
-    behaviour: Behaviour
-    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]] = asyncio.create_task
     resources: DynamicResources | None = None

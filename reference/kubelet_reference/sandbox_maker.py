@@ -14,9 +14,9 @@ from kubelet_reference.dynamic_resources import ResourcesError
 from kubelet_reference.events import Reason
 from kubelet_reference.go_text import pod_text, quoted
 from kubelet_reference.labels import sandbox_record
+from kubelet_reference.records import ips_of
 from kubelet_reference.runtime_classes import RuntimeClasses, UnknownClassError
 from kubelet_reference.runtime_tools import RuntimeTools
-from kubelet_reference.sandbox_ips import ips_of
 
 
 class SandboxError(Exception):

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Flag, auto
-from typing import TYPE_CHECKING
 
 import msgspec
 from lightkube.models.core_v1 import Container, Pod
@@ -24,14 +23,10 @@ from lightkube.models.core_v1 import Container, Pod
 from kubelet_reference import pods
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.init_progress import has_failed
-from kubelet_reference.kill import Kill
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.restart_policy import fails_for_good
 from kubelet_reference.results import KillReason, ProbeOutcome
-
-if TYPE_CHECKING:
-    from kubelet_reference.pod_actions import Situation
-
+from kubelet_reference.sync_input import Kill, Situation
 
 UNKNOWN, CREATED = ContainerState.UNKNOWN, ContainerState.CREATED
 

@@ -2,25 +2,30 @@
 
 Each step has its own waiting reason, so that a status tells which one failed (START-02). What was created and
 could not be started is left for the garbage collector: the next pass makes another instance (START-04).
+
+Volumes that show an image are pulled before any container is started, and mounted by the runtime (KEP-4639).
+An image that cannot be had concerns only the containers that mount it: these wait with its reason (IMAGE-20).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import grpc
 import msgspec
 from cri_api.v1 import api_pb2 as cri
-from lightkube.models.core_v1 import Pod, Secret
+from lightkube.models.core_v1 import Container, ImageVolumeSource, Pod, Secret
+from msgspec.structs import replace
 
+from kubelet_reference import pods
 from kubelet_reference.container_config import Instance, container_config
 from kubelet_reference.cri_errors import error_text, wrapped_text
-from kubelet_reference.environment import ConfigError, Environment
+from kubelet_reference.environment import Environment
 from kubelet_reference.events import Reason
+from kubelet_reference.expansion import ConfigError
 from kubelet_reference.go_text import pod_text, quoted
 from kubelet_reference.hooks import HookError, Hooks
-from kubelet_reference.image_volumes import image_mounts
 from kubelet_reference.images import EnsuredImage, ImageManager
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import PodRecords
@@ -29,6 +34,7 @@ from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.security import root_problem
 from kubelet_reference.sync_result import Failure, StartError
 from kubelet_reference.termination import ContainerKill, Terminator
+from kubelet_reference.versions import Behaviour
 
 
 class PodToStart(msgspec.Struct, frozen=True):
@@ -199,3 +205,46 @@ def _target_name(container: AnyContainer) -> str:
     """Only ephemeral containers have a target."""
     found: str | None = getattr(container, "targetContainerName", None)
     return found or ""
+
+
+def image_sources(pod: Pod) -> dict[str, ImageVolumeSource]:
+    """The images that volumes of the pod show, by the volumes' names."""
+    return {one.name: one.image for one in pods.spec(pod).volumes or () if one.image is not None}
+
+
+class ImageVolumes:
+    """Has the images of a pod's volumes pulled."""
+
+    def __init__(self, images: ImageManager, behaviour: Behaviour) -> None:
+        self._images = images
+        self._behaviour = behaviour
+
+    async def ready(self, into: PodToStart) -> PodToStart:
+        """The same, with what has become of each image."""
+        if not self._behaviour.mounts_images:
+            return into
+        sources = image_sources(into.pod)
+        return replace(into, images={name: await self._image(into, one) for name, one in sources.items()})
+
+    async def _image(self, into: PodToStart, source: ImageVolumeSource) -> EnsuredImage | StartError:
+        # Events about it are the pod's: no container is to blame.
+        wanted = Container(name="", image=source.reference, imagePullPolicy=source.pullPolicy)
+        try:
+            return await self._images.ensure(into.pod, wanted, into.sandbox_config, into.secrets)
+        except StartError as error:
+            return error
+
+
+def image_mounts(into: PodToStart, container: AnyContainer) -> Iterator[cri.Mount]:
+    """What the container mounts of them; raises the `StartError` of an image that could not be had."""
+    for wanted in container.volumeMounts or ():
+        image = into.images.get(wanted.name)
+        if isinstance(image, StartError):
+            raise image
+        if image is not None:
+            yield cri.Mount(
+                container_path=wanted.mountPath,
+                image=cri.ImageSpec(image=image.ref, user_specified_image=image.name),
+                image_sub_path=wanted.subPath or "",
+                readonly=True,
+            )

@@ -21,7 +21,7 @@ from kubelet_reference import conditions, pods, status_rules
 from kubelet_reference.container_statuses import whole_second
 from kubelet_reference.mirror_client import is_mirror_of
 from kubelet_reference.ports import ApiError, ApiServer, Clock
-from kubelet_reference.status_patch import status_patch
+from kubelet_reference.status_rules import status_patch
 from kubelet_reference.versions import Behaviour
 
 BATCH_SECONDS: Final = 10

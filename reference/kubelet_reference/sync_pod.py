@@ -23,15 +23,14 @@ from lightkube.models.core_v1 import Pod, PodStatus, Secret
 from msgspec.structs import replace
 
 from kubelet_reference import pods
-from kubelet_reference.cgroups import Cgroups
 from kubelet_reference.dynamic_resources import DynamicResources, ResourcesError
 from kubelet_reference.events import Reason, Recorder
+from kubelet_reference.labels import runtime_pod
 from kubelet_reference.mirror_client import MirrorClient
-from kubelet_reference.ports import Disk
+from kubelet_reference.ports import Cgroups, Disk
 from kubelet_reference.prober import Prober
 from kubelet_reference.reason_cache import ReasonCache
 from kubelet_reference.records import ListedPod, PodRecords
-from kubelet_reference.restored import runtime_pod
 from kubelet_reference.status_manager import StatusManager
 from kubelet_reference.sync_result import Action, SyncResult
 from kubelet_reference.updates import NetworkNotReady, SyncFailed, Update, Waits

@@ -121,7 +121,8 @@ def _rows(
 _NEWS = (Event.CREATE, Event.UPDATE)
 _KILLS = (Event.TERMINATE, Event.RUNTIME_KILL)
 
-#: Of the rows for a state and an event the first whose guard holds counts.
+#: Of the rows for a state and an event the first whose guard holds counts. What is ignored is a row without
+#: actions; an event that a state has no row for is a mistake.
 ROWS: tuple[Row, ...] = (
     # --- none: the first time that a UID is seen, a create is no restart (WORK-22)
     *_rows(State.NONE, _NEWS, State.WAITING, Action.QUEUE, guard=Guard.STATIC),
@@ -173,6 +174,8 @@ ROWS: tuple[Row, ...] = (
     Row(State.TERMINATING, Event.FAILED, State.TERMINATING, (Action.RETRY_SOON,)),
     # No source will speak of it again: housekeeping keeps the kill going (WORK-10).
     Row(State.TERMINATING, Event.UNWANTED, State.TERMINATING, (Action.MARK_DELETED, Action.QUEUE_AGAIN)),
+    # The restart waits for the end of the former instance (WORK-22).
+    Row(State.TERMINATING, Event.RESTART, State.TERMINATING),
     # --- terminated
     Row(State.TERMINATED, Event.CREATE, State.TERMINATED, (Action.REMEMBER_RESTART,)),
     Row(State.TERMINATED, Event.UPDATE, State.TERMINATED, (Action.QUEUE,)),
@@ -181,6 +184,7 @@ ROWS: tuple[Row, ...] = (
     Row(State.TERMINATED, Event.DONE, State.FINISHED, (Action.RELEASE_NAME,)),
     Row(State.TERMINATED, Event.FAILED, State.TERMINATED, (Action.RETRY_SOON,)),
     Row(State.TERMINATED, Event.UNWANTED, State.TERMINATED, (Action.MARK_DELETED, Action.QUEUE_AGAIN)),
+    Row(State.TERMINATED, Event.RESTART, State.TERMINATED),
     # --- finished
     Row(State.FINISHED, Event.CREATE, State.FINISHED, (Action.REMEMBER_RESTART,)),
     Row(State.FINISHED, Event.UPDATE, State.FINISHED),
@@ -201,12 +205,12 @@ class WorkerTable:
             index[row.state, row.event] = (*index.get((row.state, row.event), ()), row)
         self._index = index
 
-    def find(self, state: State, event: Event, holds: Callable[[Guard], bool]) -> Row | None:
-        """The row that counts, or None where the event means nothing in that state."""
+    def find(self, state: State, event: Event, holds: Callable[[Guard], bool]) -> Row:
+        """The row that counts; `LookupError` where the state does not know the event."""
         for row in self._index.get((state, event), ()):
             if row.guard is None or holds(row.guard):
                 return row
-        return None
+        raise LookupError(f"a worker in state {state!r} does not know the event {event!r}")
 
     def with_row(self, new: Row) -> Self:
         """The table with the row of that state, event and guard replaced; `LookupError` if it has none."""
@@ -228,7 +232,12 @@ def worker_table(behaviour: Behaviour) -> WorkerTable:
         )
     if not behaviour.adopts_known_pods:
         # Before 1.27 housekeeping only forgets; what config dropped in silence is found as an orphan.
-        rows = (row for row in rows if row.event is not Event.UNWANTED or row.state is State.FINISHED)
+        rows = (
+            replace(row, next=row.state, actions=())
+            if row.event is Event.UNWANTED and row.state is not State.FINISHED
+            else row
+            for row in rows
+        )
     return WorkerTable(rows)
 
 

@@ -6,16 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_reference.feature_gates import GATES
 from kubelet_reference.process.command import run
 from kubelet_reference.process.configuration import Configuration
-from kubelet_reference.process.durations import parse_duration
-from kubelet_reference.process.endpoint import socket_of
 from kubelet_reference.process.errors import BadInputError
-from kubelet_reference.process.gates import with_gates
 from kubelet_reference.process.life import Wanted, settings_of
-from kubelet_reference.process.loading import load
-from kubelet_reference.versions import OLDEST, Behaviour
+from kubelet_reference.process.loading import load, with_gates
+from kubelet_reference.process.readers import parse_duration, socket_of
+from kubelet_reference.versions import GATES, OLDEST, Behaviour
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 NEWEST = Behaviour()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kubelet_conformance.targets.process import read_target
 from kubelet_conformance.targets.process.target_file import CAPABILITIES, PLACEHOLDERS
-from kubelet_reference.feature_gates import GATES
 from kubelet_reference.process.command import command
 from kubelet_reference.process.configuration import FIELDS
+from kubelet_reference.versions import GATES
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 

@@ -6,10 +6,9 @@ from itertools import product
 
 import pytest
 
-from kubelet_reference.new_sandbox import NEW_SANDBOX, Next, Stopped, next_of
+from kubelet_reference.pod_actions import NEW_SANDBOX, RUNNING, Next, Running, Stopped, next_of, row_of
 from kubelet_reference.records import ContainerState, SandboxRecord
 from kubelet_reference.restart_policy import RESTARTS, Last, RestartRow
-from kubelet_reference.running_containers import RUNNING, Running, row_of
 from kubelet_reference.sandbox_changed import SANDBOXES, Sandboxes
 
 READY = SandboxRecord("s1", 0, 1, ready=True, ips=("10.88.0.2",))

@@ -7,9 +7,10 @@ from decisions_bench import a_pod, a_record, actions, names, records
 from lightkube.models.core_v1 import Container
 
 from kubelet_reference import pods
-from kubelet_reference.pod_actions import ActionRules, Situation
+from kubelet_reference.pod_actions import ActionRules
 from kubelet_reference.records import ContainerRecord
 from kubelet_reference.results import KillReason
+from kubelet_reference.sync_input import Situation
 
 KEPT = a_record("c2")
 """A second container, which runs: with it nothing but the row itself decides."""

@@ -13,20 +13,22 @@ from decisions_bench import a_pod, a_record, records
 from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod
 from msgspec import to_builtins
 
-from kubelet_reference.container_statuses import ContainerStatuses, Told, container_statuses
-from kubelet_reference.reason_cache import ReasonCache
-from kubelet_reference.records import ContainerRecord
-from kubelet_reference.records import ContainerState as Recorded
-from kubelet_reference.status_rows import (
+from kubelet_reference.container_statuses import (
     REFUSALS,
     STATES,
     Before,
+    ContainerStatuses,
     Refused,
     RefusedRow,
     Seen,
     StateRow,
+    Told,
+    container_statuses,
     refused_row,
 )
+from kubelet_reference.reason_cache import ReasonCache
+from kubelet_reference.records import ContainerRecord
+from kubelet_reference.records import ContainerState as Recorded
 from kubelet_reference.versions import Behaviour
 
 END = {"exitCode": 3, "reason": "Error"}

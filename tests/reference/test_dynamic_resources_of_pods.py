@@ -21,7 +21,8 @@ from lightkube.models.meta_v1 import ObjectMeta
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_reference.dynamic_resources import Claim, DynamicResources, ResourcesError, claims_of
+from kubelet_reference.dynamic_resources import DynamicResources, ResourcesError, claims_of
+from kubelet_reference.ports import Claim
 from kubelet_reference.settings import Settings
 
 FAST = Claim("default", "fast")

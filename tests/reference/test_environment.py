@@ -11,7 +11,8 @@ from runtime_world import a_container, a_pod
 
 from kubelet_fakes.clock import run
 from kubelet_reference import pods
-from kubelet_reference.environment import ConfigError, Environment, expand
+from kubelet_reference.environment import Environment
+from kubelet_reference.expansion import ConfigError, expand
 from kubelet_reference.ports import ApiError, ApiServer
 from kubelet_reference.settings import Settings
 

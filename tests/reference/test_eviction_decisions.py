@@ -9,7 +9,7 @@ from config_doubles import a_pod
 from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference import pods
-from kubelet_reference.disruption import ended_by_kubelet
+from kubelet_reference.conditions import ended_by_kubelet
 from kubelet_reference.eviction import (
     Threshold,
     condition_of,
@@ -21,9 +21,9 @@ from kubelet_reference.eviction import (
     thresholds,
 )
 from kubelet_reference.node_shutdown import Group, by_group, groups
-from kubelet_reference.node_signals import Amount, PodUsage
+from kubelet_reference.pods import SYSTEM_CRITICAL, is_critical, may_preempt
+from kubelet_reference.ports import Amount, PodUsage
 from kubelet_reference.preemption import victims
-from kubelet_reference.priorities import SYSTEM_CRITICAL, is_critical, may_preempt
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 

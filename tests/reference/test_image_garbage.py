@@ -10,7 +10,7 @@ from runtime_world import RuntimeWorld, a_pod
 
 from kubelet_fakes.clock import run
 from kubelet_reference.image_garbage import KnownImage, bytes_to_free, removable
-from kubelet_reference.node_signals import Amount, PodUsage
+from kubelet_reference.ports import Amount, PodUsage
 
 OLD = KnownImage("old", 10, pinned=False, first_seen=0, last_used=100)
 

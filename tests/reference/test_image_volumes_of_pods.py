@@ -9,11 +9,10 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Container, ImageVolumeSource, Pod, PodSpec, Volume, VolumeMount
 
 from kubelet_fakes.clock import run
-from kubelet_reference.image_volumes import ImageVolumes, image_mounts
 from kubelet_reference.images import EnsuredImage, ImageManager
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import PodRecords
-from kubelet_reference.start_container import PodToStart
+from kubelet_reference.start_container import ImageVolumes, PodToStart, image_mounts
 from kubelet_reference.sync_result import Failure, StartError
 from kubelet_reference.versions import Behaviour
 

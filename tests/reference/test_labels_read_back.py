@@ -6,9 +6,14 @@ from cri_api.v1 import api_pb2 as cri
 from runtime_world import a_container, a_pod
 
 from kubelet_reference import names, pods
-from kubelet_reference.labels import container_annotations, container_labels, container_record, sandbox_record
+from kubelet_reference.labels import (
+    container_annotations,
+    container_labels,
+    container_record,
+    restored_pod,
+    sandbox_record,
+)
 from kubelet_reference.records import ContainerState
-from kubelet_reference.restored import restored_pod
 from kubelet_reference.termination_message import log_tail
 
 HOOK = {"preStop": {"exec": {"command": ["x", "0", "1"]}}}

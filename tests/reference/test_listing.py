@@ -9,8 +9,8 @@ import pytest
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference import names
-from kubelet_reference.listing import Listing
 from kubelet_reference.records import ContainerState, ListedPod, ListedRecord
+from kubelet_reference.runtime_reader import Listing
 
 RUNS = cri.CONTAINER_RUNNING
 

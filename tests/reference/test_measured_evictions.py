@@ -10,8 +10,7 @@ import pytest
 from kubelet_world import World, in_world, manifest
 
 from kubelet_reference.cri_client import CriClient
-from kubelet_reference.machine_os import OsMachine
-from kubelet_reference.node_stats import MeasuredNode
+from kubelet_reference.node_stats import MeasuredNode, OsMachine
 from kubelet_reference.settings import Settings
 
 MIB = 1 << 20

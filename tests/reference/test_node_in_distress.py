@@ -15,7 +15,7 @@ from kubelet_reference import pods
 from kubelet_reference.clocks import LoopClock
 from kubelet_reference.eviction_manager import EvictionManager, EvictionTools
 from kubelet_reference.node_shutdown import NodeShutdown, ShutdownTools
-from kubelet_reference.node_signals import Amount, PodUsage
+from kubelet_reference.ports import Amount, PodUsage
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour
 

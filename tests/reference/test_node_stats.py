@@ -15,9 +15,8 @@ from kubelet_fakes.clock import LoopClock, run
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_reference import names
 from kubelet_reference.cri_client import CriClient
-from kubelet_reference.machine_os import OsMachine
-from kubelet_reference.node_signals import Amount, PodUsage
-from kubelet_reference.node_stats import MeasuredNode, usage_by_pod
+from kubelet_reference.node_stats import MeasuredNode, OsMachine, usage_by_pod
+from kubelet_reference.ports import Amount, PodUsage
 from kubelet_reference.settings import Settings
 
 GIB = 1 << 30

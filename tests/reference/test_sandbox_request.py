@@ -9,13 +9,11 @@ from cri_api.v1 import api_pb2 as cri
 from runtime_world import a_container, a_pod
 
 from kubelet_reference import names, pods
-from kubelet_reference.records import SandboxRecord
+from kubelet_reference.records import SandboxRecord, ips_of, ips_of_newest
 from kubelet_reference.resources import container_resources
-from kubelet_reference.sandbox_config import sandbox_config
-from kubelet_reference.sandbox_ips import ips_of, ips_of_newest
+from kubelet_reference.sandbox_config import dotted, sandbox_config
 from kubelet_reference.security import container_security, root_problem
 from kubelet_reference.settings import Settings
-from kubelet_reference.sysctls import dotted
 
 SETTINGS = Settings()
 GIB = 1 << 30

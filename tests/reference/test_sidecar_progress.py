@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from decisions_bench import a_pod, a_record, a_sandbox, names, records
 
-from kubelet_reference.pod_actions import Situation, compute_actions
+from kubelet_reference.pod_actions import compute_actions
 from kubelet_reference.records import ContainerRecord, ContainerState
 from kubelet_reference.results import ProbeOutcome
 from kubelet_reference.sandbox_changed import sandbox_changed
 from kubelet_reference.sidecar_progress import SIDECAR_ROWS, InitSight, SidecarRules
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.versions import Behaviour
 
 RUNNING, EXITED, UNKNOWN = ContainerState.RUNNING, ContainerState.EXITED, ContainerState.UNKNOWN

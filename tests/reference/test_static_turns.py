@@ -2,8 +2,8 @@
 
 from workers_bench import Bench, a_pod, on_bench
 
-from kubelet_reference.static_names import StaticNames
 from kubelet_reference.updates import UpdateKind
+from kubelet_reference.worker_views import StaticNames
 
 
 def test_next_version_waits_for_the_last() -> None:

@@ -10,7 +10,7 @@ from msgspec import convert, to_builtins
 
 from kubelet_fakes.api.merging import merged
 from kubelet_fakes.api.objects import frozen
-from kubelet_reference.status_patch import status_patch
+from kubelet_reference.status_rules import status_patch
 
 EARLY, LATE = "2026-11-20T23:28:45Z", "2026-11-20T23:28:47Z"
 UNREADY = {"message": "containers with unready status: [app]", "reason": "ContainersNotReady"}

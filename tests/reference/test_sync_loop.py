@@ -9,11 +9,10 @@ from kubelet_world import World, in_world, manifest
 from kubelet_fakes.clock import run
 from kubelet_reference.clocks import FirstChance, LoopClock
 from kubelet_reference.cri_errors import BadReply
-from kubelet_reference.inputs import Inputs
 from kubelet_reference.parts import Parts
 from kubelet_reference.ports import Chance
 from kubelet_reference.runtime_state import RuntimeState
-from kubelet_reference.sync_loop import SyncLoop
+from kubelet_reference.sync_loop import Inputs, SyncLoop
 from kubelet_reference.versions import Behaviour
 
 

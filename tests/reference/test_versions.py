@@ -6,8 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from kubelet_reference.feature_gates import GATES
-from kubelet_reference.versions import OLDEST, Behaviour
+from kubelet_reference.versions import GATES, OLDEST, Behaviour
 
 NEWEST = 36
 VERSIONS = range(OLDEST, NEWEST + 1)

@@ -21,7 +21,7 @@ from volume_bench import VolumeBench, config_map, pod_with
 
 from kubelet_fakes.clock import run
 from kubelet_reference import names, pods
-from kubelet_reference.environment import ConfigError
+from kubelet_reference.expansion import ConfigError
 from kubelet_reference.folders_os import remove_tree
 from kubelet_reference.safe_names import UnsafeNameError, is_below
 from kubelet_reference.termination_message import TerminationMessages

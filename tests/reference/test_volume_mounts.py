@@ -12,7 +12,7 @@ from volume_bench import ROOT, VolumeBench, config_map, pod_with
 
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_reference.environment import ConfigError
+from kubelet_reference.expansion import ConfigError
 
 Json = dict[str, Any]
 POD = f"{ROOT}/pods/u1"

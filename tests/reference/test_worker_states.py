@@ -91,8 +91,16 @@ def test_before_1_27() -> None:
 
     assert ended_before is not None
     assert ended_before.next is State.FINISHED
-    assert table.find(State.SYNC, Event.UNWANTED, lambda _: False) is None
+    assert table.find(State.SYNC, Event.UNWANTED, lambda _: False) == Row(
+        State.SYNC, Event.UNWANTED, State.SYNC
+    )
     assert table.find(State.FINISHED, Event.UNWANTED, lambda _: False) is not None
+
+
+def test_unknown_event_raises() -> None:
+    """What a state does not know is a mistake, and nothing that is passed over."""
+    with pytest.raises(LookupError, match="does not know"):
+        WorkerTable().find(State.WAITING, Event.DONE, lambda _: True)
 
 
 def test_guide_shows_the_table() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 from lightkube.models.core_v1 import Container, Pod
 
 from kubelet_reference.container_hash import container_hash
-from kubelet_reference.pod_actions import Actions, Situation, compute_actions
+from kubelet_reference.pod_actions import Actions, compute_actions
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords, SandboxRecord
 from kubelet_reference.results import ProbeOutcome
 from kubelet_reference.sandbox_changed import sandbox_changed
+from kubelet_reference.sync_input import Situation
 from kubelet_reference.versions import Behaviour
 
 BEHAVIOUR = Behaviour()

@@ -17,9 +17,8 @@ from kubelet_reference.clocks import FirstChance
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.events import Recorder
 from kubelet_reference.metrics import Metrics
-from kubelet_reference.node_signals import NodeStats
 from kubelet_reference.pod_files import PodFiles
-from kubelet_reference.ports import ApiServer, HttpGet, PodEvent
+from kubelet_reference.ports import ApiServer, HttpGet, NodeStats, PodEvent
 from kubelet_reference.records import ContainerRecord, PodRecords
 from kubelet_reference.results import ProbeOutcome
 from kubelet_reference.runtime_side import Neighbours, RuntimeParts, build_runtime_side

@@ -10,7 +10,7 @@ from kubelet_conformance.targets.machine import Machine, NoMachine, allocatable,
 from kubelet_conformance.targets.protocols import NotPossibleError
 from kubelet_conformance.trace.recorder import Item, Recorder
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_reference.node_signals import Amount
+from kubelet_reference.ports import Amount
 from kubelet_reference.settings import Settings
 
 

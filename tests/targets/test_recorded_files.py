@@ -15,7 +15,7 @@ from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, Recor
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.faults import Faults
-from kubelet_reference.dynamic_resources import Claim
+from kubelet_reference.ports import Claim
 
 ROOT, LOGS = "/var/lib/kubelet", "/var/log/pods"
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from kubelet_conformance.targets.protocols import NotPossibleError
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_reference.node_signals import Amount, PodUsage
+from kubelet_reference.ports import Amount, PodUsage
 from kubelet_reference.quantities import whole
 from kubelet_reference.settings import Settings
 

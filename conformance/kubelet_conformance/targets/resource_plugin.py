@@ -10,7 +10,7 @@ from google.protobuf.struct_pb2 import Struct
 from kubelet_conformance.trace.recorder import Failed, RecordedCall, Recorder
 from kubelet_fakes.runtime.faults import Effect, Faults
 from kubelet_fakes.runtime.subjects import Subject
-from kubelet_reference.dynamic_resources import Claim
+from kubelet_reference.ports import Claim
 
 
 class RecordedPlugin:

@@ -9,8 +9,7 @@ from kubelet_reference.config.http_source import HttpSource
 from kubelet_reference.config.manifest import read_pod, read_pods
 from kubelet_reference.config.mux import Mux, PodUpdate
 from kubelet_reference.config.problems import ManifestError, Problem
-from kubelet_reference.config.refusals import Refusals
-from kubelet_reference.config.static_pods import Source, static_pod
+from kubelet_reference.config.static_pods import Refusals, Source, static_pod
 
 __all__ = (
     "ApiSource",

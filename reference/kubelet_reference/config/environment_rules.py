@@ -15,9 +15,8 @@ from lightkube.models.core_v1 import (
     ResourceFieldSelector,
 )
 
-from kubelet_reference.config.label_rules import key_names
 from kubelet_reference.config.problems import Place
-from kubelet_reference.config.rule_words import containers, exactly_one
+from kubelet_reference.config.rule_words import containers, exactly_one, key_names
 from kubelet_reference.quantities import parse_quantity
 
 _SOURCES_OF_VALUES = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")

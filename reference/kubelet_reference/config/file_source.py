@@ -10,8 +10,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.config.manifest import read_pod
 from kubelet_reference.config.mux import Mux
 from kubelet_reference.config.problems import ManifestError
-from kubelet_reference.config.refusals import Refusals
-from kubelet_reference.config.static_pods import Source, static_pod
+from kubelet_reference.config.static_pods import Refusals, Source, static_pod
 from kubelet_reference.ports import Clock, Disk
 from kubelet_reference.settings import Settings
 from kubelet_reference.versions import Behaviour

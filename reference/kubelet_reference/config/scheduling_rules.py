@@ -18,16 +18,18 @@ from lightkube.models.core_v1 import (
 
 from kubelet_reference import pods
 from kubelet_reference.config.checks import DNS_SUBDOMAIN
-from kubelet_reference.config.label_rules import (
+from kubelet_reference.config.problems import Place
+from kubelet_reference.config.rule_words import (
+    Rule,
+    is_label_value,
     label_key,
     labels,
     requirement_values,
     selected_keys,
     selector,
+    unique,
     value,
 )
-from kubelet_reference.config.problems import Place
-from kubelet_reference.config.rule_words import Rule, is_label_value, unique
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -1,7 +1,8 @@
-"""Static pods: what the kubelet makes of a pod that comes from a manifest (STATIC-01 to STATIC-05)."""
+"""Static pods: what the kubelet makes of a manifest (STATIC-01 to STATIC-05), and the report of a bad one."""
 
 from __future__ import annotations
 
+import logging
 from enum import StrEnum
 from hashlib import blake2b
 
@@ -10,6 +11,8 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference import names, pods
 from kubelet_reference.config.fields import JsonObject
+from kubelet_reference.config.problems import ManifestError
+from kubelet_reference.events import Reason, Recorder
 
 _TOLERATES_EVERYTHING = {"operator": "Exists", "effect": "NoExecute"}
 
@@ -49,3 +52,35 @@ def manifest_uid(pod: Pod, origin: str, node_name: str) -> str:
     """A UID that changes when the pod, its manifest's place or the node does, and only then (STATIC-02)."""
     identity = msgspec.json.encode((pod, origin, node_name), order="deterministic")
     return blake2b(identity, digest_size=16).hexdigest()
+
+
+_LOG = logging.getLogger("kubelet_reference.config")
+
+
+class Refusals:
+    """Reports what is wrong with manifests, once for as long as it stays the same."""
+
+    def __init__(self, events: Recorder, node_name: str) -> None:
+        self._events = events
+        self._node_name = node_name
+        self._reported: dict[str, str] = {}
+
+    def report(self, source: Source, origin: str, error: ManifestError | OSError) -> None:
+        """Say that the manifest at `origin`, a path or URL, is refused."""
+        text = str(error)
+        if self._reported.get(origin) == text:
+            return
+        self._reported[origin] = text
+        if isinstance(error, OSError):
+            _LOG.error("%s: %s", origin, error.strerror or text)
+            return
+        for problem in error.problems:
+            _LOG.error("%s: %s", origin, problem)
+        if error.subject is not None:
+            pod = static_pod(error.subject, source, origin, self._node_name)
+            message = f"The pod {pods.key(pod)} from {origin} is refused: {text}"
+            self._events.warning(pod, Reason.FAILED_VALIDATION, message)
+
+    def forget(self, origin: str) -> None:
+        """The manifest is fine, or gone: what is wrong with it next is news."""
+        self._reported.pop(origin, None)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference.config.annotation_rules import ANNOTATION_RULES
-from kubelet_reference.config.claim_rules import CLAIM_RULES
-from kubelet_reference.config.container_rules import CONTAINER_RULES
+from kubelet_reference.config.container_rules import CONTAINER_RULES, MOUNT_RULES, restart_rules
 from kubelet_reference.config.environment_rules import environment
-from kubelet_reference.config.metadata_rules import METADATA_RULES
-from kubelet_reference.config.mount_rules import MOUNT_RULES
+from kubelet_reference.config.metadata_rules import ANNOTATION_RULES, METADATA_RULES
 from kubelet_reference.config.os_rules import OS_RULES
 from kubelet_reference.config.pod_rules import POD_RULES
 from kubelet_reference.config.problems import Place, Problem
-from kubelet_reference.config.remote_volume_rules import REMOTE_VOLUME_RULES
-from kubelet_reference.config.resource_rules import RESOURCE_RULES
-from kubelet_reference.config.restart_rules import restart_rules
+from kubelet_reference.config.resource_rules import CLAIM_RULES, RESOURCE_RULES
 from kubelet_reference.config.rule_words import Rule
 from kubelet_reference.config.scheduling_rules import SCHEDULING_RULES
 from kubelet_reference.config.security_rules import SECURITY_RULES
 from kubelet_reference.config.version_rules import version_rules
-from kubelet_reference.config.volume_rules import VOLUME_RULES
+from kubelet_reference.config.volume_rules import REMOTE_VOLUME_RULES, VOLUME_RULES
 from kubelet_reference.versions import Behaviour
 
 RULES: tuple[Rule, ...] = (

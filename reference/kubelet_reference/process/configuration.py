@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from kubelet_reference.image_records import VERIFICATION_POLICIES
-from kubelet_reference.process import readers, thresholds
-from kubelet_reference.process.endpoint import DEFAULT_ENDPOINT, socket_of
-from kubelet_reference.process.readers import Reader
+from kubelet_reference.process import readers
+from kubelet_reference.process.readers import DEFAULT_ENDPOINT, Reader, socket_of
 from kubelet_reference.settings import Settings
 
 API_VERSION, KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
@@ -18,25 +17,15 @@ _PERCENT = 100
 _SMALLEST = -(2**31)
 
 
-def _hard_thresholds() -> Mapping[str, str]:
-    return Settings().eviction_hard
-
-
 @dataclass(frozen=True, slots=True)
-class Configuration:
-    """What a node's operator sets, in a file or by flags; defaults are the kubelet's own.
+class Configuration(Settings):
+    """What a node's operator sets, in a file or by flags: the core's settings, and those of the process.
 
-    Durations are seconds. Only the two addresses differ: a kubelet listens everywhere and asks who is
+    Only the two addresses differ from a kubelet's defaults: that one listens everywhere and asks who is
     there, this one listens on loopback.
     """
 
-    static_pod_path: str = ""
-    static_pod_url: str = ""
     static_pod_url_header: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    file_check_frequency: float = 20
-    http_check_frequency: float = 20
-    sync_frequency: float = 60
-    runtime_request_timeout: float = 120
     runtime_socket: str = socket_of(DEFAULT_ENDPOINT)
     image_socket: str = ""
     address: str = "127.0.0.1"
@@ -44,26 +33,6 @@ class Configuration:
     read_only_port: int = 0
     healthz_address: str = "127.0.0.1"
     healthz_port: int = 10248
-    pod_logs_dir: str = "/var/log/pods"
-    max_pods: int = 110
-    max_container_restart_period: float | None = None
-    container_log_max_size: int = 10 << 20
-    container_log_max_files: int = 5
-    serialize_image_pulls: bool = True
-    registry_pull_qps: int = 5
-    registry_burst: int = 10
-    max_parallel_image_pulls: int | None = None
-    image_pull_credentials_verification_policy: str = "NeverVerifyPreloadedImages"
-    preloaded_images_verification_allowlist: tuple[str, ...] = ()
-    image_gc_high_threshold: int = 85
-    image_gc_low_threshold: int = 80
-    image_minimum_gc_age: float = 120
-    eviction_hard: Mapping[str, str] = field(default_factory=_hard_thresholds)
-    eviction_soft: Mapping[str, str] = field(default_factory=dict[str, str])
-    eviction_soft_grace_period: Mapping[str, float] = field(default_factory=dict[str, float])
-    eviction_max_pod_grace_period: int = 0
-    eviction_pressure_transition_period: float = 300
-    feature_gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +148,9 @@ FIELDS: Mapping[str, Field] = {
     "imageGCHighThresholdPercent": Field("image_gc_high_threshold", readers.number(0, _PERCENT)),
     "imageGCLowThresholdPercent": Field("image_gc_low_threshold", readers.number(0, _PERCENT)),
     "imageMinimumGCAge": Field("image_minimum_gc_age", readers.duration(120)),
-    "evictionHard": Field("eviction_hard", thresholds.limits),
-    "evictionSoft": Field("eviction_soft", thresholds.limits),
-    "evictionSoftGracePeriod": Field("eviction_soft_grace_period", thresholds.graces),
+    "evictionHard": Field("eviction_hard", readers.limits),
+    "evictionSoft": Field("eviction_soft", readers.limits),
+    "evictionSoftGracePeriod": Field("eviction_soft_grace_period", readers.graces),
     "evictionMaxPodGracePeriod": Field("eviction_max_pod_grace_period", readers.number(_SMALLEST)),
     "evictionPressureTransitionPeriod": Field("eviction_pressure_transition_period", readers.duration(300)),
     "featureGates": Field(

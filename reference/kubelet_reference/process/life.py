@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from cri_api.v1 import api_pb2 as cri
@@ -15,15 +15,14 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.disk_os import OsDisk
 from kubelet_reference.kubelet import Kubelet
-from kubelet_reference.machine_os import OsMachine
-from kubelet_reference.node_stats import MeasuredNode
+from kubelet_reference.node_stats import MeasuredNode, OsMachine
 from kubelet_reference.pod_network import RealPodNetwork
 from kubelet_reference.ports import ImageService, Ports, RuntimeService
 from kubelet_reference.process.channel import Channel, Service
 from kubelet_reference.process.configuration import Configuration
 from kubelet_reference.process.contact import FIRST_ANSWER_SECONDS, check_images, check_runtime
 from kubelet_reference.process.event_log import LoggedEvents
-from kubelet_reference.process.gates import with_gates
+from kubelet_reference.process.loading import with_gates
 from kubelet_reference.process.lock import locked
 from kubelet_reference.process.log import LOG
 from kubelet_reference.process.manifest_url import FetchedManifests
@@ -48,42 +47,13 @@ class Wanted:
 
 def settings_of(wanted: Wanted) -> Settings:
     """The core's settings; what the machine has is what the node offers."""
-    given = wanted.configuration
-    standard = Settings()
-    return Settings(
+    return replace(
+        wanted.configuration,
         node_name=wanted.node_name,
-        static_pod_path=given.static_pod_path,
-        static_pod_url=given.static_pod_url,
         with_api_server=False,
-        file_check_frequency=given.file_check_frequency,
-        http_check_frequency=given.http_check_frequency,
-        sync_frequency=given.sync_frequency,
-        runtime_request_timeout=given.runtime_request_timeout,
-        pod_logs_dir=given.pod_logs_dir,
         root_dir=wanted.root_dir,
-        max_pods=given.max_pods,
         cpu_millicores=1000 * (os.cpu_count() or 1),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        max_container_restart_period=(
-            given.max_container_restart_period or standard.max_container_restart_period
-        ),
-        serialize_image_pulls=given.serialize_image_pulls,
-        registry_pull_qps=given.registry_pull_qps,
-        registry_burst=given.registry_burst,
-        max_parallel_image_pulls=given.max_parallel_image_pulls,
-        image_pull_credentials_verification_policy=given.image_pull_credentials_verification_policy,
-        preloaded_images_verification_allowlist=given.preloaded_images_verification_allowlist,
-        container_log_max_size=given.container_log_max_size,
-        container_log_max_files=given.container_log_max_files,
-        image_gc_high_threshold=given.image_gc_high_threshold,
-        image_gc_low_threshold=given.image_gc_low_threshold,
-        image_minimum_gc_age=given.image_minimum_gc_age,
-        eviction_hard=dict(given.eviction_hard),
-        eviction_soft=dict(given.eviction_soft),
-        eviction_soft_grace_period=dict(given.eviction_soft_grace_period),
-        eviction_max_pod_grace_period=given.eviction_max_pod_grace_period,
-        eviction_pressure_transition_period=given.eviction_pressure_transition_period,
-        feature_gates=dict(given.feature_gates),
     )
 
 

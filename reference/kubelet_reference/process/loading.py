@@ -11,9 +11,34 @@ from kubelet_reference.config.documents import parse
 from kubelet_reference.config.problems import ManifestError, Place, Problem
 from kubelet_reference.process.configuration import API_VERSION, FIELDS, KIND, Configuration
 from kubelet_reference.process.errors import BadInputError
-from kubelet_reference.process.foreign import FOREIGN_FIELDS
-from kubelet_reference.process.gates import RESTART_PERIOD_GATE, check_gates, with_gates
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.process.foreign import FOREIGN_FIELDS, FOREIGN_GATES
+from kubelet_reference.versions import GATES, Behaviour
+
+RESTART_PERIOD_GATE = "KubeletCrashLoopBackOffMax"
+"""Lets crashLoopBackOff.maxContainerRestartPeriod be set (1.32)."""
+
+_ALWAYS_ON = {"PodLifecycleSleepAction": "sleep hooks are always run"}
+"""Gates that cannot be closed here, each with the reason."""
+
+
+def check_gates(gates: Mapping[str, bool], behaviour: Behaviour, place: Place) -> None:
+    """Note gates that are unknown, or set to what is not offered."""
+    for name, value in gates.items():
+        gate, here = GATES.get(name), place.field(name)
+        if gate is None and name in FOREIGN_GATES:
+            here.wrong("a kubelet has this feature gate, kubelet-reference does not: leave it out")
+        elif gate is None:
+            here.wrong(f"unknown feature gate; known are {', '.join(sorted(GATES))}")
+        elif behaviour.minor < gate.since:
+            here.wrong(f"Kubernetes 1.{behaviour.minor} has no such gate, 1.{gate.since} is the first")
+        elif not value and name in _ALWAYS_ON:
+            here.wrong(f"can only be true in kubelet-reference: {_ALWAYS_ON[name]}")
+
+
+def with_gates(behaviour: Behaviour, gates: Mapping[str, bool]) -> Behaviour:
+    """The behaviour as the gates change it."""
+    return type(behaviour).of(f"1.{behaviour.minor}", gates)
+
 
 Values: TypeAlias = dict[str, Any]
 """Clean values by their attribute of `Configuration`."""
@@ -36,15 +61,15 @@ def load(path: str | None, flags: Mapping[str, str], behaviour: Behaviour) -> Co
     # Gates are merged one by one, everything else is replaced.
     gates = {**in_file.get("feature_gates", {}), **in_flags.get("feature_gates", {})}
     merged["feature_gates"] = gates
-    configuration = Configuration(**merged)
     # All of this can only stand in the file.
-    _refuse(list(_contradictions(configuration, with_gates(behaviour, gates))), f"{path}: ")
-    return configuration
+    _refuse(list(_contradictions(merged, with_gates(behaviour, gates))), f"{path}: ")
+    return Configuration(**merged)
 
 
-def _contradictions(found: Configuration, behaviour: Behaviour) -> Iterator[Problem]:
+def _contradictions(given: Values, behaviour: Behaviour) -> Iterator[Problem]:
     """What does not go together, each value being fine by itself."""
-    if found.max_container_restart_period and not behaviour.takes_restart_period:
+    found = Configuration(**given)
+    if "max_container_restart_period" in given and not behaviour.takes_restart_period:
         yield Problem(
             "crashLoopBackOff.maxContainerRestartPeriod",
             f"may only be set with the feature gate {RESTART_PERIOD_GATE}: add it to featureGates",
@@ -104,7 +129,8 @@ def _unknown(name: str) -> str:
 def _with_zeros_filled(values: Values) -> Values:
     """The values without those that stand for their default: 0 pods, a burst of 0, no endpoint."""
     standing = ("max_pods", "registry_burst", "runtime_socket", "address", "healthz_address")
-    return {name: value for name, value in values.items() if value or name not in standing}
+    given = {name: value for name, value in values.items() if value is not None}
+    return {name: value for name, value in given.items() if value or name not in standing}
 
 
 def _from_flags(flags: Mapping[str, str], behaviour: Behaviour) -> Values:

@@ -3,14 +3,70 @@
 from __future__ import annotations
 
 import ipaddress
+import os
+import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from kubelet_reference.config.problems import Place
-from kubelet_reference.process.durations import parse_duration
-from kubelet_reference.process.endpoint import socket_of
-from kubelet_reference.quantities import whole
+from kubelet_reference.quantities import parse_quantity, whole
+
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_PART = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h)"
+_DURATION = re.compile(rf"([-+]?)((?:{_PART})+)")
+_PARTS = re.compile(r"([0-9.]+)([^0-9.]+)")
+_LONGEST_TEXT = 100
+_MOST_NANOSECONDS = 2**63 - 1
+
+
+def parse_duration(text: str) -> float:
+    """The duration in seconds; `ValueError` if it is none, or longer than Go can say (292 years)."""
+    if text in {"0", "+0", "-0"}:
+        return 0.0
+    found = _DURATION.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
+    if found is None:
+        raise ValueError(f"expected a duration such as 1m30s, got {text[:_LONGEST_TEXT]!r}")
+    amount = sum(Fraction(number) * _NANOSECONDS[unit] for number, unit in _PARTS.findall(found[2]))
+    if amount > _MOST_NANOSECONDS:
+        raise ValueError(f"expected at most 292 years, got {text!r}")
+    return float(-amount if found[1] == "-" else amount) / 1e9
+
+
+DEFAULT_ENDPOINT = "unix:///run/containerd/containerd.sock"
+"""The kubelet's own default."""
+_PATH_BYTES_MAX = 107
+"""What fits into the address of a unix socket."""
+_PREFIXES = ("unix://", "unix:", "")
+
+
+def socket_of(endpoint: str) -> str:
+    """The path of the socket of an endpoint such as `unix:///run/containerd/containerd.sock`.
+
+    A bare path is taken too, as the kubelet does. Raises `ValueError` for anything else.
+    """
+    prefix = next(each for each in _PREFIXES if endpoint.startswith(each))
+    given = endpoint.removeprefix(prefix)
+    if not given.startswith("/") or "\0" in given:
+        raise ValueError(
+            f"expected a unix socket with an absolute path, such as {DEFAULT_ENDPOINT}, got {endpoint!r}"
+        )
+    path = "/" + os.path.normpath(given).lstrip("/")
+    length = len(os.fsencode(path))
+    if length > _PATH_BYTES_MAX:
+        raise ValueError(f"expected a path of at most {_PATH_BYTES_MAX} bytes, got one of {length}")
+    return path
+
 
 Reader: TypeAlias = Callable[[object, "Place"], Any]
 """Takes a raw value that is not null, and its place; gives the clean value, or notes what is wrong."""
@@ -230,3 +286,75 @@ def _header(raw: object, place: Place) -> str:
     if any(letter in value for letter in "\r\n"):
         place.wrong("holds a line break")
     return value
+
+
+SIGNALS = (
+    "imagefs.available",
+    "imagefs.inodesFree",
+    "memory.available",
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "pid.available",
+)
+"""What can have a threshold."""
+_DERIVED = frozenset({"containerfs.available", "containerfs.inodesFree"})
+_SHARE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)%")
+
+
+def limits(raw: object, place: Place) -> dict[str, str]:
+    """By signal, how little is too little; 0% and 100% stand for no threshold, as in the kubelet."""
+    found: dict[str, str] = {}
+    for signal, value in fields(raw, place).items():
+        here = place.field(signal)
+        if not _is_known(signal, here):
+            continue
+        share = _share(value)
+        if share is None and not _is_amount(value):
+            here.expected("a quantity above 0 such as 100Mi, or a share such as 10%", value)
+        elif share not in {0, 1}:
+            found[signal] = str(value)
+    return found
+
+
+def graces(raw: object, place: Place) -> dict[str, float]:
+    """By signal, for how many seconds its soft threshold may be met; not for 0, which makes a hard one."""
+    found: dict[str, float] = {}
+    for signal, value in fields(raw, place).items():
+        here = place.field(signal)
+        if _is_known(signal, here):
+            found[signal] = _seconds(value)
+            if found[signal] <= 0:
+                here.expected("a duration above 0 such as 1m30s", value)
+    return found
+
+
+def _is_known(signal: str, place: Place) -> bool:
+    if signal in SIGNALS:
+        return True
+    if signal in _DERIVED:
+        place.wrong("follows from nodefs and imagefs, as in the kubelet: leave it out")
+    else:
+        place.wrong(f"unknown signal; known are {', '.join(SIGNALS)}")
+    return False
+
+
+def _seconds(value: object) -> float:
+    """The duration, 0 for what is none."""
+    try:
+        return parse_duration(value) if isinstance(value, str) else 0
+    except ValueError:
+        return 0
+
+
+def _share(value: object) -> Fraction | None:
+    """The share of the whole that a text such as 10% stands for, None for anything else."""
+    found = _SHARE.fullmatch(value) if isinstance(value, str) else None
+    share = Fraction(found[1].rstrip(".")) / 100 if found else None
+    return share if share is not None and share <= 1 else None
+
+
+def _is_amount(value: object) -> bool:
+    try:
+        return isinstance(value, str) and parse_quantity(value) > 0
+    except ValueError:
+        return False

@@ -2,11 +2,12 @@
 
 Making a volume is tried again with growing delays, each failure told by an event, for as long as a round may
 wait. In each later round what volumes show is brought up to date; a failure there keeps the old content and
-does not hold the pod up.
+does not hold the pod up. Volumes are removed as they are found on the disk, also those of an earlier process.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lightkube.models.core_v1 import Pod, Volume
@@ -15,8 +16,15 @@ from kubelet_reference import pods
 from kubelet_reference.events import Reason, Recorder
 from kubelet_reference.ports import ApiServer, Clock, Disk
 from kubelet_reference.settings import Settings
-from kubelet_reference.volumes.places import SHOWS_CONTENT, SetUpError, plugin_of, used_volumes
-from kubelet_reference.volumes.removal import clear_volumes, volume_paths
+from kubelet_reference.volumes.places import (
+    FOLDERS,
+    SHOWS_CONTENT,
+    SetUpError,
+    plugin_of,
+    subpaths_folder,
+    used_volumes,
+    volumes_folder,
+)
 from kubelet_reference.volumes.set_up import SetUp
 
 PATIENCE_SECONDS = 123.0
@@ -125,3 +133,42 @@ class Volumes:
         last = self._retries.get(uid)
         delay = min(2 * last.delay, DELAY_SECONDS_MAX) if last else FIRST_DELAY_SECONDS
         self._retries[uid] = _Retry(self._tools.clock.monotonic() + delay, delay)
+
+
+def volume_paths(disk: Disk, root_dir: str, uid: str) -> list[str]:
+    """Where volumes of the pod lie, hostPath volumes not counted."""
+    return list(_below(disk, volumes_folder(root_dir, uid), 2))
+
+
+def clear_volumes(disk: Disk, root_dir: str, uid: str) -> None:
+    """Unmount and remove the pod's volumes; nothing is left of them, or it is an `OSError`.
+
+    What is shown of volumes elsewhere goes first. Only our own mounts are taken away: where a pod has mounted
+    something into a volume, that volume stays, and so do folders that this kubelet did not make.
+    """
+    shown = subpaths_folder(root_dir, uid)
+    for path in _below(disk, shown, 3):
+        _remove(disk, path)
+    disk.remove(shown)
+    for path in volume_paths(disk, root_dir, uid):
+        if path.split("/")[-2] in FOLDERS:
+            _remove(disk, path)
+        else:
+            raise OSError(f"a volume at {path} is none that this kubelet makes")
+    disk.remove(volumes_folder(root_dir, uid))
+
+
+def _remove(disk: Disk, path: str) -> None:
+    for mount in disk.mounts(path):
+        if mount == path:
+            disk.unmount(path)
+    disk.remove(path)
+
+
+def _below(disk: Disk, folder: str, depth: int) -> Iterator[str]:
+    """Everything so many levels below a folder that may not be there."""
+    if not depth:
+        yield folder
+    elif disk.is_folder(folder):
+        for name in disk.names(folder):
+            yield from _below(disk, f"{folder}/{name}", depth - 1)

@@ -9,7 +9,7 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod, VolumeMount
 
 from kubelet_reference import pods
-from kubelet_reference.environment import ConfigError, expand, references
+from kubelet_reference.expansion import ConfigError, expand, references
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.ports import Disk
 from kubelet_reference.settings import Settings

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from lightkube.models.core_v1 import DownwardAPIVolumeFile, KeyToPath, Pod
 
 from kubelet_reference import pods
-from kubelet_reference.environment import SUBSCRIPT, ConfigError, resource_text
+from kubelet_reference.expansion import SUBSCRIPT, ConfigError, resource_text
 from kubelet_reference.go_text import quoted
 from kubelet_reference.settings import Settings
 from kubelet_reference.volumes.places import SetUpError

@@ -1,10 +1,13 @@
-"""Makes one volume, or brings it up to date: doing it again is fine, and goes on where a crash ended it."""
+"""Makes one volume, or brings it up to date: doing it again is fine, and goes on where a crash ended it.
+
+Of a hostPath volume nothing is made but what its type asks for.
+"""
 
 from __future__ import annotations
 
 import logging
 
-from lightkube.models.core_v1 import EmptyDirVolumeSource, Pod, Volume
+from lightkube.models.core_v1 import EmptyDirVolumeSource, HostPathVolumeSource, Pod, Volume
 
 from kubelet_reference.ports import ApiServer, Clock, Disk
 from kubelet_reference.quantities import whole
@@ -12,7 +15,6 @@ from kubelet_reference.resources import sandbox_resources
 from kubelet_reference.settings import Settings
 from kubelet_reference.volumes.atomic_writer import write_files
 from kubelet_reference.volumes.content import Contents
-from kubelet_reference.volumes.host_path import prepare_host_path
 from kubelet_reference.volumes.places import ON_TMPFS, Plugin, SetUpError, plugin_of, volume_path
 
 _MODE = 0o777
@@ -70,3 +72,37 @@ class SetUp:
         """The size of a volume in memory, in bytes: the least of the node's, the pod's and its own limit."""
         wishes = (sandbox_resources(pod).memory_limit_in_bytes, whole(str(limit)) if limit else 0)
         return min([self._settings.memory_bytes, *(size for size in wishes if size > 0)])
+
+
+_FOLDER_MODE, _FILE_MODE = 0o755, 0o644
+_TYPES = {
+    "Directory": ("Directory", "directory"),
+    "DirectoryOrCreate": ("Directory", "directory"),
+    "File": ("File", "file"),
+    "FileOrCreate": ("File", "file"),
+    "Socket": ("Socket", "socket file"),
+    "CharDevice": ("CharDevice", "character device"),
+    "BlockDevice": ("BlockDevice", "block device"),
+}
+"""What has to lie there, and how that is called, by the type that is asked for."""
+
+
+def prepare_host_path(disk: Disk, source: HostPathVolumeSource) -> None:
+    """See that what lies at the path is of the type that is asked for, and make it where that says so.
+
+    Without a type nothing is looked at. Raises `SetUpError`, and `OSError`.
+    """
+    path, wanted = source.path, source.type or ""
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise SetUpError(f"invalid HostPath `{path}`: must be absolute and not contain '..'")
+    if not wanted:
+        return
+    if wanted not in _TYPES:
+        raise SetUpError(f"{wanted} is an invalid volume type")
+    kind, name = _TYPES[wanted]
+    if disk.kind(path) is None and wanted == "DirectoryOrCreate":
+        disk.make_folder(path, _FOLDER_MODE)
+    elif disk.kind(path) is None and wanted == "FileOrCreate":
+        disk.create(path, _FILE_MODE)
+    if disk.kind(path) != kind:
+        raise SetUpError(f"hostPath type check failed: {path} is not a {name}")
