@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from lightkube.models.core_v1 import Pod, PodStatus
+from lightkube.models.core_v1 import Node, Pod, PodStatus
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import pods
-from kubelet_reference.admission import HANDLERS, Candidate, Handler, Rejection, no_pressure, node_ports
+from kubelet_reference.admission import (
+    HANDLERS,
+    Candidate,
+    Handler,
+    Rejection,
+    no_pressure,
+    no_shutdown,
+    node_affinity,
+    node_ports,
+    sidecars_allowed,
+)
 from kubelet_reference.deadline import Deadlines
 from kubelet_reference.events import Recorder
-from kubelet_reference.node_side import NodeParts
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
 from kubelet_reference.ports import Clock
 from kubelet_reference.preemption import Preemption
@@ -20,12 +29,9 @@ from kubelet_reference.priorities import is_critical
 from kubelet_reference.resources import requests
 
 
-def _with(old: Handler, new: Handler) -> tuple[Handler, ...]:
-    return tuple(new if handler is old else handler for handler in HANDLERS)
-
-
-class _AsksAgain(PodHandlers):
-    """Admits a pod again whenever it changes."""
+@bug("MUT-ADMIT-01", breaks="ADMIT-01")
+class AsksAgain(PodHandlers):
+    """A running pod is admitted anew, and perhaps refused, when it changes."""
 
     def update(self, changed: Iterable[Pod]) -> None:
         found = list(changed)
@@ -37,8 +43,9 @@ class _AsksAgain(PodHandlers):
                 self.reject(pod, refusal)
 
 
-class _MayStillFit(PodHandlers):
-    """Leaves a pod that does not fit pending."""
+@bug("MUT-ADMIT-02", breaks="ADMIT-02")
+class MayStillFit(PodHandlers):
+    """A pod that does not fit stays Pending."""
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
         self._tools.recorder.warning(pod, rejection.reason, rejection.message)
@@ -46,22 +53,25 @@ class _MayStillFit(PodHandlers):
         self._tools.statuses.set_pod_status(pod, status)
 
 
-class _SaysNothingOfUse(PodHandlers):
-    """Has one reason for all refusals."""
+@bug("MUT-ADMIT-03", breaks="ADMIT-03")
+class SaysNothingOfUse(PodHandlers):
+    """Whatever a pod is refused for, the reason is the same."""
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
         super().reject(pod, Rejection("Rejected", rejection.message))
 
 
-class _AdmitsTheDead(PodHandlers):
-    """Asks about every pod that it sees for the first time."""
+@bug("MUT-ADMIT-05", breaks="ADMIT-05")
+class AdmitsTheDead(PodHandlers):
+    """A kubelet that comes back asks whether pods that have ended still fit."""
 
     def needs_admission(self, pod: Pod) -> bool:
         return not self._tools.workers.is_termination_requested(pods.uid(pod))
 
 
-class _AdmitsLate(PodHandlers):
-    """Asks whether a pod fits when something has happened to it."""
+@bug("MUT-ADMIT-11", breaks="ADMIT-11")
+class AdmitsLate(PodHandlers):
+    """A pod is started, and asked whether it fits later."""
 
     def needs_admission(self, pod: Pod) -> bool:
         return not pods.uid(pod)
@@ -76,8 +86,9 @@ class _AdmitsLate(PodHandlers):
         super().sync(found)
 
 
-class _NobodyMakesRoom(Preemption):
-    """Ends no pod for another one."""
+@bug("MUT-ADMIT-08", breaks=("ADMIT-08", "STATIC-23"))
+class NobodyMakesRoom(Preemption):
+    """On a full node a critical pod is refused like any other."""
 
     def victims(
         self, pod: Pod, others: Sequence[Pod], missing: int, frees: Callable[[Pod], int]
@@ -85,8 +96,9 @@ class _NobodyMakesRoom(Preemption):
         return super().victims(pod, others[:0], missing, frees)
 
 
-class _StaticPodsAreLikeOthers(Preemption):
-    """Goes by priorities alone."""
+@bug("MUT-STATIC-23", breaks="STATIC-23")
+class StaticPodsAreLikeOthers(Preemption):
+    """On a full node a static pod is refused, as it has no priority."""
 
     def victims(
         self, pod: Pod, others: Sequence[Pod], missing: int, frees: Callable[[Pod], int]
@@ -94,22 +106,9 @@ class _StaticPodsAreLikeOthers(Preemption):
         return () if pods.is_static(pod) else super().victims(pod, others, missing, frees)
 
 
-def _no_pressure_at_all(candidate: Candidate) -> Rejection | None:
-    """Refuses whatever is not critical as long as the node is short of anything."""
-    if not candidate.distress.pressures or is_critical(candidate.pod):
-        return None
-    return Rejection("Evicted", "The node is under pressure.")
-
-
-def _only_known_resources(candidate: Candidate) -> Rejection | None:
-    """Looks for everything that a pod asks for."""
-    asked = {name for one in pods.containers(candidate.pod) for name in requests(one)}
-    unknown = sorted(asked - {"cpu", "memory", "ephemeral-storage"})
-    return Rejection(f"OutOf{unknown[0]}", f"Node didn't have enough {unknown[0]}") if unknown else None
-
-
-class _CountsFromTheContainers(Deadlines):
-    """Takes a pod's time from the start of its first container."""
+@bug("MUT-DEADLINE-01", breaks="DEADLINE-01")
+class CountsFromTheContainers(Deadlines):
+    """A pod's deadline is counted from the start of its containers."""
 
     def is_past(self, pod: Pod) -> bool:
         status = self._stored(pods.uid(pod)) or pod.status or PodStatus()
@@ -121,8 +120,9 @@ class _CountsFromTheContainers(Deadlines):
         return self._clock.wall_ns() >= (began.timestamp() + seconds) * 1e9
 
 
-class _CountsFromItsOwnStart(Deadlines):
-    """Takes a pod's time from when this kubelet heard of it."""
+@bug("MUT-DEADLINE-02", breaks="DEADLINE-02")
+class CountsFromItsOwnStart(Deadlines):
+    """A pod's deadline begins anew with every start of the kubelet."""
 
     def __init__(self, stored: Callable[[str], PodStatus | None], clock: Clock, recorder: Recorder) -> None:
         super().__init__(stored, clock, recorder)
@@ -138,77 +138,63 @@ class _CountsFromItsOwnStart(Deadlines):
         return seconds is not None and heard is not None and self._clock.monotonic() >= heard + seconds
 
 
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-ADMIT-01",
-        "A running pod is admitted anew, and perhaps refused, when it changes.",
-        lambda: Parts(pod_handlers=_AsksAgain),
-        ("ADMIT-01",),
-    ),
-    Bug(
-        "MUT-ADMIT-02",
-        "A pod that does not fit stays Pending.",
-        lambda: Parts(pod_handlers=_MayStillFit),
-        ("ADMIT-02",),
-    ),
-    Bug(
-        "MUT-ADMIT-03",
-        "Whatever a pod is refused for, the reason is the same.",
-        lambda: Parts(pod_handlers=_SaysNothingOfUse),
-        ("ADMIT-03",),
-    ),
-    Bug(
-        "MUT-ADMIT-05",
-        "A kubelet that comes back asks whether pods that have ended still fit.",
-        lambda: Parts(pod_handlers=_AdmitsTheDead),
-        ("ADMIT-05",),
-    ),
-    Bug(
-        "MUT-ADMIT-06",
-        "Two pods get the same port of the node.",
-        lambda: Parts(admission_handlers=tuple(one for one in HANDLERS if one is not node_ports)),
-        ("ADMIT-06",),
-    ),
-    Bug(
-        "MUT-ADMIT-07",
-        "A pod that asks for a resource the kubelet knows nothing of is refused.",
-        lambda: Parts(admission_handlers=(*HANDLERS, _only_known_resources)),
-        ("ADMIT-07",),
-    ),
-    Bug(
-        "MUT-ADMIT-08",
-        "On a full node a critical pod is refused like any other.",
-        lambda: Parts(node=NodeParts(preemption=_NobodyMakesRoom)),
-        ("ADMIT-08", "STATIC-23"),
-    ),
-    Bug(
-        "MUT-STATIC-23",
-        "On a full node a static pod is refused, as it has no priority.",
-        lambda: Parts(node=NodeParts(preemption=_StaticPodsAreLikeOthers)),
-        ("STATIC-23",),
-    ),
-    Bug(
-        "MUT-ADMIT-09",
-        "A node that is short of memory refuses pods that ask for some too.",
-        lambda: Parts(admission_handlers=_with(no_pressure, _no_pressure_at_all)),
-        ("ADMIT-09",),
-    ),
-    Bug(
-        "MUT-ADMIT-11",
-        "A pod is started, and asked whether it fits later.",
-        lambda: Parts(pod_handlers=_AdmitsLate),
-        ("ADMIT-11",),
-    ),
-    Bug(
-        "MUT-DEADLINE-01",
-        "A pod's deadline is counted from the start of its containers.",
-        lambda: Parts(deadlines=_CountsFromTheContainers),
-        ("DEADLINE-01",),
-    ),
-    Bug(
-        "MUT-DEADLINE-02",
-        "A pod's deadline begins anew with every start of the kubelet.",
-        lambda: Parts(deadlines=_CountsFromItsOwnStart),
-        ("DEADLINE-02",),
-    ),
+def _asking(old: Handler, *new: Handler) -> WrongParts:
+    """A kubelet that asks other handlers, or none, in the place of one."""
+    asked = (one for handler in HANDLERS for one in (new if handler is old else (handler,)))
+    return parts_with(admission_handlers=tuple(asked))
+
+
+@bug("MUT-ADMIT-06", breaks="ADMIT-06")
+def does_not_look_at_ports() -> WrongParts:
+    """Two pods get the same port of the node."""
+    return _asking(node_ports)
+
+
+@bug("K8S-100184", breaks="SHUT-01")
+def does_not_look_at_the_shutdown() -> WrongParts:
+    """A node that goes down takes new pods."""
+    return _asking(no_shutdown)
+
+
+@bug("MUT-SIDECAR-01", breaks="SIDECAR-01")
+def does_not_look_at_the_gate() -> WrongParts:
+    """Pods with sidecars are run though the gate SidecarContainers is off."""
+    return _asking(sidecars_allowed)
+
+
+def _only_known_resources(candidate: Candidate) -> Rejection | None:
+    asked = {name for one in pods.containers(candidate.pod) for name in requests(one)}
+    unknown = sorted(asked - {"cpu", "memory", "ephemeral-storage"})
+    return Rejection(f"OutOf{unknown[0]}", f"Node didn't have enough {unknown[0]}") if unknown else None
+
+
+@bug("MUT-ADMIT-07", breaks="ADMIT-07")
+def knows_few_resources() -> WrongParts:
+    """A pod that asks for a resource the kubelet knows nothing of is refused."""
+    return _asking(node_ports, node_ports, _only_known_resources)
+
+
+def _critical_under_pressure(candidate: Candidate) -> Rejection | None:
+    if not candidate.distress.pressures or is_critical(candidate.pod):
+        return None
+    return Rejection("Evicted", "The node is under pressure.")
+
+
+@bug("MUT-ADMIT-09", breaks="ADMIT-09")
+def no_pressure_at_all() -> WrongParts:
+    """A node that is short of memory refuses pods that ask for some too."""
+    return _asking(no_pressure, _critical_under_pressure)
+
+
+def _affinity_without_node(candidate: Candidate) -> Rejection | None:
+    return node_affinity(replace(candidate, node=candidate.node or Node()))
+
+
+@bug(
+    "K8S-100467",
+    breaks="RESTARTKUBELET-01",
+    aliases=("K8S-92067", "K8S-94087", "K8S-76322", "K8S-99708", "K8S-123859", "K8S-123980", "K8S-124586"),
 )
+def reads_no_labels() -> WrongParts:
+    """Running pods are refused by a kubelet that comes back and has not read its node's labels yet."""
+    return _asking(node_affinity, _affinity_without_node)

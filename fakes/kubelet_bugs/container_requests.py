@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 import grpc
@@ -10,18 +10,16 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import EnvVarSource, Pod
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import names
 from kubelet_reference.cri_errors import wrapped_text
 from kubelet_reference.environment import ConfigError, Environment
 from kubelet_reference.image_volumes import ImageVolumes
 from kubelet_reference.images import EnsuredImage
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_files import HOSTS_PATH, PodFiles
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.runtime_reader import RuntimeReader
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.sync_result import StartError
 from kubelet_reference.updates import SyncFailed
@@ -29,8 +27,9 @@ from kubelet_reference.updates import SyncFailed
 NANOSECONDS = 1_000_000_000
 
 
-class _HookFirst(ContainerStarter):
-    """Runs the postStart hook before the container is started."""
+@bug("MUT-START-01", breaks="START-01")
+class HookFirst(ContainerStarter):
+    """The postStart hook runs in a container that has not been started."""
 
     async def _start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
         await self._run_hook(into, container, container_id)
@@ -43,8 +42,9 @@ class _HookFirst(ContainerStarter):
         pass
 
 
-class _TellsTheWrapper(ContainerStarter):
-    """Tells the error of a call as gRPC wraps it."""
+@bug("MUT-START-03", breaks="START-03")
+class TellsTheWrapper(ContainerStarter):
+    """Why a container could not be made is told with gRPC's words around it."""
 
     async def _create(self, into: PodToStart, container: AnyContainer, config: cri.ContainerConfig) -> str:
         try:
@@ -55,8 +55,9 @@ class _TellsTheWrapper(ContainerStarter):
             raise StartError(error.reason, text) from cause
 
 
-class _UsesTheOldOne(ContainerStarter):
-    """Starts once more what was made and could not be started."""
+@bug("MUT-START-04", breaks="START-04")
+class UsesTheOldOne(ContainerStarter):
+    """A container that could not be started is started once more."""
 
     async def _create(self, into: PodToStart, container: AnyContainer, config: cri.ContainerConfig) -> str:
         newest = into.records.newest(container.name)
@@ -65,8 +66,9 @@ class _UsesTheOldOne(ContainerStarter):
         return await super()._create(into, container, config)
 
 
-class _NeedsAllImages(ImageVolumes):
-    """Starts nothing of a pod while an image is missing that one of its containers mounts."""
+@bug("MUT-IMAGE-20", breaks="IMAGE-20")
+class NeedsAllImages(ImageVolumes):
+    """An image that one container mounts and that is missing holds up the whole pod."""
 
     async def ready(self, into: PodToStart) -> PodToStart:
         found = await super().ready(into)
@@ -76,8 +78,9 @@ class _NeedsAllImages(ImageVolumes):
         return found
 
 
-class _SharedMessageFile(PodFiles):
-    """Mounts the same message file into each instance of a container."""
+@bug("MUT-START-08", breaks="START-08")
+class SharedMessageFile(PodFiles):
+    """All instances of a container have the same message file."""
 
     def _message_mount(self, pod: Pod, container: AnyContainer) -> cri.Mount:
         mount = super()._message_mount(pod, container)
@@ -85,8 +88,9 @@ class _SharedMessageFile(PodFiles):
         return mount
 
 
-class _HostsForAliases(PodFiles):
-    """Mounts a hosts file only where there is something in it that the pod has asked for."""
+@bug("MUT-START-10", breaks="START-10")
+class HostsForAliases(PodFiles):
+    """A pod without aliases gets no hosts file."""
 
     def mounts(
         self, pod: Pod, container: AnyContainer, pod_ips: tuple[str, ...], environment: Mapping[str, str]
@@ -96,8 +100,9 @@ class _HostsForAliases(PodFiles):
         return found if has_aliases else [one for one in found if one.container_path != HOSTS_PATH]
 
 
-class _NoAliases(PodFiles):
-    """Leaves the pod's aliases out of its hosts file."""
+@bug("MUT-START-13", breaks="START-13")
+class NoAliases(PodFiles):
+    """The hosts file of a pod lacks its aliases."""
 
     def _hosts_mount(self, pod: Pod, pod_ips: tuple[str, ...]) -> cri.Mount:
         mount = super()._hosts_mount(pod, pod_ips)
@@ -108,8 +113,9 @@ class _NoAliases(PodFiles):
         return mount
 
 
-class _LeavesVariablesOut(Environment):
-    """Makes a container without the variables whose sources are missing."""
+@bug("MUT-START-09", breaks="START-09")
+class LeavesVariablesOut(Environment):
+    """A container is made without the variables whose config map is missing."""
 
     async def _from_object(self, pod: Pod, source: EnvVarSource) -> str | None:
         with suppress(ConfigError):
@@ -117,8 +123,9 @@ class _LeavesVariablesOut(Environment):
         return None
 
 
-class _TimesInSeconds(RuntimeReader):
-    """Takes the runtime's nanoseconds for seconds' fractions of another size."""
+@bug("MUT-START-12", breaks="START-12")
+class TimesInSeconds(RuntimeReader):
+    """When a container was started is told in other units than the runtime's."""
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         records = await super().pod_records(uid, name, namespace)
@@ -129,8 +136,9 @@ def _in_seconds(record: ContainerRecord) -> ContainerRecord:
     return replace(record, started_at=record.started_at // NANOSECONDS)
 
 
-class _AlwaysLogs(RuntimeReader):
-    """Tells the end of the log with every end of a container, whatever its policy."""
+@bug("MUT-START-11", breaks="START-11")
+class AlwaysLogs(RuntimeReader):
+    """The end of a container is always told with the end of its log."""
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         records = await super().pod_records(uid, name, namespace)
@@ -147,122 +155,48 @@ class _AlwaysLogs(RuntimeReader):
         return replace(record, message=self._messages.message(status))
 
 
-def _asking(change: Callable[[cri.ContainerConfig], None]) -> Parts:
-    """A kubelet that asks for containers with one thing changed."""
+class _AmendedConfig(ContainerStarter):
+    """Asks for containers with one thing changed."""
 
-    class Changed(ContainerStarter):
-        """Changes each config before it is sent."""
+    async def _config(
+        self, into: PodToStart, container: AnyContainer, image: EnsuredImage
+    ) -> cri.ContainerConfig:
+        config = await super()._config(into, container, image)
+        self.amend(config)
+        return config
 
-        async def _config(
-            self, into: PodToStart, container: AnyContainer, image: EnsuredImage
-        ) -> cri.ContainerConfig:
-            config = await super()._config(into, container, image)
-            change(config)
-            return config
-
-    return Parts(runtime=RuntimeParts(starter=Changed))
+    def amend(self, config: cri.ContainerConfig) -> None:
+        """Change what is asked for."""
 
 
-def _without_ports(config: cri.ContainerConfig) -> None:
-    config.annotations.pop(names.CONTAINER_PORTS, None)
+@bug("MUT-START-05", breaks="START-05")
+class WithoutPorts(_AmendedConfig):
+    """Containers do not carry their ports."""
+
+    def amend(self, config: cri.ContainerConfig) -> None:
+        config.annotations.pop(names.CONTAINER_PORTS, None)
 
 
-def _without_hook(config: cri.ContainerConfig) -> None:
-    config.annotations.pop(names.CONTAINER_PRE_STOP, None)
-    config.annotations.pop(names.POD_GRACE, None)
+@bug("MUT-START-06", breaks=("START-05", "START-06"))
+class WithoutHook(_AmendedConfig):
+    """The grace and the preStop hook of a container are remembered by the kubelet alone."""
+
+    def amend(self, config: cri.ContainerConfig) -> None:
+        config.annotations.pop(names.CONTAINER_PRE_STOP, None)
+        config.annotations.pop(names.POD_GRACE, None)
 
 
-def _with_one_log(config: cri.ContainerConfig) -> None:
-    config.log_path = f"{config.metadata.name}/{config.metadata.name}.log"
+@bug("MUT-START-07", breaks=("START-07", "START-14"))
+class OneLog(_AmendedConfig):
+    """All instances of a container write the same log."""
+
+    def amend(self, config: cri.ContainerConfig) -> None:
+        config.log_path = f"{config.metadata.name}/{config.metadata.name}.log"
 
 
-def _with_next_log(config: cri.ContainerConfig) -> None:
-    config.log_path = f"{config.metadata.name}/{config.metadata.attempt + 1}.log"
+@bug("MUT-START-14", breaks=("START-07", "START-14"))
+class NumbersLogsAhead(_AmendedConfig):
+    """The number of a container's log is ahead of its attempt."""
 
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-IMAGE-20",
-        "An image that one container mounts and that is missing holds up the whole pod.",
-        lambda: Parts(runtime=RuntimeParts(image_volumes=_NeedsAllImages)),
-        ("IMAGE-20",),
-    ),
-    Bug(
-        "MUT-START-01",
-        "The postStart hook runs in a container that has not been started.",
-        lambda: Parts(runtime=RuntimeParts(starter=_HookFirst)),
-        ("START-01",),
-    ),
-    Bug(
-        "MUT-START-03",
-        "Why a container could not be made is told with gRPC's words around it.",
-        lambda: Parts(runtime=RuntimeParts(starter=_TellsTheWrapper)),
-        ("START-03",),
-    ),
-    Bug(
-        "MUT-START-04",
-        "A container that could not be started is started once more.",
-        lambda: Parts(runtime=RuntimeParts(starter=_UsesTheOldOne)),
-        ("START-04",),
-    ),
-    Bug(
-        "MUT-START-05",
-        "Containers do not carry their ports.",
-        lambda: _asking(_without_ports),
-        ("START-05",),
-    ),
-    Bug(
-        "MUT-START-06",
-        "The grace and the preStop hook of a container are remembered by the kubelet alone.",
-        lambda: _asking(_without_hook),
-        ("START-05", "START-06"),
-    ),
-    Bug(
-        "MUT-START-07",
-        "All instances of a container write the same log.",
-        lambda: _asking(_with_one_log),
-        ("START-07", "START-14"),
-    ),
-    Bug(
-        "MUT-START-08",
-        "All instances of a container have the same message file.",
-        lambda: Parts(pod_files=_SharedMessageFile),
-        ("START-08",),
-    ),
-    Bug(
-        "MUT-START-09",
-        "A container is made without the variables whose config map is missing.",
-        lambda: Parts(runtime=RuntimeParts(environment=_LeavesVariablesOut)),
-        ("START-09",),
-    ),
-    Bug(
-        "MUT-START-10",
-        "A pod without aliases gets no hosts file.",
-        lambda: Parts(pod_files=_HostsForAliases),
-        ("START-10",),
-    ),
-    Bug(
-        "MUT-START-11",
-        "The end of a container is always told with the end of its log.",
-        lambda: Parts(runtime=RuntimeParts(reader=_AlwaysLogs)),
-        ("START-11",),
-    ),
-    Bug(
-        "MUT-START-12",
-        "When a container was started is told in other units than the runtime's.",
-        lambda: Parts(runtime=RuntimeParts(reader=_TimesInSeconds)),
-        ("START-12",),
-    ),
-    Bug(
-        "MUT-START-13",
-        "The hosts file of a pod lacks its aliases.",
-        lambda: Parts(pod_files=_NoAliases),
-        ("START-13",),
-    ),
-    Bug(
-        "MUT-START-14",
-        "The number of a container's log is ahead of its attempt.",
-        lambda: _asking(_with_next_log),
-        ("START-07", "START-14"),
-    ),
-)
+    def amend(self, config: cri.ContainerConfig) -> None:
+        config.log_path = f"{config.metadata.name}/{config.metadata.attempt + 1}.log"

@@ -14,11 +14,9 @@ from lightkube.models.core_v1 import (
 )
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods, records
 from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
-from kubelet_reference.parts import Parts
-from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.prober import Prober
 from kubelet_reference.records import ContainerRecord
@@ -28,13 +26,9 @@ def _waits_for(reason: str, message: str = "") -> ContainerState:
     return ContainerState(waiting=ContainerStateWaiting(reason=reason or None, message=message or None))
 
 
-def _parts(rules: ContainerStatusRules) -> Parts:
-    """The parts of a kubelet that tells containers by these rules."""
-    return Parts(status=StatusDecisions(container_statuses=rules.tell))
-
-
-class _NoInits(ContainerStatusRules):
-    """Does not tell a pod whose init containers run from one whose containers are made."""
+@bug("MUT-CSTAT-01", breaks="CSTAT-01")
+class NoInits(ContainerStatusRules):
+    """Containers that wait for init containers are said to be in the making."""
 
     def without_record(
         self, pod: Pod, container: AnyContainer, before: ContainerStatus | None
@@ -45,8 +39,9 @@ class _NoInits(ContainerStatusRules):
         return replace(found, state=_waits_for("ContainerCreating")) if initializes else found
 
 
-class _WaitsAtOnce(ContainerStatusRules):
-    """Shows a container as waiting as soon as it has ended and is to come again."""
+@bug("MUT-CSTAT-04", breaks="CSTAT-04")
+class WaitsAtOnce(ContainerStatusRules):
+    """A container that has ended waits at once, before anything kept it from its restart."""
 
     def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
         found = super().refused(told, container, status)
@@ -56,8 +51,9 @@ class _WaitsAtOnce(ContainerStatusRules):
         return replace(found, state=_waits_for("ContainerCreating"), lastState=found.state)
 
 
-class _PodWideReason(ContainerStatusRules):
-    """Gives an init container the reason for which any container of its pod waits."""
+@bug("MUT-CSTAT-05", breaks="CSTAT-05")
+class PodWideReason(ContainerStatusRules):
+    """An init container that is done waits like the app container that crashes after it."""
 
     def init_status(
         self, told: Told, container: AnyContainer, before: ContainerStatus | None
@@ -70,8 +66,9 @@ class _PodWideReason(ContainerStatusRules):
         return replace(status, state=_waits_for(failure.reason, failure.message), lastState=status.state)
 
 
-class _OwnReasons(ContainerStatusRules):
-    """Says itself why a container has ended, by its exit code."""
+@bug("MUT-CSTAT-11", breaks="CSTAT-11")
+class OwnReasons(ContainerStatusRules):
+    """Why a container ended is made up from its exit code."""
 
     def of_record(
         self, runtime: str, record: ContainerRecord, before: ContainerStatus | None
@@ -84,15 +81,17 @@ class _OwnReasons(ContainerStatusRules):
         return replace(status, state=ContainerState(terminated=replace(ended, reason=reason)))
 
 
-class _AlwaysResources(ContainerStatusRules):
-    """Says which resources a container has, gate or no gate."""
+@bug("MUT-CSTAT-12", breaks="CSTAT-12")
+class AlwaysResources(ContainerStatusRules):
+    """Container statuses tell resources though nothing can be resized."""
 
     def status(self, told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
         return replace(super().status(told, container, before), allocatedResources={"cpu": "0"})
 
 
-class _KeepsLastState(ContainerStatusRules):
-    """Keeps telling the end before, though its record is gone."""
+@bug("MUT-CSTAT-14", breaks="CSTAT-14")
+class KeepsLastState(ContainerStatusRules):
+    """The last state of a container outlives its record."""
 
     def recorded(
         self, told: Told, container: AnyContainer, before: ContainerStatus | None
@@ -102,8 +101,9 @@ class _KeepsLastState(ContainerStatusRules):
         return replace(status, lastState=last) if status.lastState == ContainerState() else status
 
 
-class _EndsUnstarted(ContainerStatusRules):
-    """Takes a container that was made and never started for one that has ended."""
+@bug("MUT-CSTAT-15", breaks=("CSTAT-02", "CSTAT-15"))
+class EndsUnstarted(ContainerStatusRules):
+    """A container that was never started has ended."""
 
     def of_record(
         self, runtime: str, record: ContainerRecord, before: ContainerStatus | None
@@ -120,8 +120,9 @@ class _EndsUnstarted(ContainerStatusRules):
         return status if is_made_up else super().refused(told, container, status)
 
 
-class _OldestFirst(ContainerStatusRules):
-    """Tells of the oldest instance where the one before the newest is asked for."""
+@bug("MUT-CSTAT-03", breaks="CSTAT-03")
+class OldestFirst(ContainerStatusRules):
+    """The last state is that of a container's first instance."""
 
     def recorded(
         self, told: Told, container: AnyContainer, before: ContainerStatus | None
@@ -133,8 +134,9 @@ class _OldestFirst(ContainerStatusRules):
         return status
 
 
-class _CountsRecords(ContainerStatusRules):
-    """Counts as restarts what is recorded, and nothing that was removed."""
+@bug("MUT-CSTAT-07", breaks="CSTAT-07")
+class CountsRecords(ContainerStatusRules):
+    """A restart is forgotten with its record."""
 
     def recorded(
         self, told: Told, container: AnyContainer, before: ContainerStatus | None
@@ -144,8 +146,9 @@ class _CountsRecords(ContainerStatusRules):
         return replace(status, restartCount=max(0, len(known) - 1))
 
 
-class _NamesTwice(ContainerStatusRules):
-    """Gives the name of an image for its id."""
+@bug("MUT-CSTAT-08", breaks="CSTAT-08")
+class NamesTwice(ContainerStatusRules):
+    """The id of an image is its name."""
 
     def of_record(
         self, runtime: str, record: ContainerRecord, before: ContainerStatus | None
@@ -154,8 +157,9 @@ class _NamesTwice(ContainerStatusRules):
         return replace(status, imageID=status.image)
 
 
-class _Strangers(ContainerStatusRules):
-    """Tells of everything that is recorded for a pod, be it in its spec or not."""
+@bug("MUT-CSTAT-13", breaks="CSTAT-13")
+class Strangers(ContainerStatusRules):
+    """Containers that the pod does not have stand in its status."""
 
     def tell(self, told: Told) -> ContainerStatuses:
         found = super().tell(told)
@@ -165,8 +169,9 @@ class _Strangers(ContainerStatusRules):
         return replace(found, app=[*found.app, *extra, *found.ephemeral])
 
 
-class _NeverStarted(Prober):
-    """Does not tell whether containers have started."""
+@bug("MUT-CSTAT-09", breaks="CSTAT-09")
+class NeverStarted(Prober):
+    """It is not told whether a container has started."""
 
     def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
         found = super().update_statuses(pod, status)
@@ -174,8 +179,9 @@ class _NeverStarted(Prober):
         return replace(found, containerStatuses=every)
 
 
-class _ReadyWhenDone(Prober):
-    """Takes a container that has done its work for ready."""
+@bug("MUT-CSTAT-10", breaks="CSTAT-10")
+class ReadyWhenDone(Prober):
+    """A container that has ended is ready."""
 
     def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
         found = super().update_statuses(pod, status)
@@ -187,8 +193,9 @@ class _ReadyWhenDone(Prober):
         return replace(found, containerStatuses=every)
 
 
-class _Fractions(ContainerStatusRules):
-    """Tells times as exactly as the runtime does."""
+@bug("MUT-STATUS-11", breaks="STATUS-11")
+class Fractions(ContainerStatusRules):
+    """Times are told as exactly as the runtime has them."""
 
     def of_record(
         self, runtime: str, record: ContainerRecord, before: ContainerStatus | None
@@ -199,91 +206,3 @@ class _Fractions(ContainerStatusRules):
             return status
         exact = runs.startedAt + timedelta(microseconds=record.started_at // 1000 % 1_000_000)
         return replace(status, state=ContainerState(running=replace(runs, startedAt=exact)))
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-CSTAT-01",
-        "Containers that wait for init containers are said to be in the making.",
-        lambda: _parts(_NoInits()),
-        ("CSTAT-01",),
-    ),
-    Bug(
-        "MUT-CSTAT-03",
-        "The last state is that of a container's first instance.",
-        lambda: _parts(_OldestFirst()),
-        ("CSTAT-03",),
-    ),
-    Bug(
-        "MUT-CSTAT-07",
-        "A restart is forgotten with its record.",
-        lambda: _parts(_CountsRecords()),
-        ("CSTAT-07",),
-    ),
-    Bug(
-        "MUT-CSTAT-08",
-        "The id of an image is its name.",
-        lambda: _parts(_NamesTwice()),
-        ("CSTAT-08",),
-    ),
-    Bug(
-        "MUT-CSTAT-09",
-        "It is not told whether a container has started.",
-        lambda: Parts(prober=_NeverStarted),
-        ("CSTAT-09",),
-    ),
-    Bug(
-        "MUT-CSTAT-10",
-        "A container that has ended is ready.",
-        lambda: Parts(prober=_ReadyWhenDone),
-        ("CSTAT-10",),
-    ),
-    Bug(
-        "MUT-CSTAT-13",
-        "Containers that the pod does not have stand in its status.",
-        lambda: _parts(_Strangers()),
-        ("CSTAT-13",),
-    ),
-    Bug(
-        "MUT-CSTAT-04",
-        "A container that has ended waits at once, before anything kept it from its restart.",
-        lambda: _parts(_WaitsAtOnce()),
-        ("CSTAT-04",),
-    ),
-    Bug(
-        "MUT-CSTAT-05",
-        "An init container that is done waits like the app container that crashes after it.",
-        lambda: _parts(_PodWideReason()),
-        ("CSTAT-05",),
-    ),
-    Bug(
-        "MUT-CSTAT-11",
-        "Why a container ended is made up from its exit code.",
-        lambda: _parts(_OwnReasons()),
-        ("CSTAT-11",),
-    ),
-    Bug(
-        "MUT-CSTAT-12",
-        "Container statuses tell resources though nothing can be resized.",
-        lambda: _parts(_AlwaysResources()),
-        ("CSTAT-12",),
-    ),
-    Bug(
-        "MUT-CSTAT-14",
-        "The last state of a container outlives its record.",
-        lambda: _parts(_KeepsLastState()),
-        ("CSTAT-14",),
-    ),
-    Bug(
-        "MUT-CSTAT-15",
-        "A container that was never started has ended.",
-        lambda: _parts(_EndsUnstarted()),
-        ("CSTAT-02", "CSTAT-15"),
-    ),
-    Bug(
-        "MUT-STATUS-11",
-        "Times are told as exactly as the runtime has them.",
-        lambda: _parts(_Fractions()),
-        ("STATUS-11",),
-    ),
-)

@@ -7,38 +7,37 @@ from collections.abc import Iterator, Sequence
 from lightkube.models.core_v1 import Container, EphemeralContainer, Pod, PodCondition, PodStatus
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
 from kubelet_reference.conditions import pod_conditions
 from kubelet_reference.config import Op, classify_change
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
 from kubelet_reference.kill import Kill
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules, Actions, Situation
-from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.prober import Prober
 from kubelet_reference.records import ContainerRecord, ContainerState
 from kubelet_reference.results import KillReason
 from kubelet_reference.runtime_manager import EPHEMERAL, RuntimeManager
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.sync_result import ActionResult
 from kubelet_reference.termination import ContainerKill, Terminator
 from kubelet_reference.versions import Behaviour
 
 
-class _RestartsThem(ActionRules):
-    """Starts an ephemeral container again that ended."""
+@bug("MUT-EPH-01", breaks=("EPH-01", "EPH-02"))
+class RestartsThem(ActionRules):
+    """An ephemeral container that ended is started again."""
 
     def ephemeral_to_start(self, now: Situation) -> tuple[EphemeralContainer, ...]:
         newest = [(one, now.records.newest(one.name)) for one in pods.ephemeral_containers(now.pod)]
         return tuple(one for one, record in newest if record is None or record.has_exited)
 
 
-class _StopsThem(ActionRules):
-    """Stops ephemeral containers for reasons that are no reasons for them."""
+@bug("MUT-EPH-02", breaks="EPH-02")
+class StopsThem(ActionRules):
+    """An ephemeral container of unknown state is stopped."""
 
     def in_same_sandbox(self, now: Situation) -> Actions:
         found = super().in_same_sandbox(now)
@@ -62,8 +61,9 @@ class _StopsThem(ActionRules):
         return stopped[:0]
 
 
-class _ReplacesThem(_StopsThem):
-    """Runs an ephemeral container with its new definition."""
+@bug("MUT-EPH-10", breaks="EPH-10")
+class ReplacesThem(StopsThem):
+    """An ephemeral container is replaced when its definition changes."""
 
     def is_wrong(self, now: Situation, one: EphemeralContainer, record: ContainerRecord) -> bool:
         return record.is_running and record.hash != container_hash(one, now.behaviour)
@@ -72,15 +72,17 @@ class _ReplacesThem(_StopsThem):
         return stopped
 
 
-class _InitComesFirst(ActionRules):
-    """Starts ephemeral containers once the pod is initialized."""
+@bug("MUT-EPH-03", breaks=("EPH-03", "EPH-08"))
+class InitComesFirst(ActionRules):
+    """An ephemeral container waits until the pod is initialized."""
 
     def ephemeral_to_start(self, now: Situation) -> tuple[EphemeralContainer, ...]:
         return super().ephemeral_to_start(now) if self.init_progress(now).done else ()
 
 
-class _TakesThemAlong(ActionRules):
-    """Starts all ephemeral containers in a new sandbox too."""
+@bug("MUT-EPH-05", breaks="EPH-05")
+class TakesThemAlong(ActionRules):
+    """Ephemeral containers are started again in a new sandbox."""
 
     def in_new_sandbox(self, now: Situation) -> Actions:
         found = super().in_new_sandbox(now)
@@ -88,22 +90,25 @@ class _TakesThemAlong(ActionRules):
         return replace(found, ephemeral=every) if found.create_sandbox else found
 
 
-class _TheyAreNeeded(RuntimeManager):
-    """Starts nothing more when an ephemeral container could not be."""
+@bug("MUT-EPH-04", breaks="EPH-04")
+class TheyAreNeeded(RuntimeManager):
+    """An ephemeral container that cannot be started holds up the rest of its pod."""
 
     def is_needed(self, container: AnyContainer, kind: str) -> bool:
         return kind == EPHEMERAL or super().is_needed(container, kind)
 
 
-class _LooksIntoNobody(ContainerStarter):
-    """Gives every container processes of its own, whoever is to be looked into."""
+@bug("MUT-EPH-07", breaks="EPH-07")
+class LooksIntoNobody(ContainerStarter):
+    """An ephemeral container does not see the processes of its target."""
 
     def target_id(self, into: PodToStart, container: AnyContainer) -> str:
         return ""
 
 
-class _LeavesThem(Terminator):
-    """Stops the containers that are in the manifest, and leaves the others to their sandbox."""
+@bug("MUT-EPH-09", breaks="EPH-09")
+class LeavesThem(Terminator):
+    """Ephemeral containers are not stopped with their pod."""
 
     async def kill_pod(
         self, pod: Pod, kills: Sequence[ContainerKill], sandbox_ids: Sequence[str]
@@ -112,8 +117,9 @@ class _LeavesThem(Terminator):
         return await super().kill_pod(pod, [kill for kill in kills if kill.name not in names], sandbox_ids)
 
 
-class _AsTheyWereAdded(ContainerStatusRules):
-    """Tells of ephemeral containers in the order of the manifest."""
+@bug("MUT-EPH-11", breaks="EPH-11")
+class AsTheyWereAdded(ContainerStatusRules):
+    """The statuses of ephemeral containers stand in the order in which they were added."""
 
     def tell(self, told: Told) -> ContainerStatuses:
         found = super().tell(told)
@@ -121,8 +127,9 @@ class _AsTheyWereAdded(ContainerStatusRules):
         return replace(found, ephemeral=sorted(found.ephemeral, key=lambda one: order.index(one.name)))
 
 
-class _TheyAreReady(Prober):
-    """Tells of ephemeral containers as of app containers."""
+@bug("MUT-EPH-12", breaks="EPH-12")
+class TheyAreReady(Prober):
+    """An ephemeral container that runs is shown as ready."""
 
     def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
         found = super().update_statuses(pod, status)
@@ -133,10 +140,11 @@ class _TheyAreReady(Prober):
         return replace(found, ephemeralContainerStatuses=told or None)
 
 
-def _ready_with_all(
+@bug("MUT-EPH-06", breaks="EPH-06", part="pod_conditions")
+def ready_with_all(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
 ) -> list[PodCondition]:
-    """Count ephemeral containers for readiness too."""
+    """A pod is not ready unless its ephemeral containers are."""
     shown = [*(status.containerStatuses or ()), *(status.ephemeralContainerStatuses or ())]
     spec = pods.spec(pod)
     apps = [*spec.containers, *(Container(name=one.name) for one in pods.ephemeral_containers(pod))]
@@ -152,88 +160,10 @@ def _newest(now: Situation) -> Iterator[tuple[EphemeralContainer, ContainerRecor
             yield one, record
 
 
-def _debugging_is_no_change(old: Pod | None, new: Pod | None) -> Op | None:
+@bug("MUT-EPH-08", breaks=("EPH-08", "EPH-03"), part="classify_change")
+def debugging_is_no_change(old: Pod | None, new: Pod | None) -> Op | None:
+    """An ephemeral container that is added is noticed at the next resync."""
     if old is None or new is None:
         return classify_change(old, new)
     spec = replace(pods.spec(new), ephemeralContainers=pods.spec(old).ephemeralContainers)
     return classify_change(old, replace(new, spec=spec))
-
-
-def _deciding(rules: ActionRules) -> Parts:
-    return Parts(runtime=RuntimeParts(compute_actions=rules.compute))
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-EPH-01",
-        "An ephemeral container that ended is started again.",
-        lambda: _deciding(_RestartsThem()),
-        ("EPH-01", "EPH-02"),
-    ),
-    Bug(
-        "MUT-EPH-02",
-        "An ephemeral container of unknown state is stopped.",
-        lambda: _deciding(_StopsThem()),
-        ("EPH-02",),
-    ),
-    Bug(
-        "MUT-EPH-03",
-        "An ephemeral container waits until the pod is initialized.",
-        lambda: _deciding(_InitComesFirst()),
-        ("EPH-03", "EPH-08"),
-    ),
-    Bug(
-        "MUT-EPH-04",
-        "An ephemeral container that cannot be started holds up the rest of its pod.",
-        lambda: Parts(runtime=RuntimeParts(runtime_manager=_TheyAreNeeded)),
-        ("EPH-04",),
-    ),
-    Bug(
-        "MUT-EPH-05",
-        "Ephemeral containers are started again in a new sandbox.",
-        lambda: _deciding(_TakesThemAlong()),
-        ("EPH-05",),
-    ),
-    Bug(
-        "MUT-EPH-06",
-        "A pod is not ready unless its ephemeral containers are.",
-        lambda: Parts(status=StatusDecisions(pod_conditions=_ready_with_all)),
-        ("EPH-06",),
-    ),
-    Bug(
-        "MUT-EPH-07",
-        "An ephemeral container does not see the processes of its target.",
-        lambda: Parts(runtime=RuntimeParts(starter=_LooksIntoNobody)),
-        ("EPH-07",),
-    ),
-    Bug(
-        "MUT-EPH-08",
-        "An ephemeral container that is added is noticed at the next resync.",
-        lambda: Parts(classify_change=_debugging_is_no_change),
-        ("EPH-08", "EPH-03"),
-    ),
-    Bug(
-        "MUT-EPH-09",
-        "Ephemeral containers are not stopped with their pod.",
-        lambda: Parts(runtime=RuntimeParts(terminator=_LeavesThem)),
-        ("EPH-09",),
-    ),
-    Bug(
-        "MUT-EPH-10",
-        "An ephemeral container is replaced when its definition changes.",
-        lambda: _deciding(_ReplacesThem()),
-        ("EPH-10",),
-    ),
-    Bug(
-        "MUT-EPH-11",
-        "The statuses of ephemeral containers stand in the order in which they were added.",
-        lambda: Parts(status=StatusDecisions(container_statuses=_AsTheyWereAdded().tell)),
-        ("EPH-11",),
-    ),
-    Bug(
-        "MUT-EPH-12",
-        "An ephemeral container that runs is shown as ready.",
-        lambda: Parts(prober=_TheyAreReady),
-        ("EPH-12",),
-    ),
-)

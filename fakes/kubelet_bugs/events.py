@@ -7,43 +7,45 @@ from typing import Any
 from lightkube.models.core_v1 import LifecycleHandler, Pod
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import pods
 from kubelet_reference.events import NORMAL, Reason, Recorder
 from kubelet_reference.hooks import HookError, Hooks
-from kubelet_reference.parts import Parts
 from kubelet_reference.pods import AnyContainer
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.sync_result import Failure, StartError
 
 _QUEUE = 4
 
 
-class _CalmBackOff(Recorder):
-    """Takes every back-off for what goes its way, as that of an image is."""
+@bug("MUT-EVENTS-01", breaks="EVENTS-01")
+class CalmBackOff(Recorder):
+    """That a container is held back after a crash is nothing to worry about."""
 
     def _record(self, kind: str, pod: Pod, reason: str, message: str, container: str) -> None:
         super()._record(NORMAL if reason == Reason.BACK_OFF else kind, pod, reason, message, container)
 
 
-class _OneList(Recorder):
-    """Names every container as if it were one of the app containers."""
+@bug("MUT-EVENTS-02", breaks="EVENTS-02")
+class OneList(Recorder):
+    """Events of init and ephemeral containers are about app containers."""
 
     def _reference(self, pod: Pod, container: str) -> str:
         return f"spec.containers{{{container}}}" if container else ""
 
 
-class _TellsIds(Recorder):
-    """Tells ids as the runtime does."""
+@bug("MUT-EVENTS-03", breaks="EVENTS-03")
+class TellsIds(Recorder):
+    """Events name containers by ids that nobody can tell apart."""
 
     def _aggregatable(self, message: str, container: str, container_id: str) -> str:
         del container, container_id
         return message
 
 
-class _StartedFirst(Recorder):
-    """Tells that a container was created once it has told that it was started."""
+@bug("MUT-EVENTS-06", breaks="EVENTS-06")
+class StartedFirst(Recorder):
+    """That a container was created is told after its start."""
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)
@@ -59,8 +61,9 @@ class _StartedFirst(Recorder):
             super()._record(*self._held.pop(whom))
 
 
-class _ShortQueue(Recorder):
-    """Has a queue of a few events, and lets fail what cannot be told."""
+@bug("MUT-EVENTS-05", breaks="EVENTS-05")
+class ShortQueue(Recorder):
+    """A container whose creation cannot be told is not started."""
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)
@@ -73,8 +76,9 @@ class _ShortQueue(Recorder):
         super()._record(kind, pod, reason, message, container)
 
 
-class _TalkativeHooks(Hooks):
-    """Tells everything about a hook that failed, its output too."""
+@bug("MUT-EVENTS-04", breaks="EVENTS-04")
+class TalkativeHooks(Hooks):
+    """What a failed hook has printed is told to everybody."""
 
     async def run(
         self, pod: Pod, container: AnyContainer, container_id: str, handler: LifecycleHandler
@@ -110,47 +114,7 @@ class _TellsOfMirrors(PodSyncer):
         await super().keep_mirror(pod, mirror)
 
 
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-EVENTS-01",
-        "That a container is held back after a crash is nothing to worry about.",
-        lambda: Parts(recorder=_CalmBackOff),
-        ("EVENTS-01",),
-    ),
-    Bug(
-        "MUT-EVENTS-02",
-        "Events of init and ephemeral containers are about app containers.",
-        lambda: Parts(recorder=_OneList),
-        ("EVENTS-02",),
-    ),
-    Bug(
-        "MUT-EVENTS-03",
-        "Events name containers by ids that nobody can tell apart.",
-        lambda: Parts(recorder=_TellsIds),
-        ("EVENTS-03",),
-    ),
-    Bug(
-        "MUT-EVENTS-06",
-        "That a container was created is told after its start.",
-        lambda: Parts(recorder=_StartedFirst),
-        ("EVENTS-06",),
-    ),
-    Bug(
-        "MUT-EVENTS-04",
-        "What a failed hook has printed is told to everybody.",
-        lambda: Parts(runtime=RuntimeParts(hooks=_TalkativeHooks)),
-        ("EVENTS-04",),
-    ),
-    Bug(
-        "MUT-EVENTS-05",
-        "A container whose creation cannot be told is not started.",
-        lambda: Parts(recorder=_ShortQueue),
-        ("EVENTS-05",),
-    ),
-    Bug(
-        "MUT-EVENTS-07",
-        "Events of static pods are told of their mirrors.",
-        lambda: Parts(recorder=_OfMirrors, pod_syncer=_TellsOfMirrors),
-        ("EVENTS-07",),
-    ),
-)
+@bug("MUT-EVENTS-07", breaks="EVENTS-07")
+def tells_of_mirrors() -> WrongParts:
+    """Events of static pods are told of their mirrors."""
+    return parts_with(_OfMirrors, _TellsOfMirrors)

@@ -9,17 +9,15 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod, PodStatus, Secret
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import pods
 from kubelet_reference.mirror_client import MirrorClient
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
 from kubelet_reference.ports import ApiError, ApiServer
 from kubelet_reference.probe_worker import Conclusion, ProbeState, conclude
 from kubelet_reference.records import PodRecords
 from kubelet_reference.results import ProbeKind, ProbeOutcome
 from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.status_manager import StatusManager
@@ -28,23 +26,26 @@ from kubelet_reference.updates import SyncFailed
 from kubelet_reference.versions import Behaviour
 
 
-class _RunningIsAdmitted(PodHandlers):
-    """Takes a pod that runs for one that was admitted for good."""
+@bug("MUT-RESTARTKUBELET-02", breaks="RESTARTKUBELET-02")
+class RunningIsAdmitted(PodHandlers):
+    """Pods that run when the kubelet starts are not admitted again."""
 
     def needs_admission(self, pod: Pod) -> bool:
         return super().needs_admission(pod) and pods.phase(pod) != pods.RUNNING
 
 
-def _first_failure_counts(
+@bug("MUT-RESTARTKUBELET-08", breaks="RESTARTKUBELET-08", part="probe_conclude")
+def first_failure_counts(
     kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, behaviour: Behaviour
 ) -> Conclusion:
-    """Believes the first outcome of a liveness probe, as if it had come as often as it must."""
+    """The first failure of a liveness probe after the kubelet's start kills the container."""
     is_first = state.last is None and kind is ProbeKind.LIVENESS and outcome is ProbeOutcome.FAILURE
     return conclude(kind, state, outcome, 1 if is_first else threshold, behaviour)
 
 
-class _FreshMirrors(MirrorClient):
-    """Replaces the mirrors of the kubelet before."""
+@bug("MUT-RESTARTKUBELET-15", breaks="RESTARTKUBELET-15")
+class FreshMirrors(MirrorClient):
+    """A kubelet that starts deletes the mirror pods it finds and creates them anew."""
 
     def __init__(self, api: ApiServer | None, node_name: str) -> None:
         super().__init__(api, node_name)
@@ -61,15 +62,17 @@ class _FreshMirrors(MirrorClient):
         return await super().create(static)
 
 
-class _ThereIsWrong(MirrorClient):
-    """Takes a mirror that is there already for a failure."""
+@bug("MUT-STATIC-14", breaks="STATIC-14")
+class ThereIsWrong(MirrorClient):
+    """A mirror pod that is there already makes the sync of its static pod fail."""
 
     async def _exists(self, static: Pod, error: ApiError) -> bool:
         raise SyncFailed(str(error))
 
 
-class _ForgetsStored(StatusManager):
-    """Begins with an empty status, whatever the API server has."""
+@bug("MUT-RESTARTKUBELET-11", breaks="RESTARTKUBELET-11")
+class ForgetsStored(StatusManager):
+    """A kubelet that starts dates its pods anew, for it does not look at the statuses that they have."""
 
     def _before(self, pod: Pod) -> PodStatus:
         return self.get(pods.uid(pod)) or PodStatus()
@@ -78,8 +81,9 @@ class _ForgetsStored(StatusManager):
         super().set_pod_status(pod, replace(status, startTime=None))
 
 
-def _same_number(pod: Pod, records: PodRecords) -> SandboxChange:
-    """Numbers the sandbox that replaces a dead one as if it were the first."""
+@bug("MUT-RESTARTKUBELET-13", breaks="RESTARTKUBELET-13", part="runtime.sandbox_changed")
+def same_number(pod: Pod, records: PodRecords) -> SandboxChange:
+    """The sandbox that replaces a dead one is numbered as if it were the first."""
     change = sandbox_changed(pod, records)
     return replace(change, attempt=0) if change.changed else change
 
@@ -113,47 +117,7 @@ class _HooksAnew(RuntimeManager):
         return await super().sync_pod(pod, records, pull_secrets)
 
 
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-RESTARTKUBELET-02",
-        "Pods that run when the kubelet starts are not admitted again.",
-        lambda: Parts(pod_handlers=_RunningIsAdmitted),
-        ("RESTARTKUBELET-02",),
-    ),
-    Bug(
-        "MUT-RESTARTKUBELET-08",
-        "The first failure of a liveness probe after the kubelet's start kills the container.",
-        lambda: Parts(probe_conclude=_first_failure_counts),
-        ("RESTARTKUBELET-08",),
-    ),
-    Bug(
-        "MUT-RESTARTKUBELET-11",
-        "A kubelet that starts dates its pods anew, for it does not look at the statuses that they have.",
-        lambda: Parts(status_manager=_ForgetsStored),
-        ("RESTARTKUBELET-11",),
-    ),
-    Bug(
-        "MUT-RESTARTKUBELET-13",
-        "The sandbox that replaces a dead one is numbered as if it were the first.",
-        lambda: Parts(runtime=RuntimeParts(sandbox_changed=_same_number)),
-        ("RESTARTKUBELET-13",),
-    ),
-    Bug(
-        "MUT-RESTARTKUBELET-14",
-        "A kubelet that starts runs the postStart hooks of containers that run already.",
-        lambda: Parts(runtime=RuntimeParts(runtime_manager=_HooksAnew, starter=_HookOfTheRunning)),
-        ("RESTARTKUBELET-14",),
-    ),
-    Bug(
-        "MUT-RESTARTKUBELET-15",
-        "A kubelet that starts deletes the mirror pods it finds and creates them anew.",
-        lambda: Parts(mirror_client=_FreshMirrors),
-        ("RESTARTKUBELET-15",),
-    ),
-    Bug(
-        "MUT-STATIC-14",
-        "A mirror pod that is there already makes the sync of its static pod fail.",
-        lambda: Parts(mirror_client=_ThereIsWrong),
-        ("STATIC-14",),
-    ),
-)
+@bug("MUT-RESTARTKUBELET-14", breaks="RESTARTKUBELET-14")
+def runs_hooks_again() -> WrongParts:
+    """A kubelet that starts runs the postStart hooks of containers that run already."""
+    return parts_with(_HooksAnew, _HookOfTheRunning)

@@ -10,38 +10,39 @@ from typing import Any
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
 from kubelet_reference.garbage_collection import GarbageCollector
 from kubelet_reference.housekeeping import Housekeeping
 from kubelet_reference.image_garbage import ImageCollector
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.record_remover import RecordRemover
 from kubelet_reference.records import ListedPod
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.worker import KnownPod
 
 _OLD_NS = 100 * 10**9
 
 
-class _KeepsSandboxes(GarbageCollector):
-    """Does not remove sandboxes."""
+@bug("CTRD-10865", breaks="GC-05")
+class KeepsSandboxes(GarbageCollector):
+    """Dead sandboxes are never removed."""
 
     async def collect_sandboxes(self) -> None:
         """Remove nothing."""
 
 
-class _TakesUnknownForDead(GarbageCollector):
-    """Removes a container in an unknown state like any that has ended."""
+@bug("MUT-GC-04", breaks="GC-04")
+class TakesUnknownForDead(GarbageCollector):
+    """A container that may still run is removed without a stop."""
 
     async def _stop_unknown(self, container_id: str) -> bool:
         del container_id
         return True
 
 
-class _ByAge(GarbageCollector):
-    """Removes what is old, whatever it does."""
+@bug("MUT-GC-09", breaks=("GC-01", "GC-09", "GC-10"))
+class ByAge(GarbageCollector):
+    """Containers that have run for long are removed."""
 
     async def collect_containers(self, has_ended: Callable[[str], bool] = lambda _: False) -> None:
         await super().collect_containers(has_ended)
@@ -51,8 +52,9 @@ class _ByAge(GarbageCollector):
                 await self._remover.remove(one.id)
 
 
-class _NewestFirst(GarbageCollector):
-    """Makes room by removing what is newest."""
+@bug("MUT-GC-03", breaks="GC-03")
+class NewestFirst(GarbageCollector):
+    """Where too many dead containers are left the newest go."""
 
     def choose(
         self, containers: Iterable[cri.Container], all_may_go: Callable[[str], bool]
@@ -63,8 +65,9 @@ class _NewestFirst(GarbageCollector):
         return sorted(dead, key=lambda one: one.created_at, reverse=True)[:count]
 
 
-class _OnlyEnded(GarbageCollector):
-    """Removes what has ended, and not what never began."""
+@bug("MUT-GC-08", breaks="GC-08")
+class OnlyEnded(GarbageCollector):
+    """Containers that were never started stay for ever."""
 
     def choose(
         self, containers: Iterable[cri.Container], all_may_go: Callable[[str], bool]
@@ -73,15 +76,17 @@ class _OnlyEnded(GarbageCollector):
         return [one for one in found if one.state != cri.CONTAINER_CREATED]
 
 
-class _KeepsLogs(GarbageCollector):
-    """Does not remove the folders of logs."""
+@bug("MUT-GC-07", breaks="GC-07")
+class KeepsLogs(GarbageCollector):
+    """Logs of pods that are gone stay for ever."""
 
     def collect_logs(self) -> None:
         """Remove nothing."""
 
 
-class _NothingMayGo(PodWorkers):
-    """Takes no pod for gone as long as it remembers it."""
+@bug("MUT-GC-02", breaks="GC-02")
+class NothingMayGo(PodWorkers):
+    """Records of pods that are gone stay for ever."""
 
     def should_content_be_removed(self, uid: str) -> bool:
         del uid
@@ -92,32 +97,36 @@ def _tell_nobody(why: str) -> None:
     del why
 
 
-class _FailsInSilence(GarbageCollector):
-    """Tells nobody that a round has failed."""
+@bug("MUT-GC-11", breaks="GC-11")
+class FailsInSilence(GarbageCollector):
+    """Nobody learns that garbage cannot be collected."""
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)
         self._rules = replace(self._rules, failed=_tell_nobody)
 
 
-class _LeavesLogs(RecordRemover):
-    """Removes a container whether its log could be removed or not."""
+@bug("MUT-GC-06", breaks="GC-06")
+class LeavesLogs(RecordRemover):
+    """A container is removed though its log stays."""
 
     async def _remove_logs(self, container_id: str) -> None:
         with suppress(OSError):
             await super()._remove_logs(container_id)
 
 
-class _TakesAll(ImageCollector):
-    """Does not look which images containers were made from."""
+@bug("MUT-GC-12", breaks="GC-12")
+class TakesAll(ImageCollector):
+    """Images are removed from under the containers that were made from them."""
 
     def names_in_use(self, containers: Iterable[cri.Container]) -> set[str]:
         del containers
         return set()
 
 
-class _FoldersOfTheRunning(Housekeeping):
-    """Removes the folders of pods that nobody wants, whether anything of them runs or not."""
+@bug("MUT-CLEANUP-03", breaks="CLEANUP-03")
+class FoldersOfTheRunning(Housekeeping):
+    """The folder of a deleted pod goes while its containers are still being stopped."""
 
     def remove_orphan_folders(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
@@ -126,8 +135,9 @@ class _FoldersOfTheRunning(Housekeeping):
         super().remove_orphan_folders(wanted, (), {})
 
 
-class _FoldersOfTheEnded(Housekeeping):
-    """Removes the folders of pods that have ended."""
+@bug("MUT-CLEANUP-04", breaks="CLEANUP-04")
+class FoldersOfTheEnded(Housekeeping):
+    """The folder of a pod goes as soon as the pod has ended."""
 
     def remove_orphan_folders(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
@@ -138,8 +148,9 @@ class _FoldersOfTheEnded(Housekeeping):
         super().remove_orphan_folders(active, running, left)
 
 
-class _FreesCgroups(Housekeeping):
-    """Removes the cgroups of pods that are gone, whatever is left of their volumes."""
+@bug("MUT-CLEANUP-05", breaks="CLEANUP-05")
+class FreesCgroups(Housekeeping):
+    """The cgroup of a pod that is gone goes before the memory that is charged to it."""
 
     def remove_orphan_cgroups(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
@@ -148,90 +159,3 @@ class _FreesCgroups(Housekeeping):
         for uid in self._tools.cgroups.uids() if self._tools.cgroups is not None else ():
             if uid not in kept and self._tools.cgroups is not None:
                 self._tools.cgroups.remove(uid)
-
-
-def _parts(collector: type[GarbageCollector]) -> Parts:
-    """The parts of a kubelet with this collector."""
-    return Parts(runtime=RuntimeParts(garbage_collector=collector))
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "CTRD-10865",
-        "Dead sandboxes are never removed.",
-        lambda: _parts(_KeepsSandboxes),
-        ("GC-05",),
-    ),
-    Bug(
-        "MUT-GC-02",
-        "Records of pods that are gone stay for ever.",
-        lambda: Parts(pod_workers=_NothingMayGo),
-        ("GC-02",),
-    ),
-    Bug(
-        "MUT-GC-03",
-        "Where too many dead containers are left the newest go.",
-        lambda: _parts(_NewestFirst),
-        ("GC-03",),
-    ),
-    Bug(
-        "MUT-GC-06",
-        "A container is removed though its log stays.",
-        lambda: Parts(runtime=RuntimeParts(record_remover=_LeavesLogs)),
-        ("GC-06",),
-    ),
-    Bug(
-        "MUT-GC-07",
-        "Logs of pods that are gone stay for ever.",
-        lambda: _parts(_KeepsLogs),
-        ("GC-07",),
-    ),
-    Bug(
-        "MUT-GC-08",
-        "Containers that were never started stay for ever.",
-        lambda: _parts(_OnlyEnded),
-        ("GC-08",),
-    ),
-    Bug(
-        "MUT-GC-11",
-        "Nobody learns that garbage cannot be collected.",
-        lambda: _parts(_FailsInSilence),
-        ("GC-11",),
-    ),
-    Bug(
-        "MUT-GC-12",
-        "Images are removed from under the containers that were made from them.",
-        lambda: Parts(runtime=RuntimeParts(image_collector=_TakesAll)),
-        ("GC-12",),
-    ),
-    Bug(
-        "MUT-CLEANUP-03",
-        "The folder of a deleted pod goes while its containers are still being stopped.",
-        lambda: Parts(housekeeping=_FoldersOfTheRunning),
-        ("CLEANUP-03",),
-    ),
-    Bug(
-        "MUT-CLEANUP-04",
-        "The folder of a pod goes as soon as the pod has ended.",
-        lambda: Parts(housekeeping=_FoldersOfTheEnded),
-        ("CLEANUP-04",),
-    ),
-    Bug(
-        "MUT-CLEANUP-05",
-        "The cgroup of a pod that is gone goes before the memory that is charged to it.",
-        lambda: Parts(housekeeping=_FreesCgroups),
-        ("CLEANUP-05",),
-    ),
-    Bug(
-        "MUT-GC-04",
-        "A container that may still run is removed without a stop.",
-        lambda: _parts(_TakesUnknownForDead),
-        ("GC-04",),
-    ),
-    Bug(
-        "MUT-GC-09",
-        "Containers that have run for long are removed.",
-        lambda: _parts(_ByAge),
-        ("GC-01", "GC-09", "GC-10"),
-    ),
-)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from lightkube.models.core_v1 import Pod
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
 from kubelet_reference.backoff import Backoff
 from kubelet_reference.crash_backoff import CrashBackoff
-from kubelet_reference.parts import Parts
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import PodRecords
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.start_container import ContainerStarter, PodToStart, StartParts
 from kubelet_reference.sync_result import Failure, StartError
 
 
-class _CountsTries(ContainerStarter):
-    """Numbers an instance by how many times this kubelet has tried to make one."""
+@bug("MUT-RESTART-24", breaks=("RESTART-24", "RESTARTKUBELET-03"))
+class CountsTries(ContainerStarter):
+    """Instances are numbered by the tries of this kubelet, failed ones and none of former kubelets."""
 
     def __init__(self, tools: RuntimeTools, parts: StartParts) -> None:
         super().__init__(tools, parts)
@@ -30,8 +29,9 @@ class _CountsTries(ContainerStarter):
         return self._tries[key]
 
 
-class _EveryTryCounts(CrashBackoff):
-    """Holds up whatever was tried before, whether an instance has ended or none was made."""
+@bug("MUT-BACKOFF-13", breaks="BACKOFF-13")
+class EveryTryCounts(CrashBackoff):
+    """A container that could not be created is held up as if it had crashed."""
 
     def __init__(self, tools: RuntimeTools) -> None:
         super().__init__(tools)
@@ -46,33 +46,12 @@ class _EveryTryCounts(CrashBackoff):
         self._tried.next(key, self._clock.wall_ns())
 
 
-class _SaysLittle(CrashBackoff):
-    """Tells that a restart is held up, and neither for how long nor whose."""
+@bug("MUT-BACKOFF-06", breaks="BACKOFF-06")
+class SaysLittle(CrashBackoff):
+    """The status of a container that is held up names neither the delay nor the container."""
 
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
         try:
             super().admit(pod, container, records)
         except StartError as error:
             raise StartError(error.reason, "back-off restarting failed container", error.wait) from error
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-RESTART-24",
-        "Instances are numbered by the tries of this kubelet, failed ones and none of former kubelets.",
-        lambda: Parts(runtime=RuntimeParts(starter=_CountsTries)),
-        ("RESTART-24", "RESTARTKUBELET-03"),
-    ),
-    Bug(
-        "MUT-BACKOFF-06",
-        "The status of a container that is held up names neither the delay nor the container.",
-        lambda: Parts(runtime=RuntimeParts(crash_backoff=_SaysLittle)),
-        ("BACKOFF-06",),
-    ),
-    Bug(
-        "MUT-BACKOFF-13",
-        "A container that could not be created is held up as if it had crashed.",
-        lambda: Parts(runtime=RuntimeParts(crash_backoff=_EveryTryCounts)),
-        ("BACKOFF-13",),
-    ),
-)

@@ -5,23 +5,21 @@ from __future__ import annotations
 from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
 from kubelet_reference.deadline import Deadlines
 from kubelet_reference.init_progress import InitProgress
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules, Actions, Situation
-from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.prober import Prober
 from kubelet_reference.record_remover import RecordRemover
-from kubelet_reference.runtime_side import RuntimeParts
 
 
-class _AllAtOnce(ActionRules):
-    """Starts all init containers together."""
+@bug("MUT-INIT-01", breaks=("INIT-01", "INIT-03"))
+class AllAtOnce(ActionRules):
+    """All init containers are started together."""
 
     def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
         decided = super().init_actions(now, found, progress)
@@ -29,8 +27,9 @@ class _AllAtOnce(ActionRules):
         return replace(decided, inits=tuple(fresh)) if decided.inits and not progress.failed else decided
 
 
-class _FromTheFirst(ActionRules):
-    """Runs an init container of which there is no record, though there is one of a later one."""
+@bug("MUT-INIT-04", breaks="INIT-04")
+class FromTheFirst(ActionRules):
+    """An init container is run again because its record went, though a later one has one."""
 
     def init_progress(self, now: Situation) -> InitProgress:
         found = super().init_progress(now)
@@ -40,8 +39,9 @@ class _FromTheFirst(ActionRules):
         return found if found.done else replace(found, next=next(lost, found.next))
 
 
-class _KeepsNotes(ActionRules):
-    """Remembers which sandboxes have been initialized, and asks no more."""
+@bug("MUT-INIT-06", breaks="INIT-06")
+class KeepsNotes(ActionRules):
+    """App containers are started without initialization once all records of the pod went."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,16 +54,18 @@ class _KeepsNotes(ActionRules):
         return InitProgress(done=True) if now.sandbox.old_id in self._done else found
 
 
-class _BeginsAnew(ActionRules):
-    """Begins with the first init container again when one failed."""
+@bug("MUT-INIT-07", breaks="INIT-07")
+class BeginsAnew(ActionRules):
+    """When an init container failed, the first one is run again."""
 
     def init_progress(self, now: Situation) -> InitProgress:
         found = super().init_progress(now)
         return replace(found, next=pods.init_containers(now.pod)[0]) if found.failed else found
 
 
-class _AlwaysIsAlways(ActionRules):
-    """Runs the last init container again and again under Always."""
+@bug("MUT-INIT-10", breaks="INIT-10")
+class AlwaysIsAlways(ActionRules):
+    """Under policy Always an init container that succeeded is run again."""
 
     def init_progress(self, now: Situation) -> InitProgress:
         found = super().init_progress(now)
@@ -73,15 +75,17 @@ class _AlwaysIsAlways(ActionRules):
         return found
 
 
-class _BesideTheLost(ActionRules):
-    """Starts another instance of an init container beside one of which nobody knows whether it runs."""
+@bug("MUT-INIT-11", breaks="INIT-11")
+class BesideTheLost(ActionRules):
+    """An init container of unknown state is run again without having been stopped."""
 
     def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
         return replace(super().init_actions(now, found, progress), to_kill=())
 
 
-class _InitsMayChange(ActionRules):
-    """Makes a pod again when the image of an init container changed."""
+@bug("MUT-INIT-13", breaks="INIT-13")
+class InitsMayChange(ActionRules):
+    """A pod is stopped when the image of an init container changes that has done its part."""
 
     def in_same_sandbox(self, now: Situation) -> Actions:
         found = super().in_same_sandbox(now)
@@ -90,22 +94,25 @@ class _InitsMayChange(ActionRules):
         return replace(found, kill_pod=True) if changed else found
 
 
-class _KeepsAll(RecordRemover):
-    """Leaves every dead container where it is."""
+@bug("MUT-INIT-14", breaks="INIT-14")
+class KeepsAll(RecordRemover):
+    """Dead containers, those of init containers included, are left where they are."""
 
     async def remove(self, container_id: str) -> bool:
         return False
 
 
-class _NeverReady(Prober):
-    """Tells of a completed init container as of one that does not run."""
+@bug("MUT-INIT-15", breaks="INIT-15")
+class NeverReady(Prober):
+    """An init container that succeeded is not shown as ready."""
 
     def _init(self, shown: ContainerStatus) -> ContainerStatus:
         return replace(super()._init(shown), ready=False)
 
 
-class _OneReasonForAll(ContainerStatusRules):
-    """Says of every container that waits that it is about to be created."""
+@bug("MUT-INIT-16", breaks="INIT-16")
+class OneReasonForAll(ContainerStatusRules):
+    """App containers that wait for init containers are shown as being created."""
 
     def without_record(
         self, pod: Pod, container: AnyContainer, before: ContainerStatus | None
@@ -114,24 +121,27 @@ class _OneReasonForAll(ContainerStatusRules):
         return super().without_record(plain, container, before)
 
 
-class _AnyOrder(ContainerStatusRules):
-    """Sorts the statuses of init containers by name, and lists those of apps as they come."""
+@bug("MUT-INIT-17", breaks="INIT-17")
+class AnyOrder(ContainerStatusRules):
+    """The statuses of init containers stand in the order of their names."""
 
     def tell(self, told: Told) -> ContainerStatuses:
         found = super().tell(told)
         return replace(found, init=sorted(found.init, key=lambda one: one.name))
 
 
-class _CountsFromTheApps(Deadlines):
-    """Lets the time of a pod begin when its app containers run."""
+@bug("MUT-INIT-19", breaks="INIT-19")
+class CountsFromTheApps(Deadlines):
+    """The time that a pod may take begins after its initialization."""
 
     def is_past(self, pod: Pod) -> bool:
         status = self._stored(pods.uid(pod))
         return super().is_past(pod) and not _is_initializing(pod, status)
 
 
-class _ProbesInits(Prober):
-    """Probes whatever has a probe."""
+@bug("MUT-INIT-20", breaks="INIT-20")
+class ProbesInits(Prober):
+    """The probes of init containers are run."""
 
     def probed(self, pod: Pod) -> tuple[Container, ...]:
         return (*pods.containers(pod), *pods.init_containers(pod))
@@ -140,89 +150,3 @@ class _ProbesInits(Prober):
 def _is_initializing(pod: Pod, status: PodStatus | None) -> bool:
     told = (status and status.containerStatuses) or ()
     return bool(pods.init_containers(pod)) and not any(one.state and one.state.running for one in told)
-
-
-def _deciding(rules: ActionRules) -> Parts:
-    return Parts(runtime=RuntimeParts(compute_actions=rules.compute))
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-INIT-01",
-        "All init containers are started together.",
-        lambda: _deciding(_AllAtOnce()),
-        ("INIT-01", "INIT-03"),
-    ),
-    Bug(
-        "MUT-INIT-04",
-        "An init container is run again because its record went, though a later one has one.",
-        lambda: _deciding(_FromTheFirst()),
-        ("INIT-04",),
-    ),
-    Bug(
-        "MUT-INIT-06",
-        "App containers are started without initialization once all records of the pod went.",
-        lambda: _deciding(_KeepsNotes()),
-        ("INIT-06",),
-    ),
-    Bug(
-        "MUT-INIT-07",
-        "When an init container failed, the first one is run again.",
-        lambda: _deciding(_BeginsAnew()),
-        ("INIT-07",),
-    ),
-    Bug(
-        "MUT-INIT-10",
-        "Under policy Always an init container that succeeded is run again.",
-        lambda: _deciding(_AlwaysIsAlways()),
-        ("INIT-10",),
-    ),
-    Bug(
-        "MUT-INIT-11",
-        "An init container of unknown state is run again without having been stopped.",
-        lambda: _deciding(_BesideTheLost()),
-        ("INIT-11",),
-    ),
-    Bug(
-        "MUT-INIT-13",
-        "A pod is stopped when the image of an init container changes that has done its part.",
-        lambda: _deciding(_InitsMayChange()),
-        ("INIT-13",),
-    ),
-    Bug(
-        "MUT-INIT-14",
-        "Dead containers, those of init containers included, are left where they are.",
-        lambda: Parts(runtime=RuntimeParts(record_remover=_KeepsAll)),
-        ("INIT-14",),
-    ),
-    Bug(
-        "MUT-INIT-15",
-        "An init container that succeeded is not shown as ready.",
-        lambda: Parts(prober=_NeverReady),
-        ("INIT-15",),
-    ),
-    Bug(
-        "MUT-INIT-16",
-        "App containers that wait for init containers are shown as being created.",
-        lambda: Parts(status=StatusDecisions(container_statuses=_OneReasonForAll().tell)),
-        ("INIT-16",),
-    ),
-    Bug(
-        "MUT-INIT-17",
-        "The statuses of init containers stand in the order of their names.",
-        lambda: Parts(status=StatusDecisions(container_statuses=_AnyOrder().tell)),
-        ("INIT-17",),
-    ),
-    Bug(
-        "MUT-INIT-19",
-        "The time that a pod may take begins after its initialization.",
-        lambda: Parts(deadlines=_CountsFromTheApps),
-        ("INIT-19",),
-    ),
-    Bug(
-        "MUT-INIT-20",
-        "The probes of init containers are run.",
-        lambda: Parts(prober=_ProbesInits),
-        ("INIT-20",),
-    ),
-)

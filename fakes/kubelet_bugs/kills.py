@@ -10,19 +10,17 @@ import grpc
 from lightkube.models.core_v1 import LifecycleHandler, Pod
 from msgspec import structs
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
 from kubelet_reference.cri_client import CriClient
 from kubelet_reference.garbage_collection import GarbageCollector
 from kubelet_reference.hooks import HookError, Hooks
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.ports import ApiServer
 from kubelet_reference.records import ContainerState, ListedPod, PodRecords
 from kubelet_reference.results import KillReason
 from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.stop_timeout import probe_grace, stop_timeout
 from kubelet_reference.sync_pod import PodSyncer
@@ -37,8 +35,9 @@ from kubelet_reference.worker_states import Event
 _FOR_EVER = 10**9
 
 
-class _ProbesGrace(Terminator):
-    """Gives a container the grace of its probe whenever it has one."""
+@bug("MUT-TERM-04", breaks="TERM-04")
+class ProbesGrace(Terminator):
+    """A container of a deleted pod gets the grace of its probe, and not that of the deletion."""
 
     async def kill_container(
         self, kill: ContainerKill, order: TerminationOrder | None = None
@@ -48,23 +47,26 @@ class _ProbesGrace(Terminator):
         return await super().kill_container(kill if own is None else replace(kill, grace_override=own), order)
 
 
-class _SaysNothing(Terminator):
-    """Stops containers without a word."""
+@bug("MUT-TERM-09", breaks="TERM-09")
+class SaysNothing(Terminator):
+    """Containers are stopped without an event."""
 
     def tell(self, kill: ContainerKill) -> None:
         del kill
 
 
-class _NothingIsGone(Terminator):
-    """Takes it for a failure that there is nothing to stop."""
+@bug("MUT-TERM-10", breaks="TERM-10")
+class NothingIsGone(Terminator):
+    """To stop what is gone already fails, and is tried again without end."""
 
     def is_gone(self, error: grpc.RpcError) -> bool:
         del error
         return False
 
 
-class _Guesses(Terminator):
-    """Stops what the spec does not name by what it guesses."""
+@bug("MUT-TERM-13", breaks="TERM-13")
+class Guesses(Terminator):
+    """A container that the spec does not name is stopped by guess."""
 
     async def kill_container(
         self, kill: ContainerKill, order: TerminationOrder | None = None
@@ -75,8 +77,9 @@ class _Guesses(Terminator):
         return await super().kill_container(kill, order)
 
 
-class _WaitsForTheLost(Hooks):
-    """Does not notice that a hook was lost, with its container or otherwise."""
+@bug("K8S-73993", breaks="HOOK-06")
+class WaitsForTheLost(Hooks):
+    """A preStop hook that was lost is waited for until the grace is over."""
 
     async def run(
         self, pod: Pod, container: AnyContainer, container_id: str, handler: LifecycleHandler
@@ -89,8 +92,9 @@ class _WaitsForTheLost(Hooks):
             raise
 
 
-class _FirstEndsAll(Terminator):
-    """Goes on to the sandbox when the first container has stopped."""
+@bug("MUT-TERM-29", breaks="TERM-29")
+class FirstEndsAll(Terminator):
+    """When one container of a deleted pod has ended the others get no more time."""
 
     async def kill_containers(
         self, kills: Sequence[ContainerKill], order: TerminationOrder | None = None
@@ -101,8 +105,9 @@ class _FirstEndsAll(Terminator):
         return [stop.result() for stop in stops if stop.done()]
 
 
-class _StopsTheDead(RuntimeManager):
-    """Stops every container of a pod, ended or not."""
+@bug("MUT-TERM-08", breaks=("TERM-08", "TERM-22"))
+class StopsTheDead(RuntimeManager):
+    """The preStop hooks of containers that have ended are run too."""
 
     async def kill_pod(
         self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
@@ -114,31 +119,35 @@ class _StopsTheDead(RuntimeManager):
         return await super().kill_pod(pod, running, grace_override)
 
 
-class _UsualGrace(GarbageCollector):
-    """Stops a container that it knows nothing of in the usual way."""
+@bug("MUT-TERM-12", breaks="TERM-12")
+class UsualGrace(GarbageCollector):
+    """A lost container is stopped with the usual grace and without its hook."""
 
     async def _stop_unknown(self, container_id: str) -> bool:
         await self._client.stop_container(container_id, 30)
         return True
 
 
-class _TwoMinutes(CriClient):
-    """Waits for every call two minutes at most."""
+@bug("K8S-44970", breaks="TERM-03", aliases="K47")
+class TwoMinutes(CriClient):
+    """A stop that takes longer than two minutes is given up, whatever time it had."""
 
     def waiting_deadline(self, seconds: int) -> float:
         del seconds
         return self._timeout
 
 
-class _EndsEarly(PodWorkers):
-    """Thinks that nothing of a pod runs any more as soon as its end was asked for."""
+@bug("MUT-TERM-15", breaks=("TERM-15", "TERM-32"))
+class EndsEarly(PodWorkers):
+    """A pod has failed as soon as its first container has, though others are still stopping."""
 
     def could_have_running_containers(self, uid: str) -> bool:
         return super().could_have_running_containers(uid) and not self.is_termination_requested(uid)
 
 
-class _BreaksOff(PodWorkers):
-    """Breaks off a sync, calls to the runtime and all, when the pod is to go."""
+@bug("MUT-TERM-26", breaks="TERM-26")
+class BreaksOff(PodWorkers):
+    """A pull is broken off when its pod is deleted."""
 
     async def _sync(self, worker: Worker, update: Update, waits: Waits) -> Event:
         task = asyncio.ensure_future(super()._sync(worker, update, waits))
@@ -154,8 +163,9 @@ class _BreaksOff(PodWorkers):
             task.cancel()
 
 
-class _NeedsASandbox(PodSyncer):
-    """Cannot end a pod that has no sandbox."""
+@bug("MUT-TERM-24", breaks="TERM-24")
+class NeedsASandbox(PodSyncer):
+    """A pod of which nothing was made cannot be deleted."""
 
     async def kill(self, pod: Pod, records: PodRecords, grace: int | None) -> None:
         if not records.sandboxes:
@@ -163,8 +173,9 @@ class _NeedsASandbox(PodSyncer):
         await super().kill(pod, records, grace)
 
 
-class _FailsSilently(PodSyncer):
-    """Does not tell that a pod could not be killed."""
+@bug("MUT-TERM-25", breaks="TERM-25")
+class FailsSilently(PodSyncer):
+    """Nobody is told that a pod could not be killed."""
 
     def require_killed(self, pod: Pod, result: SyncResult) -> None:
         del pod
@@ -172,15 +183,17 @@ class _FailsSilently(PodSyncer):
             raise SyncFailed(result.error)
 
 
-class _Believes(PodSyncer):
-    """Believes the runtime that everything has stopped."""
+@bug("MUT-WORK-11", breaks="WORK-11")
+class Believes(PodSyncer):
+    """A container that runs on although its stop was answered as done is forgotten."""
 
     def require_stopped(self, records: PodRecords) -> None:
         del records
 
 
-class _EndsUnknown(StatusManager):
-    """Leaves the states of lost containers as they were last told."""
+@bug("MUT-TERM-17", breaks="TERM-17")
+class EndsUnknown(StatusManager):
+    """Of a container whose record was lost nobody hears that it has ended."""
 
     def terminate_pod(self, pod: Pod) -> None:
         status = self._before(pod)
@@ -189,16 +202,18 @@ class _EndsUnknown(StatusManager):
         self._set(pod, status, force=True, finished=True)
 
 
-class _DeletesByName(StatusManager):
-    """Deletes whatever has the pod's name."""
+@bug("MUT-TERM-19", breaks="TERM-19")
+class DeletesByName(StatusManager):
+    """An ended pod's object is deleted by its name alone."""
 
     async def _delete(self, api: ApiServer, uid: str, pod: Pod) -> None:
         await api.delete_pod(pods.namespace(pod), pods.name(pod), grace_seconds=0, uid=None)
         self._forget(uid)
 
 
-class _TidiesUp(StatusManager):
-    """Deletes pods that have finished."""
+@bug("MUT-TERM-20", breaks="TERM-20")
+class TidiesUp(StatusManager):
+    """Pods that have finished are deleted."""
 
     def _may_be_deleted(self, uid: str, stored: Pod, kept: Kept) -> bool:
         if not pods.is_mirror(stored) and pods.is_terminal_phase(pods.phase(stored)) and kept.finished:
@@ -206,130 +221,13 @@ class _TidiesUp(StatusManager):
         return super()._may_be_deleted(uid, stored, kept)
 
 
-def _nothing_off(base: int, override: int | None, _waited: float, behaviour: Behaviour) -> int:
+@bug("MUT-TERM-05", breaks=("TERM-05", "TERM-06"), part="stop_timeout", aliases="K8S-115817")
+def nothing_off(base: int, override: int | None, _waited: float, behaviour: Behaviour) -> int:
+    """After its preStop hook a container has its whole grace once more."""
     return stop_timeout(base, override, 0.0, behaviour)
 
 
-def _as_of_today(base: int, override: int | None, waited: float, behaviour: Behaviour) -> int:
+@bug("MUT-TERM-11", breaks="TERM-11", part="stop_timeout", kubernetes="1.26")
+def as_of_today(base: int, override: int | None, waited: float, behaviour: Behaviour) -> int:
+    """In a version that gives the whole grace after the hook, the hook's time is taken off it."""
     return stop_timeout(base, override, waited, replace(behaviour, grace_override_is_final=False))
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-WORK-11",
-        "A container that runs on although its stop was answered as done is forgotten.",
-        lambda: Parts(pod_syncer=_Believes),
-        ("WORK-11",),
-    ),
-    Bug(
-        "MUT-TERM-04",
-        "A container of a deleted pod gets the grace of its probe, and not that of the deletion.",
-        lambda: Parts(runtime=RuntimeParts(terminator=_ProbesGrace)),
-        ("TERM-04",),
-    ),
-    Bug(
-        "MUT-TERM-05",
-        "After its preStop hook a container has its whole grace once more.",
-        lambda: Parts(runtime=RuntimeParts(stop_timeout=_nothing_off)),
-        ("TERM-05", "TERM-06"),
-        ("K8S-115817",),
-    ),
-    Bug(
-        "MUT-TERM-08",
-        "The preStop hooks of containers that have ended are run too.",
-        lambda: Parts(runtime=RuntimeParts(runtime_manager=_StopsTheDead)),
-        ("TERM-08", "TERM-22"),
-    ),
-    Bug(
-        "MUT-TERM-09",
-        "Containers are stopped without an event.",
-        lambda: Parts(runtime=RuntimeParts(terminator=_SaysNothing)),
-        ("TERM-09",),
-    ),
-    Bug(
-        "MUT-TERM-10",
-        "To stop what is gone already fails, and is tried again without end.",
-        lambda: Parts(runtime=RuntimeParts(terminator=_NothingIsGone)),
-        ("TERM-10",),
-    ),
-    Bug(
-        "MUT-TERM-11",
-        "In a version that gives the whole grace after the hook, the hook's time is taken off it.",
-        lambda: Parts(runtime=RuntimeParts(stop_timeout=_as_of_today)),
-        ("TERM-11",),
-        kubernetes="1.26",
-    ),
-    Bug(
-        "MUT-TERM-12",
-        "A lost container is stopped with the usual grace and without its hook.",
-        lambda: Parts(runtime=RuntimeParts(garbage_collector=_UsualGrace)),
-        ("TERM-12",),
-    ),
-    Bug(
-        "MUT-TERM-13",
-        "A container that the spec does not name is stopped by guess.",
-        lambda: Parts(runtime=RuntimeParts(terminator=_Guesses)),
-        ("TERM-13",),
-    ),
-    Bug(
-        "MUT-TERM-15",
-        "A pod has failed as soon as its first container has, though others are still stopping.",
-        lambda: Parts(pod_workers=_EndsEarly),
-        ("TERM-15", "TERM-32"),
-    ),
-    Bug(
-        "MUT-TERM-17",
-        "Of a container whose record was lost nobody hears that it has ended.",
-        lambda: Parts(status_manager=_EndsUnknown),
-        ("TERM-17",),
-    ),
-    Bug(
-        "MUT-TERM-19",
-        "An ended pod's object is deleted by its name alone.",
-        lambda: Parts(status_manager=_DeletesByName),
-        ("TERM-19",),
-    ),
-    Bug(
-        "MUT-TERM-20",
-        "Pods that have finished are deleted.",
-        lambda: Parts(status_manager=_TidiesUp),
-        ("TERM-20",),
-    ),
-    Bug(
-        "MUT-TERM-24",
-        "A pod of which nothing was made cannot be deleted.",
-        lambda: Parts(pod_syncer=_NeedsASandbox),
-        ("TERM-24",),
-    ),
-    Bug(
-        "MUT-TERM-25",
-        "Nobody is told that a pod could not be killed.",
-        lambda: Parts(pod_syncer=_FailsSilently),
-        ("TERM-25",),
-    ),
-    Bug(
-        "MUT-TERM-26",
-        "A pull is broken off when its pod is deleted.",
-        lambda: Parts(pod_workers=_BreaksOff),
-        ("TERM-26",),
-    ),
-    Bug(
-        "MUT-TERM-29",
-        "When one container of a deleted pod has ended the others get no more time.",
-        lambda: Parts(runtime=RuntimeParts(terminator=_FirstEndsAll)),
-        ("TERM-29",),
-    ),
-    Bug(
-        "K8S-73993",
-        "A preStop hook that was lost is waited for until the grace is over.",
-        lambda: Parts(runtime=RuntimeParts(hooks=_WaitsForTheLost)),
-        ("HOOK-06",),
-    ),
-    Bug(
-        "K8S-44970",
-        "A stop that takes longer than two minutes is given up, whatever time it had.",
-        lambda: Parts(cri_client=_TwoMinutes),
-        ("TERM-03",),
-        ("K47",),
-    ),
-)

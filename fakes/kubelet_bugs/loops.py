@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
 from kubelet_reference.config import Op, PodUpdate
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.runtime_state import RuntimeState
 from kubelet_reference.sandbox_config import sandbox_config
 from kubelet_reference.settings import Settings
@@ -21,30 +19,34 @@ from kubelet_reference.sync_loop import SyncLoop
 from kubelet_reference.versions import Behaviour
 
 
-class _NeverWaits(SyncLoop):
-    """Goes on whatever the runtime says of itself."""
+@bug("MUT-LOOP-03", breaks="LOOP-03")
+class NeverWaits(SyncLoop):
+    """Pods are synced although the runtime says that it is not ready."""
 
     async def wait_until_fit(self) -> None:
         return
 
 
-class _Impatient(SyncLoop):
-    """Gives the loop one minute."""
+@bug("MUT-LOOP-19", breaks="LOOP-19")
+class Impatient(SyncLoop):
+    """A loop that stands still for a minute is taken for dead."""
 
     def is_healthy(self) -> bool:
         entered = self._entered_at
         return entered is None or self._tools.clock.monotonic() - entered <= 60  # noqa: PLR2004 - one minute
 
 
-class _NetworkIsAll(RuntimeState):
-    """Takes a node without a network for one without a runtime."""
+@bug("MUT-LOOP-04", breaks="LOOP-04")
+class NetworkIsAll(RuntimeState):
+    """No pod is synced while the network is not ready, not even one that needs none."""
 
     def errors(self) -> list[str]:
         return super().errors() + ([self._network] if self._network is not None else [])
 
 
-class _SeldomAsks(RuntimeState):
-    """Asks the runtime how it is every half a minute."""
+@bug("MUT-LOOP-05", breaks="LOOP-05")
+class SeldomAsks(RuntimeState):
+    """The runtime is asked for its Status every 30 s only."""
 
     async def poll(self) -> None:
         await super().poll()
@@ -52,15 +54,17 @@ class _SeldomAsks(RuntimeState):
             await self._clock.sleep(25)
 
 
-class _CleansAtOnce(SyncLoop):
-    """Cleans up before all sources have spoken."""
+@bug("MUT-LOOP-08", breaks="LOOP-08")
+class CleansAtOnce(SyncLoop):
+    """A kubelet that starts kills the pods of sources that have not spoken yet."""
 
     async def keep_house(self) -> None:
         await self._tools.housekeeping.run_once()
 
 
-class _LooksAtAll(SyncLoop):
-    """Looks at every pod each second."""
+@bug("MUT-LOOP-11", breaks="LOOP-11")
+class LooksAtAll(SyncLoop):
+    """Every pod is synced each second."""
 
     def due(self) -> list[str]:
         super().due()
@@ -68,8 +72,9 @@ class _LooksAtAll(SyncLoop):
         return [pods.uid(pod) for pod in handlers._tools.manager.pods()]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
-class _WaitsForStops(SyncLoop):
-    """Stands still until a pod that is deleted has stopped."""
+@bug("MUT-LOOP-13", breaks="LOOP-13")
+class WaitsForStops(SyncLoop):
+    """The loop waits until a deleted pod has stopped."""
 
     async def take_update(self, update: PodUpdate) -> None:
         await super().take_update(update)
@@ -80,88 +85,27 @@ class _WaitsForStops(SyncLoop):
                 await self._tools.clock.sleep(0.5)
 
 
-class _AsTheyCome(PodHandlers):
-    """Takes new pods as they come, whichever is older."""
+@bug("MUT-LOOP-14", breaks="LOOP-14")
+class AsTheyCome(PodHandlers):
+    """New pods are admitted in no order, so that the older one may find its room taken."""
 
     async def add(self, added: Iterable[Pod]) -> None:
         for pod in added:
             await super().add([pod])
 
 
-def _no_time_to_end(base: int, override: int | None, waited: float, behaviour: Behaviour) -> int:
-    """Kills at once what is to be deleted."""
+@bug("MUT-LOOP-15", breaks="LOOP-15", part="stop_timeout")
+def no_time_to_end(base: int, override: int | None, waited: float, behaviour: Behaviour) -> int:
+    """A deleted pod is killed without its grace."""
     return 0 if override is not None else stop_timeout(base, override, waited, behaviour)
 
 
 _NODES_SERVERS = ("10.0.0.2", "10.0.0.3", "10.0.0.4")
 
 
-def _with_the_nodes_servers(pod: Pod, attempt: int, settings: Settings) -> cri.PodSandboxConfig:
-    """Adds the node's name servers to those of the pod, however many that makes."""
+@bug("MUT-LOOP-21", breaks="LOOP-21", part="sandbox_config")
+def with_the_nodes_servers(pod: Pod, attempt: int, settings: Settings) -> cri.PodSandboxConfig:
+    """A pod gets the node's name servers besides its own, more than resolv.conf takes."""
     config = sandbox_config(pod, attempt, settings)
     config.dns_config.servers.extend(_NODES_SERVERS)
     return config
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-LOOP-03",
-        "Pods are synced although the runtime says that it is not ready.",
-        lambda: Parts(sync_loop=_NeverWaits),
-        ("LOOP-03",),
-    ),
-    Bug(
-        "MUT-LOOP-04",
-        "No pod is synced while the network is not ready, not even one that needs none.",
-        lambda: Parts(runtime_state=_NetworkIsAll),
-        ("LOOP-04",),
-    ),
-    Bug(
-        "MUT-LOOP-05",
-        "The runtime is asked for its Status every 30 s only.",
-        lambda: Parts(runtime_state=_SeldomAsks),
-        ("LOOP-05",),
-    ),
-    Bug(
-        "MUT-LOOP-08",
-        "A kubelet that starts kills the pods of sources that have not spoken yet.",
-        lambda: Parts(sync_loop=_CleansAtOnce),
-        ("LOOP-08",),
-    ),
-    Bug(
-        "MUT-LOOP-11",
-        "Every pod is synced each second.",
-        lambda: Parts(sync_loop=_LooksAtAll),
-        ("LOOP-11",),
-    ),
-    Bug(
-        "MUT-LOOP-13",
-        "The loop waits until a deleted pod has stopped.",
-        lambda: Parts(sync_loop=_WaitsForStops),
-        ("LOOP-13",),
-    ),
-    Bug(
-        "MUT-LOOP-14",
-        "New pods are admitted in no order, so that the older one may find its room taken.",
-        lambda: Parts(pod_handlers=_AsTheyCome),
-        ("LOOP-14",),
-    ),
-    Bug(
-        "MUT-LOOP-19",
-        "A loop that stands still for a minute is taken for dead.",
-        lambda: Parts(sync_loop=_Impatient),
-        ("LOOP-19",),
-    ),
-    Bug(
-        "MUT-LOOP-21",
-        "A pod gets the node's name servers besides its own, more than resolv.conf takes.",
-        lambda: Parts(runtime=RuntimeParts(sandbox_config=_with_the_nodes_servers)),
-        ("LOOP-21",),
-    ),
-    Bug(
-        "MUT-LOOP-15",
-        "A deleted pod is killed without its grace.",
-        lambda: Parts(runtime=RuntimeParts(stop_timeout=_no_time_to_end)),
-        ("LOOP-15",),
-    ),
-)

@@ -9,22 +9,21 @@ from typing import Any
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
 from kubelet_reference.metrics import Metrics
-from kubelet_reference.parts import Parts
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.runtime_classes import RuntimeClasses
 from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.sandbox_maker import SandboxMaker
 from kubelet_reference.start_container import PodToStart
 from kubelet_reference.sync_result import Failure, StartError
 
 
-class _CountsPods(SandboxMaker):
-    """Counts each pod once, however many sandboxes it needs."""
+@bug("MUT-METRIC-01", breaks="METRIC-01")
+class CountsPods(SandboxMaker):
+    """Pods are counted where tries to start them are asked for."""
 
     def __init__(
         self, tools: RuntimeTools, classes: RuntimeClasses, is_ending: Callable[[str], bool]
@@ -40,8 +39,9 @@ class _CountsPods(SandboxMaker):
         return await super().make(pod, config)
 
 
-class _CountsRefusals(RuntimeManager):
-    """Counts a start that the back-off refuses like one that was tried."""
+@bug("MUT-METRIC-02", breaks="METRIC-02")
+class CountsRefusals(RuntimeManager):
+    """Starts that the back-off refuses are counted."""
 
     async def _start(self, now: Any, into: PodToStart, container: AnyContainer, kind: str) -> bool:  # noqa: ANN401 - a private class
         started = await super()._start(now, into, container, kind)
@@ -50,8 +50,9 @@ class _CountsRefusals(RuntimeManager):
         return started
 
 
-class _FreeText(RuntimeManager):
-    """Counts failures by what was said of them."""
+@bug("MUT-METRIC-02-TEXT", breaks="METRIC-02")
+class FreeText(RuntimeManager):
+    """Failed starts are counted by their messages."""
 
     async def _counted_start(self, into: PodToStart, container: AnyContainer, kind: str) -> None:
         try:
@@ -59,25 +60,3 @@ class _FreeText(RuntimeManager):
         except StartError as error:
             self._metrics.started_containers_errors.labels(kind, str(error)).inc()
             raise
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-METRIC-01",
-        "Pods are counted where tries to start them are asked for.",
-        lambda: Parts(runtime=RuntimeParts(sandbox_maker=_CountsPods)),
-        ("METRIC-01",),
-    ),
-    Bug(
-        "MUT-METRIC-02",
-        "Starts that the back-off refuses are counted.",
-        lambda: Parts(runtime=RuntimeParts(runtime_manager=_CountsRefusals)),
-        ("METRIC-02",),
-    ),
-    Bug(
-        "MUT-METRIC-02-TEXT",
-        "Failed starts are counted by their messages.",
-        lambda: Parts(runtime=RuntimeParts(runtime_manager=_FreeText)),
-        ("METRIC-02",),
-    ),
-)

@@ -8,23 +8,21 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Container, Pod, PodCondition, PodStatus
 from msgspec import structs
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import conditions, pods
 from kubelet_reference.images import EnsuredImage
-from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
 from kubelet_reference.pod_actions import ActionRules, Actions, Situation
-from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import ContainerRecord
 from kubelet_reference.restart_policy import RESTART_ALL
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.start_container import ContainerStarter, PodToStart
 from kubelet_reference.versions import Behaviour
 
 
-class _PodsPolicyOnly(ActionRules):
-    """Knows the pod's restart policy only."""
+@bug("MUT-RESTART-19", breaks="RESTART-19", kubernetes="1.35")
+class PodsPolicyOnly(ActionRules):
+    """The restart policy that a container has of its own is not looked at."""
 
     def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
         return super().should_restart(_without_rules(now), one, record)
@@ -34,8 +32,9 @@ def _without_rules(now: Situation) -> Situation:
     return structs.replace(now, behaviour=replace(now.behaviour, has_restart_rules=False))
 
 
-class _LastRuleWins(ActionRules):
-    """Looks at the last of a container's rules, whether or not it fits."""
+@bug("MUT-RESTART-20", breaks="RESTART-20", kubernetes="1.35")
+class LastRuleWins(ActionRules):
+    """Of a container's restart rules the last one decides."""
 
     def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
         if one.restartPolicyRules and record is not None and record.has_exited:
@@ -58,8 +57,9 @@ def _inits_fail_alone(pod: Pod, status: PodStatus, behaviour: Behaviour, *, term
     return pod_phase(pod, status, plain, terminating=terminating)
 
 
-class _NewSandbox(ActionRules):
-    """Begins anew in another sandbox."""
+@bug("MUT-RESTART-22", breaks="RESTART-22", kubernetes="1.36")
+class NewSandbox(ActionRules):
+    """A pod that restarts as a whole gets another sandbox."""
 
     def in_same_sandbox(self, now: Situation) -> Actions:
         actions = super().in_same_sandbox(now)
@@ -94,16 +94,18 @@ def _fails_never(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminati
     return pods.PENDING if phase == pods.FAILED and pods.init_containers(pod) else phase
 
 
-def _says_nothing(
+@bug("MUT-COND-10", breaks="COND-10", part="pod_conditions", kubernetes="1.36")
+def says_nothing(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
 ) -> list[PodCondition]:
-    """Does not tell that a pod begins anew."""
+    """Nothing tells that a whole pod restarts."""
     found = conditions.pod_conditions(pod, status, behaviour, sandbox_usable=sandbox_usable)
     return [one for one in found if one.type != conditions.ALL_RESTARTING]
 
 
-class _AnySignal(ContainerStarter):
-    """Leaves the signal to the image."""
+@bug("MUT-TERM-28", breaks="TERM-28", kubernetes="1.33")
+class AnySignal(ContainerStarter):
+    """The stop signal that a container wants is not passed to the runtime."""
 
     async def _config(
         self, into: PodToStart, container: AnyContainer, image: EnsuredImage
@@ -113,64 +115,13 @@ class _AnySignal(ContainerStarter):
         return config
 
 
-def _deciding(rules: ActionRules) -> Parts:
-    return Parts(runtime=RuntimeParts(compute_actions=rules.compute))
+@bug("MUT-RESTART-21", breaks="RESTART-21", kubernetes="1.35")
+def inits_ask_the_pod() -> WrongParts:
+    """An init container that may fail only once is tried again by the pod's policy."""
+    return parts_with(_InitsAskThePod, pod_phase=_inits_fail_alone)
 
 
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-RESTART-19",
-        "The restart policy that a container has of its own is not looked at.",
-        lambda: _deciding(_PodsPolicyOnly()),
-        ("RESTART-19",),
-        kubernetes="1.35",
-    ),
-    Bug(
-        "MUT-RESTART-20",
-        "Of a container's restart rules the last one decides.",
-        lambda: _deciding(_LastRuleWins()),
-        ("RESTART-20",),
-        kubernetes="1.35",
-    ),
-    Bug(
-        "MUT-RESTART-21",
-        "An init container that may fail only once is tried again by the pod's policy.",
-        lambda: Parts(
-            runtime=RuntimeParts(compute_actions=_InitsAskThePod().compute),
-            status=StatusDecisions(pod_phase=_inits_fail_alone),
-        ),
-        ("RESTART-21",),
-        kubernetes="1.35",
-    ),
-    Bug(
-        "MUT-RESTART-22",
-        "A pod that restarts as a whole gets another sandbox.",
-        lambda: _deciding(_NewSandbox()),
-        ("RESTART-22",),
-        kubernetes="1.36",
-    ),
-    Bug(
-        "MUT-RESTART-23",
-        "A pod with policy Never that began anew goes on trying an init container that fails.",
-        lambda: Parts(
-            runtime=RuntimeParts(compute_actions=_TriesInitsAgain().compute),
-            status=StatusDecisions(pod_phase=_fails_never),
-        ),
-        ("RESTART-23",),
-        kubernetes="1.36",
-    ),
-    Bug(
-        "MUT-COND-10",
-        "Nothing tells that a whole pod restarts.",
-        lambda: Parts(status=StatusDecisions(pod_conditions=_says_nothing)),
-        ("COND-10",),
-        kubernetes="1.36",
-    ),
-    Bug(
-        "MUT-TERM-28",
-        "The stop signal that a container wants is not passed to the runtime.",
-        lambda: Parts(runtime=RuntimeParts(starter=_AnySignal)),
-        ("TERM-28",),
-        kubernetes="1.33",
-    ),
-)
+@bug("MUT-RESTART-23", breaks="RESTART-23", kubernetes="1.36")
+def tries_inits_again() -> WrongParts:
+    """A pod with policy Never that began anew goes on trying an init container that fails."""
+    return parts_with(_TriesInitsAgain, pod_phase=_fails_never)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from lightkube.models.core_v1 import Container, ContainerStatus, ExecAction, Pod
 from msgspec.structs import replace as change
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules, Situation, Verdict
 from kubelet_reference.probe_results import ProbeUpdate, ResultCache
 from kubelet_reference.probe_runner import ProbeRunner, ProbeTarget, probe_of
@@ -17,7 +16,6 @@ from kubelet_reference.probe_worker import ProbeTools, ProbeWorker, Sight, bare_
 from kubelet_reference.prober import Prober
 from kubelet_reference.records import ContainerRecord
 from kubelet_reference.results import Answer, KillReason, ProbeKind, ProbeOutcome
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.sync_loop import SyncLoop
 from kubelet_reference.ticker import Ticker
 
@@ -36,7 +34,10 @@ class _DelaysOnce(ProbeWorker):
         return self._tools.clock.monotonic() - self._born
 
 
-class _DelaysOnceProber(Prober):
+@bug("MUT-PROBE-04", breaks="PROBE-04")
+class DelaysOnceProber(Prober):
+    """The initial delay counts from the first instance of the container, and not anew for each."""
+
     worker_type = _DelaysOnce
 
 
@@ -52,7 +53,10 @@ class _Hurries(ProbeWorker):
         self._ticker = Ticker(self._period)
 
 
-class _HurriesProber(Prober):
+@bug("MUT-PROBE-05", breaks="PROBE-05")
+class HurriesProber(Prober):
+    """The timeout of a probe is taken for its period."""
+
     worker_type = _Hurries
 
 
@@ -67,7 +71,10 @@ class _NamesTheNewest(ProbeWorker):
         super()._publish(outcome)
 
 
-class _NamesTheNewestProber(Prober):
+@bug("MUT-PROBE-26", breaks="PROBE-26")
+class NamesTheNewestProber(Prober):
+    """What a probe found is put down to the instance that runs by then."""
+
     worker_type = _NamesTheNewest
 
 
@@ -84,7 +91,10 @@ class _ProbesTheDead(ProbeWorker):
         return change(seen, phase="Running", running=True, terminated=False, started=True)
 
 
-class _ProbesTheDeadProber(Prober):
+@bug("MUT-PROBE-12", breaks="PROBE-12")
+class ProbesTheDeadProber(Prober):
+    """Containers and pods that have ended are probed on."""
+
     worker_type = _ProbesTheDead
 
 
@@ -95,28 +105,34 @@ class _Untriggered(ProbeWorker):
         """Take no notice."""
 
 
-class _UntriggeredProber(Prober):
+@bug("MUT-PROBE-23", breaks="PROBE-23")
+class UntriggeredProber(Prober):
+    """A container that has started is probed for readiness when a period is over."""
+
     worker_type = _Untriggered
 
 
-class _OneProbeEach(Prober):
-    """Has one worker for each container, whatever probes that has."""
+@bug("MUT-PROBE-01", breaks="PROBE-01")
+class OneProbeEach(Prober):
+    """Of several probes of a container only one is executed."""
 
     def _start(self, uid: str, worker: ProbeWorker) -> None:
         if all(name != worker.container.name for name, _ in self._workers.get(uid, {})):
             super()._start(uid, worker)
 
 
-class _ReadyByProbeOnly(Prober):
-    """Takes a container for ready only if a probe has said so."""
+@bug("MUT-PROBE-24", breaks="PROBE-24")
+class ReadyByProbeOnly(Prober):
+    """A container without a readiness probe is never ready."""
 
     def _is_ready(self, pod: Pod, shown: ContainerStatus) -> bool:
         super()._is_ready(pod, shown)
         return self.readiness(bare_id(shown.containerID)) is ProbeOutcome.SUCCESS
 
 
-class _WorkerPerSync(Prober):
-    """Starts another worker for each probe whenever the pod is synced."""
+@bug("MUT-PROBE-27", breaks="PROBE-27")
+class WorkerPerSync(Prober):
+    """Each sync of a pod starts another worker for each of its probes."""
 
     def add_pod(self, pod: Pod) -> None:
         workers = self._workers.pop(pods.uid(pod), {})
@@ -125,8 +141,9 @@ class _WorkerPerSync(Prober):
             worker.pod = pod
 
 
-class _ReadyToTheEnd(Prober):
-    """Leaves a container ready until its worker has noticed that it has ended."""
+@bug("MUT-PROBE-11", breaks="PROBE-11")
+class ReadyToTheEnd(Prober):
+    """A container that has ended is shown as ready."""
 
     def _lasting(self, pod: Pod, shown: ContainerStatus) -> ContainerStatus:
         found = super()._lasting(pod, shown)
@@ -134,8 +151,9 @@ class _ReadyToTheEnd(Prober):
         return change(found, ready=found.ready or was is ProbeOutcome.SUCCESS)
 
 
-class _ForgetsReadiness(Prober):
-    """Begins with unready containers whenever the kubelet starts."""
+@bug("MUT-PROBE-25", breaks="PROBE-25", kubernetes="1.36")
+class ForgetsReadiness(Prober):
+    """All containers count as not ready when the kubelet has started again."""
 
     def _is_kept(self, kind: ProbeKind, pod: Pod, shown: ContainerStatus) -> bool:
         del kind, pod, shown
@@ -151,8 +169,9 @@ class _InheritsByNameWorker(ProbeWorker):
         return super()._is_proven(change(shown, containerID=same.containerID))
 
 
-class _InheritsByName(Prober):
-    """Leaves a container ready if one of its name was, whichever instance that was."""
+@bug("K8S-141473", breaks="PROBE-02", kubernetes="1.36")
+class InheritsByName(Prober):
+    """A container is ready after the kubelet's restart since another instance of it was before."""
 
     worker_type = _InheritsByNameWorker
 
@@ -162,16 +181,18 @@ class _InheritsByName(Prober):
         return super()._is_kept(kind, pod, change(shown, containerID=same.containerID))
 
 
-class _HeedsNoLiveness(SyncLoop):
-    """Leaves what failed its liveness probe to the next resync."""
+@bug("MUT-PROBE-07", breaks="PROBE-07")
+class HeedsNoLiveness(SyncLoop):
+    """A container that failed its liveness probe is killed when its pod is synced for another reason."""
 
     def take_probe(self, update: ProbeUpdate) -> None:
         if update.kind is not ProbeKind.LIVENESS:
             super().take_probe(update)
 
 
-class _WaitsForEver(ActionRules):
-    """Lets a container be whose startup probe has failed."""
+@bug("MUT-PROBE-09", breaks="PROBE-09")
+class WaitsForEver(ActionRules):
+    """A container that does not come up in time is waited for without end."""
 
     def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
         found = super().verdict_on_running(now, one, record)
@@ -179,126 +200,27 @@ class _WaitsForEver(ActionRules):
         return Verdict(kept=True) if gave_up else found
 
 
-class _ErrorsCount(ProbeRunner):
-    """Takes a probe that could not be carried out for one that failed, and does not try again."""
+@bug("MUT-PROBE-14", breaks="PROBE-14")
+class ErrorsCount(ProbeRunner):
+    """A probe that could not be carried out counts as failed."""
 
     async def run(self, target: ProbeTarget) -> ProbeOutcome | None:
         return await super().run(target) or ProbeOutcome.FAILURE
 
 
-class _NoTimeout(ProbeRunner):
-    """Gives commands all the time that they take."""
+@bug("MUT-PROBE-15", breaks="PROBE-15")
+class NoTimeout(ProbeRunner):
+    """The command of a probe may run as long as it likes."""
 
     async def _exec(self, target: ProbeTarget, command: Sequence[str], seconds: int) -> Answer:
         del seconds
         return await super()._exec(target, command, 0)
 
 
-class _TheirOwnWords(ProbeRunner):
-    """Has a probe's command run by a shell, which is to fill in the environment."""
+@bug("MUT-PROBE-21", breaks="PROBE-21")
+class TheirOwnWords(ProbeRunner):
+    """The command of a probe is run by a shell, which fills in the environment."""
 
     def _command(self, action: ExecAction, container: Container) -> list[str]:
         del container
         return ["/bin/sh", "-c", " ".join(action.command or ())]
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-PROBE-01",
-        "Of several probes of a container only one is executed.",
-        lambda: Parts(prober=_OneProbeEach),
-        ("PROBE-01",),
-    ),
-    Bug(
-        "MUT-PROBE-04",
-        "The initial delay counts from the first instance of the container, and not anew for each.",
-        lambda: Parts(prober=_DelaysOnceProber),
-        ("PROBE-04",),
-    ),
-    Bug(
-        "MUT-PROBE-05",
-        "The timeout of a probe is taken for its period.",
-        lambda: Parts(prober=_HurriesProber),
-        ("PROBE-05",),
-    ),
-    Bug(
-        "MUT-PROBE-07",
-        "A container that failed its liveness probe is killed when its pod is synced for another reason.",
-        lambda: Parts(sync_loop=_HeedsNoLiveness),
-        ("PROBE-07",),
-    ),
-    Bug(
-        "MUT-PROBE-09",
-        "A container that does not come up in time is waited for without end.",
-        lambda: Parts(runtime=RuntimeParts(compute_actions=_WaitsForEver().compute)),
-        ("PROBE-09",),
-    ),
-    Bug(
-        "MUT-PROBE-11",
-        "A container that has ended is shown as ready.",
-        lambda: Parts(prober=_ReadyToTheEnd),
-        ("PROBE-11",),
-    ),
-    Bug(
-        "MUT-PROBE-12",
-        "Containers and pods that have ended are probed on.",
-        lambda: Parts(prober=_ProbesTheDeadProber),
-        ("PROBE-12",),
-    ),
-    Bug(
-        "MUT-PROBE-14",
-        "A probe that could not be carried out counts as failed.",
-        lambda: Parts(probe_runner=_ErrorsCount),
-        ("PROBE-14",),
-    ),
-    Bug(
-        "MUT-PROBE-15",
-        "The command of a probe may run as long as it likes.",
-        lambda: Parts(probe_runner=_NoTimeout),
-        ("PROBE-15",),
-    ),
-    Bug(
-        "MUT-PROBE-21",
-        "The command of a probe is run by a shell, which fills in the environment.",
-        lambda: Parts(probe_runner=_TheirOwnWords),
-        ("PROBE-21",),
-    ),
-    Bug(
-        "MUT-PROBE-23",
-        "A container that has started is probed for readiness when a period is over.",
-        lambda: Parts(prober=_UntriggeredProber),
-        ("PROBE-23",),
-    ),
-    Bug(
-        "MUT-PROBE-24",
-        "A container without a readiness probe is never ready.",
-        lambda: Parts(prober=_ReadyByProbeOnly),
-        ("PROBE-24",),
-    ),
-    Bug(
-        "MUT-PROBE-25",
-        "All containers count as not ready when the kubelet has started again.",
-        lambda: Parts(prober=_ForgetsReadiness),
-        ("PROBE-25",),
-        kubernetes="1.36",
-    ),
-    Bug(
-        "K8S-141473",
-        "A container is ready after the kubelet's restart since another instance of it was before.",
-        lambda: Parts(prober=_InheritsByName),
-        ("PROBE-02",),
-        kubernetes="1.36",
-    ),
-    Bug(
-        "MUT-PROBE-26",
-        "What a probe found is put down to the instance that runs by then.",
-        lambda: Parts(prober=_NamesTheNewestProber),
-        ("PROBE-26",),
-    ),
-    Bug(
-        "MUT-PROBE-27",
-        "Each sync of a pod starts another worker for each of its probes.",
-        lambda: Parts(prober=_WorkerPerSync),
-        ("PROBE-27",),
-    ),
-)

@@ -10,14 +10,13 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Container, Pod
 from msgspec import structs
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import names, pods
 from kubelet_reference.backoff import Backoff
 from kubelet_reference.container_hash import container_hash
 from kubelet_reference.crash_backoff import CrashBackoff
 from kubelet_reference.images import EnsuredImage
 from kubelet_reference.kill import Kill
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules, Actions, Situation, Verdict
 from kubelet_reference.pod_files import PodFiles
 from kubelet_reference.pods import AnyContainer
@@ -25,7 +24,6 @@ from kubelet_reference.ports import Chance, Disk
 from kubelet_reference.records import ContainerRecord, ContainerState, ListedPod, PodRecords
 from kubelet_reference.results import KillReason
 from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.runtime_tools import RuntimeTools
 from kubelet_reference.settings import Settings
 from kubelet_reference.start_container import ContainerStarter, PodToStart
@@ -34,8 +32,9 @@ from kubelet_reference.termination import ContainerKill
 from kubelet_reference.versions import Behaviour
 
 
-class _MadeIsDone(ActionRules):
-    """Takes a container that was made and never started for one that had its run."""
+@bug("MUT-RESTART-03", breaks="RESTART-03")
+class MadeIsDone(ActionRules):
+    """A container that could not be started is not made again by policy Never."""
 
     def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
         is_made = record is not None and record.state is ContainerState.CREATED
@@ -43,8 +42,9 @@ class _MadeIsDone(ActionRules):
         return not had_its_run and super().should_restart(now, one, record)
 
 
-class _PolicyDecidesAll(ActionRules):
-    """Asks the restart policy even where the definition has changed."""
+@bug("MUT-RESTART-07", breaks="RESTART-07")
+class PolicyDecidesAll(ActionRules):
+    """A container whose image was changed is stopped and, by policy Never, not made again."""
 
     def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
         found = super().verdict_on_running(now, one, record)
@@ -70,8 +70,9 @@ class _HashesNames(ContainerStarter):
         return config
 
 
-class _FailedOnlyWithACode(ActionRules):
-    """Looks at the exit code, by policy OnFailure, of what it kills itself."""
+@bug("MUT-RESTART-09", breaks="RESTART-09")
+class FailedOnlyWithACode(ActionRules):
+    """A container killed for its probe is not run again by policy OnFailure."""
 
     def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
         found = super().verdict_on_running(now, one, record)
@@ -81,8 +82,9 @@ class _FailedOnlyWithACode(ActionRules):
         return found
 
 
-class _KillsFirst(ActionRules):
-    """Kills in one sync, and starts in another."""
+@bug("MUT-RESTART-11", breaks="RESTART-11")
+class KillsFirst(ActionRules):
+    """A container that is killed waits for the next relist to be run again."""
 
     def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
         return structs.replace(super().verdict_on_running(now, one, record), start=False)
@@ -92,8 +94,9 @@ class _KillsFirst(ActionRules):
         return structs.replace(actions, kill_pod=False) if actions.to_kill else actions
 
 
-class _AllForOne(ActionRules):
-    """Starts all containers anew with the one that ended."""
+@bug("MUT-RESTART-17", breaks="RESTART-17")
+class AllForOne(ActionRules):
+    """The restart of one container restarts all of its pod."""
 
     def app_actions(self, now: Situation, found: Actions) -> Actions:
         actions = super().app_actions(now, found)
@@ -112,8 +115,9 @@ class _AllForOne(ActionRules):
         return structs.replace(actions, to_kill=(*actions.to_kill, *running), to_start=to_start)
 
 
-class _OneByOne(RuntimeManager):
-    """Stops one container of a pod, looks after the others, and then stops all of them."""
+@bug("MUT-RESTART-06", breaks="RESTART-06")
+class OneByOne(RuntimeManager):
+    """While a pod is being stopped, what has ended of it is started again."""
 
     async def kill_pod(
         self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
@@ -128,8 +132,9 @@ class _OneByOne(RuntimeManager):
         return await super().kill_pod(pod, running, grace_override)
 
 
-class _KilledHasEnded(CrashBackoff):
-    """Makes a container wait that it has killed itself."""
+@bug("MUT-RESTART-12", breaks="RESTART-12")
+class KilledHasEnded(CrashBackoff):
+    """The kill of a container counts as its end for the back-off."""
 
     def __init__(self, tools: RuntimeTools) -> None:
         super().__init__(tools)
@@ -145,8 +150,9 @@ class _KilledHasEnded(CrashBackoff):
         super().admit(pod, container, records)
 
 
-class _CountsTries(CrashBackoff):
-    """Measures the delay from the last try."""
+@bug("MUT-BACKOFF-02", breaks="BACKOFF-02")
+class CountsTries(CrashBackoff):
+    """The delay of a restart counts from the last try, so that it never ends."""
 
     def __init__(self, tools: RuntimeTools) -> None:
         super().__init__(tools)
@@ -166,15 +172,17 @@ class _CountsTries(CrashBackoff):
         return found and structs.replace(found, finished_at=max(found.finished_at, tried))
 
 
-class _KeepsForAnyImage(CrashBackoff):
-    """Holds back a container that was mended."""
+@bug("MUT-BACKOFF-05", breaks="BACKOFF-05")
+class KeepsForAnyImage(CrashBackoff):
+    """A container with another image is held back for the crashes of the old one."""
 
     def key(self, pod: Pod, container: AnyContainer) -> str:
         return f"{pods.uid(pod)}_{container.name}"
 
 
-class _OneForThePod(CrashBackoff):
-    """Holds back all containers of a pod for one."""
+@bug("MUT-BACKOFF-07", breaks="BACKOFF-07")
+class OneForThePod(CrashBackoff):
+    """A container is held back for the crashes of another one of its pod."""
 
     def key(self, pod: Pod, container: AnyContainer) -> str:
         return pods.uid(pod)
@@ -184,39 +192,44 @@ _KEPT: WeakKeyDictionary[AbstractEventLoop, Backoff] = WeakKeyDictionary()
 """What outlives a kubelet, by the loop of its node."""
 
 
-class _Remembers(CrashBackoff):
-    """Finds the delays of the kubelet before it."""
+@bug("MUT-BACKOFF-08", breaks="BACKOFF-08")
+class Remembers(CrashBackoff):
+    """Back-offs outlive the kubelet."""
 
     def __init__(self, tools: RuntimeTools) -> None:
         super().__init__(tools)
         self._backoff = _KEPT.setdefault(get_running_loop(), self._backoff)
 
 
-class _InitsAreFree(CrashBackoff):
-    """Holds back app containers only."""
+@bug("MUT-BACKOFF-10", breaks="BACKOFF-10")
+class InitsAreFree(CrashBackoff):
+    """Init containers that fail are tried again without delay."""
 
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
         if container.name not in {one.name for one in pods.init_containers(pod)}:
             super().admit(pod, container, records)
 
 
-class _UsualDelays(CrashBackoff):
-    """Does not look at what the node is configured with."""
+@bug("MUT-BACKOFF-11", breaks="BACKOFF-11", kubernetes="1.35")
+class UsualDelays(CrashBackoff):
+    """The longest delay that the node is configured with is not looked at."""
 
     def __init__(self, tools: RuntimeTools) -> None:
         super().__init__(tools)
         self._backoff = Backoff(tools.clock)
 
 
-class _CountsAnyFile(PodFiles):
-    """Takes any number in the name of a file for that of a log, or none where it should."""
+@bug("MUT-RESTART-15", breaks="RESTART-15")
+class CountsAnyFile(PodFiles):
+    """A foreign file among a container's logs tells its number."""
 
     def __init__(self, disk: Disk, chance: Chance, settings: Settings, behaviour: Behaviour) -> None:
         super().__init__(disk, chance, settings, replace(behaviour, log_names_are_anchored=False))
 
 
-class _InitsAnew(RuntimeManager):
-    """Initializes each pod that it sees for the first time, whether or not it runs."""
+@bug("MUT-RESTARTKUBELET-12", breaks="RESTARTKUBELET-12")
+class InitsAnew(RuntimeManager):
+    """A kubelet that starts runs the init containers of its pods again."""
 
     def __init__(self, tools: RuntimeTools, hands: Hands, decisions: Decisions) -> None:
         super().__init__(tools, hands, decisions)
@@ -232,110 +245,7 @@ class _InitsAnew(RuntimeManager):
         return structs.replace(actions, inits=(inits[0],))
 
 
-def _deciding(rules: ActionRules) -> Parts:
-    return Parts(runtime=RuntimeParts(compute_actions=rules.compute))
-
-
-def _holding_back(backoff: type[CrashBackoff]) -> Parts:
-    return Parts(runtime=RuntimeParts(crash_backoff=backoff))
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-RESTART-03",
-        "A container that could not be started is not made again by policy Never.",
-        lambda: _deciding(_MadeIsDone()),
-        ("RESTART-03",),
-    ),
-    Bug(
-        "MUT-RESTART-06",
-        "While a pod is being stopped, what has ended of it is started again.",
-        lambda: Parts(runtime=RuntimeParts(runtime_manager=_OneByOne)),
-        ("RESTART-06",),
-    ),
-    Bug(
-        "MUT-RESTART-07",
-        "A container whose image was changed is stopped and, by policy Never, not made again.",
-        lambda: _deciding(_PolicyDecidesAll()),
-        ("RESTART-07",),
-    ),
-    Bug(
-        "MUT-RESTART-08",
-        "The hash of a container does not change with its image.",
-        lambda: Parts(runtime=RuntimeParts(compute_actions=_ComparesNames().compute, starter=_HashesNames)),
-        ("RESTART-08",),
-    ),
-    Bug(
-        "MUT-RESTART-09",
-        "A container killed for its probe is not run again by policy OnFailure.",
-        lambda: _deciding(_FailedOnlyWithACode()),
-        ("RESTART-09",),
-    ),
-    Bug(
-        "MUT-RESTART-11",
-        "A container that is killed waits for the next relist to be run again.",
-        lambda: _deciding(_KillsFirst()),
-        ("RESTART-11",),
-    ),
-    Bug(
-        "MUT-RESTART-12",
-        "The kill of a container counts as its end for the back-off.",
-        lambda: _holding_back(_KilledHasEnded),
-        ("RESTART-12",),
-    ),
-    Bug(
-        "MUT-RESTART-17",
-        "The restart of one container restarts all of its pod.",
-        lambda: _deciding(_AllForOne()),
-        ("RESTART-17",),
-    ),
-    Bug(
-        "MUT-BACKOFF-02",
-        "The delay of a restart counts from the last try, so that it never ends.",
-        lambda: _holding_back(_CountsTries),
-        ("BACKOFF-02",),
-    ),
-    Bug(
-        "MUT-BACKOFF-05",
-        "A container with another image is held back for the crashes of the old one.",
-        lambda: _holding_back(_KeepsForAnyImage),
-        ("BACKOFF-05",),
-    ),
-    Bug(
-        "MUT-BACKOFF-07",
-        "A container is held back for the crashes of another one of its pod.",
-        lambda: _holding_back(_OneForThePod),
-        ("BACKOFF-07",),
-    ),
-    Bug(
-        "MUT-BACKOFF-08",
-        "Back-offs outlive the kubelet.",
-        lambda: _holding_back(_Remembers),
-        ("BACKOFF-08",),
-    ),
-    Bug(
-        "MUT-BACKOFF-10",
-        "Init containers that fail are tried again without delay.",
-        lambda: _holding_back(_InitsAreFree),
-        ("BACKOFF-10",),
-    ),
-    Bug(
-        "MUT-BACKOFF-11",
-        "The longest delay that the node is configured with is not looked at.",
-        lambda: _holding_back(_UsualDelays),
-        ("BACKOFF-11",),
-        kubernetes="1.35",
-    ),
-    Bug(
-        "MUT-RESTART-15",
-        "A foreign file among a container's logs tells its number.",
-        lambda: Parts(pod_files=_CountsAnyFile),
-        ("RESTART-15",),
-    ),
-    Bug(
-        "MUT-RESTARTKUBELET-12",
-        "A kubelet that starts runs the init containers of its pods again.",
-        lambda: Parts(runtime=RuntimeParts(runtime_manager=_InitsAnew)),
-        ("RESTARTKUBELET-12",),
-    ),
-)
+@bug("MUT-RESTART-08", breaks="RESTART-08")
+def hashes_names_alone() -> WrongParts:
+    """The hash of a container does not change with its image."""
+    return parts_with(_ComparesNames, _HashesNames)

@@ -9,31 +9,30 @@ from dataclasses import replace
 import msgspec
 from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import pods
 from kubelet_reference.conditions import containers_ready, pod_conditions, put, ready
-from kubelet_reference.parts import Parts
 from kubelet_reference.phase import PHASES, count
-from kubelet_reference.pod_status import StatusDecisions
 from kubelet_reference.pods import AnyContainer
 from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.sync_result import ActionResult, SyncResult
 from kubelet_reference.termination import ContainerKill, Terminator
 from kubelet_reference.termination_order import TerminationOrder
 from kubelet_reference.versions import Behaviour
 
 
-class _NoOrder(Terminator):
-    """Stops sidecars together with the app containers."""
+@bug("K8S-120620", breaks="SIDECAR-12")
+class NoOrder(Terminator):
+    """Sidecars are stopped together with the app containers."""
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
         return None
 
 
-class _WaitsForAll(Terminator):
-    """Has sidecars wait for containers that do not run, and so will never end."""
+@bug("K8S-125935", breaks="SIDECAR-16", aliases="K8S-126331")
+class WaitsForAll(Terminator):
+    """Sidecars wait in vain for containers that never ran, until their grace is over."""
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
         every = (one.name for one in pods.all_containers(pod))
@@ -48,16 +47,18 @@ class _Forward(TerminationOrder):
         return {name: [*apps, *names[max(index - 1, 0) : index]] for index, name in enumerate(names)}
 
 
-class _InSpecOrder(Terminator):
-    """Stops the first sidecar first."""
+@bug("MUT-SIDECAR-12", breaks="SIDECAR-12")
+class InSpecOrder(Terminator):
+    """Sidecars are stopped in the order in which they were started."""
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
         usual = super().order(pod, kills)
         return usual and _Forward(pod, (kill.name for kill in kills))
 
 
-class _HooksInTurn(Terminator):
-    """Holds preStop hooks back until it is their container's turn."""
+@bug("K8S-129036", breaks="SIDECAR-13")
+class HooksInTurn(Terminator):
+    """The preStop hooks of sidecars begin only when it is their turn to stop."""
 
     async def prepare(
         self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
@@ -69,8 +70,9 @@ class _HooksInTurn(Terminator):
         return waited + await super().prepare(kill, container, max(grace - int(waited), 0), None)
 
 
-class _ToldInTurn(Terminator):
-    """Tells of the kill of a sidecar when its turn has come."""
+@bug("MUT-SIDECAR-27", breaks="SIDECAR-27")
+class ToldInTurn(Terminator):
+    """The kill of a sidecar is told only when its turn has come."""
 
     async def prepare(
         self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
@@ -86,8 +88,9 @@ class _ToldInTurn(Terminator):
             super().tell(kill)
 
 
-class _TurnsAreFree(Terminator):
-    """Gives a sidecar its whole grace, however long it waited for its turn."""
+@bug("MUT-SIDECAR-14", breaks="SIDECAR-14")
+class TurnsAreFree(Terminator):
+    """A sidecar that waited for its turn has its whole grace again."""
 
     async def prepare(
         self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
@@ -96,8 +99,9 @@ class _TurnsAreFree(Terminator):
         return waited if order is None or not pods.is_sidecar(container) else 0.0
 
 
-class _EverybodyHasATurn(Terminator):
-    """Has a sidecar wait for the rest of the pod even where it alone is stopped."""
+@bug("MUT-SIDECAR-15", breaks="SIDECAR-15")
+class EverybodyHasATurn(Terminator):
+    """A sidecar that is stopped to be made again waits for the rest of its pod to end."""
 
     async def kill_container(
         self, kill: ContainerKill, order: TerminationOrder | None = None
@@ -106,8 +110,9 @@ class _EverybodyHasATurn(Terminator):
         return await super().kill_container(kill, order or TerminationOrder(kill.pod, every))
 
 
-class _SyncsOnWhileItKills(RuntimeManager):
-    """Goes on looking after the sidecars of a pod while its app containers stop."""
+@bug("MUT-SIDECAR-24", breaks=("SIDECAR-24", "SIDECAR-25"))
+class SyncsOnWhileItKills(RuntimeManager):
+    """Sidecars of a pod that is being stopped are probed, stopped and made again as ever."""
 
     async def kill_pod(
         self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
@@ -123,33 +128,41 @@ class _SyncsOnWhileItKills(RuntimeManager):
         return await killing
 
 
-def _ready_without_sidecars(
+@bug("MUT-SIDECAR-17", breaks="SIDECAR-17", part="pod_conditions")
+def ready_without_sidecars(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
 ) -> list[PodCondition]:
+    """The readiness of sidecars does not count for their pod's."""
     found = pod_conditions(pod, status, behaviour, sandbox_usable=sandbox_usable)
     spec = msgspec.structs.replace(pods.spec(pod), initContainers=None)
     apps = msgspec.structs.replace(pod, spec=spec)
     return put(put(found, containers_ready(apps, status)), ready(apps, status))
 
 
-def _initialized_by_inits_alone(
+@bug("MUT-SIDECAR-18", breaks="SIDECAR-18", part="pod_conditions")
+def initialized_by_inits_alone(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
 ) -> list[PodCondition]:
+    """A pod is not initialized any more when one of its sidecars starts again."""
     strict = replace(behaviour, app_proves_initialized=False)
     return pod_conditions(pod, status, strict, sandbox_usable=sandbox_usable)
 
 
-def _pending_with_its_sidecars(
+@bug("MUT-SIDECAR-19", breaks="SIDECAR-19", part="pod_phase")
+def pending_with_its_sidecars(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
 ) -> str:
+    """A pod is Pending again when one of its sidecars starts again."""
     final = terminating and behaviour.terminal_phase_before_deletion
     counts = msgspec.structs.replace(count(pod, status, behaviour, final=final), app_was_up=False)
     return next(row.phase for row in PHASES if row.when(counts))
 
 
-def _failed_with_its_sidecars(
+@bug("MUT-SIDECAR-11-PHASE", breaks="SIDECAR-11", part="pod_phase")
+def failed_with_its_sidecars(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
 ) -> str:
+    """A pod fails for the exit codes of its sidecars."""
     final = terminating and behaviour.terminal_phase_before_deletion
     counts, ended = count(pod, status, behaviour, final=final), _ended(status)
     counts = msgspec.structs.replace(
@@ -162,84 +175,3 @@ def _ended(status: PodStatus) -> list[int]:
     """The exit codes of the init containers that ended."""
     ends = (one.state.terminated for one in status.initContainerStatuses or () if one.state)
     return [one.exitCode for one in ends if one is not None]
-
-
-def _stopping(terminator: type[Terminator]) -> Parts:
-    return Parts(runtime=RuntimeParts(terminator=terminator))
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "K8S-120620",
-        "Sidecars are stopped together with the app containers.",
-        lambda: _stopping(_NoOrder),
-        ("SIDECAR-12",),
-    ),
-    Bug(
-        "K8S-125935",
-        "Sidecars wait in vain for containers that never ran, until their grace is over.",
-        lambda: _stopping(_WaitsForAll),
-        ("SIDECAR-16",),
-        ("K8S-126331",),
-    ),
-    Bug(
-        "K8S-129036",
-        "The preStop hooks of sidecars begin only when it is their turn to stop.",
-        lambda: _stopping(_HooksInTurn),
-        ("SIDECAR-13",),
-    ),
-    Bug(
-        "MUT-SIDECAR-11-PHASE",
-        "A pod fails for the exit codes of its sidecars.",
-        lambda: Parts(status=StatusDecisions(pod_phase=_failed_with_its_sidecars)),
-        ("SIDECAR-11",),
-    ),
-    Bug(
-        "MUT-SIDECAR-12",
-        "Sidecars are stopped in the order in which they were started.",
-        lambda: _stopping(_InSpecOrder),
-        ("SIDECAR-12",),
-    ),
-    Bug(
-        "MUT-SIDECAR-14",
-        "A sidecar that waited for its turn has its whole grace again.",
-        lambda: _stopping(_TurnsAreFree),
-        ("SIDECAR-14",),
-    ),
-    Bug(
-        "MUT-SIDECAR-15",
-        "A sidecar that is stopped to be made again waits for the rest of its pod to end.",
-        lambda: _stopping(_EverybodyHasATurn),
-        ("SIDECAR-15",),
-    ),
-    Bug(
-        "MUT-SIDECAR-17",
-        "The readiness of sidecars does not count for their pod's.",
-        lambda: Parts(status=StatusDecisions(pod_conditions=_ready_without_sidecars)),
-        ("SIDECAR-17",),
-    ),
-    Bug(
-        "MUT-SIDECAR-18",
-        "A pod is not initialized any more when one of its sidecars starts again.",
-        lambda: Parts(status=StatusDecisions(pod_conditions=_initialized_by_inits_alone)),
-        ("SIDECAR-18",),
-    ),
-    Bug(
-        "MUT-SIDECAR-19",
-        "A pod is Pending again when one of its sidecars starts again.",
-        lambda: Parts(status=StatusDecisions(pod_phase=_pending_with_its_sidecars)),
-        ("SIDECAR-19",),
-    ),
-    Bug(
-        "MUT-SIDECAR-24",
-        "Sidecars of a pod that is being stopped are probed, stopped and made again as ever.",
-        lambda: Parts(runtime=RuntimeParts(runtime_manager=_SyncsOnWhileItKills)),
-        ("SIDECAR-24", "SIDECAR-25"),
-    ),
-    Bug(
-        "MUT-SIDECAR-27",
-        "The kill of a sidecar is told only when its turn has come.",
-        lambda: _stopping(_ToldInTurn),
-        ("SIDECAR-27",),
-    ),
-)

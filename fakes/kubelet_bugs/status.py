@@ -7,20 +7,20 @@ from typing import Any
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import conditions, pods, status_rules
 from kubelet_reference.container_statuses import ContainerStatusRules
 from kubelet_reference.deadline import Deadlines
-from kubelet_reference.parts import Parts
 from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_status import Ending, StatusDecisions, lasting_phase
+from kubelet_reference.pod_status import Ending, lasting_phase
 from kubelet_reference.ports import ApiServer
 from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.versions import Behaviour
 
 
-def _phase_of_the_day(phase: str, *_earlier: str | None) -> str:
-    """A phase that follows the containers for ever."""
+@bug("K8S-58711", breaks=("PHASE-05", "PHASE-11"), part="lasting_phase", aliases="K35")
+def phase_of_the_day(phase: str, *_earlier: str | None) -> str:
+    """A pod that is Failed becomes Succeeded when its containers end well."""
     return phase
 
 
@@ -29,25 +29,28 @@ def _how_it_ended(phase: str, *earlier: str | None) -> str:
     return phase if pods.is_terminal_phase(phase) else lasting_phase(phase, *earlier)
 
 
-def _phase_while_deleted(
+@bug("K8S-120917", breaks="PHASE-14", part="pod_phase", aliases="K8S-115331")
+def phase_while_deleted(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
 ) -> str:
-    """The phase without regard to the pod's end."""
+    """A deleted pod's phase does not tell how its containers ended."""
     return pod_phase(pod, status, behaviour, terminating=terminating and pods.is_static(pod))
 
 
-def _waiting_is_success(
+@bug("K8S-108882", breaks=("PHASE-02", "PHASE-15"), part="pod_phase", aliases="K34")
+def waiting_is_success(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
 ) -> str:
-    """The phase at the end, with containers that never ran among those that succeeded."""
+    """A deleted pod that never came to run has succeeded."""
     waits = all(one.state and one.state.waiting for one in status.containerStatuses or ())
     if terminating and waits and pods.restart_policy(pod) != pods.ALWAYS:
         return pods.SUCCEEDED
     return pod_phase(pod, status, behaviour, terminating=terminating)
 
 
-class _NothingRan(ContainerStatusRules):
-    """Forgets that a container ran once its record is gone."""
+@bug("K8S-95364", breaks="CSTAT-06")
+class NothingRan(ContainerStatusRules):
+    """A container whose record vanished while it ran waits to be created, as if it had never run."""
 
     def vanished(self, pod: Pod, waits: ContainerStatus, before: ContainerStatus) -> ContainerStatus:
         return waits
@@ -69,8 +72,9 @@ class _EndsOnce(Deadlines):
         return found
 
 
-class _DeletesUnsaid(StatusManager):
-    """Deletes an object without writing how its pod ended."""
+@bug("K8S-88440", breaks="TERM-16")
+class DeletesUnsaid(StatusManager):
+    """A deleted pod's object goes before it was written how its containers ended."""
 
     async def _write_one(self, api: ApiServer, uid: str, kept: Kept) -> None:
         if kept.finished and pods.deletion_asked(kept.pod):
@@ -79,24 +83,27 @@ class _DeletesUnsaid(StatusManager):
             await super()._write_one(api, uid, kept)
 
 
-class _DeletesEarly(StatusManager):
-    """Deletes an object as soon as its pod has a terminal phase, though containers still stop."""
+@bug("K8S-88613", breaks="TERM-18", aliases="K32")
+class DeletesEarly(StatusManager):
+    """A failed pod's object goes while its containers are still stopping."""
 
     def _may_be_deleted(self, uid: str, stored: Pod, kept: Kept) -> bool:
         ends = pods.deletion_asked(stored) and not pods.is_mirror(stored)
         return ends and pods.is_terminal_phase(kept.status.phase)
 
 
-class _DeletesUnstarted(StatusManager):
-    """Deletes an object of which no status shows a running container, whatever its worker does."""
+@bug("K8S-102344", breaks="TERM-18")
+class DeletesUnstarted(StatusManager):
+    """A pod that is deleted while its sandbox is being made goes at once, and is then started."""
 
     def _may_be_deleted(self, uid: str, stored: Pod, kept: Kept) -> bool:
         ends = pods.deletion_asked(stored) and not pods.is_mirror(stored)
         return ends and status_rules.runs_nothing(kept.status)
 
 
-class _DoneIsDone(StatusManager):
-    """Takes no status of a pod any more once it has a terminal phase."""
+@bug("K8S-98718", breaks="WORK-13", aliases="K8S-98742")
+class DoneIsDone(StatusManager):
+    """A pod that failed at its deadline shows its containers as running for ever."""
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         if not pods.is_terminal_phase(self._before(pod).phase):
@@ -107,8 +114,9 @@ class _DoneIsDone(StatusManager):
             super().terminate_pod(pod)
 
 
-class _ReadyToTheEnd(StatusManager):
-    """Writes the terminal phase with the readiness that the pod had before."""
+@bug("K8S-110480", breaks="TERM-31", aliases="K30")
+class ReadyToTheEnd(StatusManager):
+    """A pod that has ended is Ready."""
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)
@@ -121,86 +129,15 @@ class _ReadyToTheEnd(StatusManager):
         return result
 
 
-class _NamesWillDo(StatusManager):
-    """Writes to whatever pod has the name now."""
+@bug("K8S-82387", breaks=("STATUS-04", "TERM-30"), aliases=("K31", "K8S-86320"))
+class NamesWillDo(StatusManager):
+    """The status of a pod is written to another one that has its name now."""
 
     async def _live(self, api: ApiServer, uid: str, kept: Kept) -> Pod | None:
         return await api.get_pod(pods.namespace(kept.pod), pods.name(kept.pod))
 
 
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "K8S-58711",
-        "A pod that is Failed becomes Succeeded when its containers end well.",
-        lambda: Parts(status=StatusDecisions(lasting_phase=_phase_of_the_day)),
-        ("PHASE-05", "PHASE-11"),
-        ("K35",),
-    ),
-    Bug(
-        "K8S-118310",
-        "A pod that was ended at its deadline has the phase that its exit codes make.",
-        lambda: Parts(deadlines=_EndsOnce, status=StatusDecisions(lasting_phase=_how_it_ended)),
-        ("EVENTS-08", "PHASE-05"),
-        ("K50",),
-    ),
-    Bug(
-        "K8S-95364",
-        "A container whose record vanished while it ran waits to be created, as if it had never run.",
-        lambda: Parts(status=StatusDecisions(container_statuses=_NothingRan().tell)),
-        ("CSTAT-06",),
-    ),
-    Bug(
-        "K8S-88440",
-        "A deleted pod's object goes before it was written how its containers ended.",
-        lambda: Parts(status_manager=_DeletesUnsaid),
-        ("TERM-16",),
-    ),
-    Bug(
-        "K8S-88613",
-        "A failed pod's object goes while its containers are still stopping.",
-        lambda: Parts(status_manager=_DeletesEarly),
-        ("TERM-18",),
-        ("K32",),
-    ),
-    Bug(
-        "K8S-102344",
-        "A pod that is deleted while its sandbox is being made goes at once, and is then started.",
-        lambda: Parts(status_manager=_DeletesUnstarted),
-        ("TERM-18",),
-    ),
-    Bug(
-        "K8S-98718",
-        "A pod that failed at its deadline shows its containers as running for ever.",
-        lambda: Parts(status_manager=_DoneIsDone),
-        ("WORK-13",),
-        ("K8S-98742",),
-    ),
-    Bug(
-        "K8S-110480",
-        "A pod that has ended is Ready.",
-        lambda: Parts(status_manager=_ReadyToTheEnd),
-        ("TERM-31",),
-        ("K30",),
-    ),
-    Bug(
-        "K8S-120917",
-        "A deleted pod's phase does not tell how its containers ended.",
-        lambda: Parts(status=StatusDecisions(pod_phase=_phase_while_deleted)),
-        ("PHASE-14",),
-        ("K8S-115331",),
-    ),
-    Bug(
-        "K8S-108882",
-        "A deleted pod that never came to run has succeeded.",
-        lambda: Parts(status=StatusDecisions(pod_phase=_waiting_is_success)),
-        ("PHASE-02", "PHASE-15"),
-        ("K34",),
-    ),
-    Bug(
-        "K8S-82387",
-        "The status of a pod is written to another one that has its name now.",
-        lambda: Parts(status_manager=_NamesWillDo),
-        ("STATUS-04", "TERM-30"),
-        ("K31", "K8S-86320"),
-    ),
-)
+@bug("K8S-118310", breaks=("EVENTS-08", "PHASE-05"), aliases="K50")
+def exit_codes_undo_the_deadline() -> WrongParts:
+    """A pod that was ended at its deadline has the phase that its exit codes make."""
+    return parts_with(_EndsOnce, lasting_phase=_how_it_ended)

@@ -8,9 +8,8 @@ from typing import Any
 from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_reference import conditions, pods
-from kubelet_reference.parts import Parts
 from kubelet_reference.ports import ApiError, ApiServer
 from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.updates import SyncFailed
@@ -18,8 +17,9 @@ from kubelet_reference.updates import SyncFailed
 _NOT_FOUND = 404
 
 
-class _AlwaysWrites(StatusManager):
-    """Writes the whole status at every batch, changed or not."""
+@bug("MUT-STATUS-01", breaks="STATUS-01")
+class AlwaysWrites(StatusManager):
+    """Statuses are written every ten seconds, changed or not."""
 
     def _is_due(self, uid: str, kept: Kept) -> bool:
         del uid, kept
@@ -31,8 +31,9 @@ class _AlwaysWrites(StatusManager):
         return super()._patch(uid, stored, kept) or unchanged
 
 
-class _MarksAtOnce(StatusManager):
-    """Marks a pod that it ends as disrupted while its containers still run."""
+@bug("MUT-STATUS-07", breaks="STATUS-07")
+class MarksAtOnce(StatusManager):
+    """An evicted pod is marked as disrupted while its containers still run and its phase is Running."""
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         found = super()._merged(uid, stored, new)
@@ -42,8 +43,9 @@ class _MarksAtOnce(StatusManager):
         return replace(found, conditions=conditions.put(found.conditions or (), mark))
 
 
-class _OldOverNew(StatusManager):
-    """Writes the statuses that it was given latest first, so that an older one comes last."""
+@bug("MUT-STATUS-02", breaks="STATUS-02")
+class OldOverNew(StatusManager):
+    """Of two statuses the older is written last."""
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)
@@ -62,16 +64,18 @@ class _OldOverNew(StatusManager):
             await super()._write_one(api, uid, older)
 
 
-class _BelievesTheApi(StatusManager):
-    """Does not look again at what it has written once."""
+@bug("MUT-STATUS-03", breaks="STATUS-03", aliases=("K8S-88964", "K8S-8818"))
+class BelievesTheApi(StatusManager):
+    """What others write into the kubelet's fields stays there."""
 
     def _is_due(self, uid: str, kept: Kept) -> bool:
         del uid, kept
         return False
 
 
-class _Insists(StatusManager):
-    """Takes an object that is gone for one that will be there next time, and tries at once."""
+@bug("MUT-STATUS-05", breaks="STATUS-05")
+class Insists(StatusManager):
+    """A pod whose object is gone is asked for again and again."""
 
     async def _live(self, api: ApiServer, uid: str, kept: Kept) -> Pod | None:
         live: Pod | None = None
@@ -85,23 +89,26 @@ class _Insists(StatusManager):
         return live
 
 
-class _Resurrects(StatusManager):
-    """Takes any status for possible."""
+@bug("MUT-STATUS-10", breaks="STATUS-10")
+class Resurrects(StatusManager):
+    """A container that had ended for good is told to run."""
 
     def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
         del pod, before, status
         return None
 
 
-class _LongMessages(StatusManager):
-    """Does not limit what containers say at their end."""
+@bug("MUT-STATUS-12", breaks="STATUS-12")
+class LongMessages(StatusManager):
+    """Containers may say as much at their end as they like."""
 
     def _limited(self, status: PodStatus) -> PodStatus:
         return status
 
 
-class _YoungestStart(StatusManager):
-    """Takes the start of the oldest container that runs for the start of its pod."""
+@bug("MUT-STATUS-08", breaks="STATUS-08")
+class YoungestStart(StatusManager):
+    """A pod begins anew with every restart of its container."""
 
     def _limited(self, status: PodStatus) -> PodStatus:
         status = super()._limited(status)
@@ -110,8 +117,9 @@ class _YoungestStart(StatusManager):
         return replace(status, startTime=min(starts)) if starts else status
 
 
-class _DatesAnew(StatusManager):
-    """Dates every condition anew with each status, whether its value is another or not."""
+@bug("MUT-STATUS-09", breaks="STATUS-09")
+class DatesAnew(StatusManager):
+    """Conditions are dated anew though they stay as they are."""
 
     def _limited(self, status: PodStatus) -> PodStatus:
         status = super()._limited(status)
@@ -121,22 +129,25 @@ class _DatesAnew(StatusManager):
         )
 
 
-class _ReadinessWaits(StatusManager):
-    """Leaves it to the pod's next sync to tell what its readiness probes have found."""
+@bug("MUT-STATUS-13", breaks="STATUS-13")
+class ReadinessWaits(StatusManager):
+    """A change of readiness is told when the pod is synced next."""
 
     def set_container_readiness(self, uid: str, container_id: str, *, ready: bool) -> None:
         del uid, container_id, ready
 
 
-class _RemembersAll(StatusManager):
-    """Forgets no status as long as it lives."""
+@bug("MUT-STATUS-14", breaks="STATUS-14")
+class RemembersAll(StatusManager):
+    """Statuses of pods that are gone are kept for ever."""
 
     def remove_orphans(self, uids: Container[str]) -> None:
         del uids
 
 
-class _NeedsAnApi(StatusManager):
-    """Cannot take a status where there is nobody to tell."""
+@bug("MUT-STATUS-15", breaks="STATUS-15")
+class NeedsAnApi(StatusManager):
+    """Without an API server no pod is run."""
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         if self._api is None:
@@ -144,24 +155,27 @@ class _NeedsAnApi(StatusManager):
         super().set_pod_status(pod, status)
 
 
-class _LosesReasons(StatusManager):
-    """Tells the reason of a phase only when the phase is new."""
+@bug("MUT-STATUS-17", breaks="STATUS-17")
+class LosesReasons(StatusManager):
+    """Why a pod is in its phase is told once and then lost."""
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)
         return replace(result, reason=None, message=None) if stored.phase == result.phase else result
 
 
-class _FirstGeneration(StatusManager):
-    """Tells for ever the generation that it has seen first."""
+@bug("MUT-STATUS-18", breaks="STATUS-18", kubernetes="1.34")
+class FirstGeneration(StatusManager):
+    """The generation that is told is that of the pod's first spec."""
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)
         return replace(result, observedGeneration=stored.observedGeneration or result.observedGeneration)
 
 
-class _OnlyChanges(StatusManager):
-    """Does nothing for a status that has not changed, be its pod deleted or not."""
+@bug("MUT-STATUS-19", breaks="STATUS-19")
+class OnlyChanges(StatusManager):
+    """A deleted pod that ended long ago stays, for its status has nothing new."""
 
     def _set(self, pod: Pod, status: PodStatus, *, force: bool = False, finished: bool = False) -> None:
         kept = self._kept.get(pods.uid(pod))
@@ -173,8 +187,9 @@ class _OnlyChanges(StatusManager):
         return stored is not None and self._patch(uid, stored, kept) is not None
 
 
-class _WritesOnce(StatusManager):
-    """Takes a status for written once it has tried, whatever the API server says."""
+@bug("K8S-17980", breaks="STATUS-20")
+class WritesOnce(StatusManager):
+    """A status that could not be written is not written again."""
 
     async def _write_one(self, api: ApiServer, uid: str, kept: Kept) -> None:
         await super()._write_one(api, uid, kept)
@@ -184,105 +199,3 @@ class _WritesOnce(StatusManager):
     def _is_due(self, uid: str, kept: Kept) -> bool:
         stored = self._in_api(uid, kept)
         return stored is not None and self._may_be_deleted(uid, stored, kept)
-
-
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-STATUS-07",
-        "An evicted pod is marked as disrupted while its containers still run and its phase is Running.",
-        lambda: Parts(status_manager=_MarksAtOnce),
-        ("STATUS-07",),
-    ),
-    Bug(
-        "MUT-STATUS-01",
-        "Statuses are written every ten seconds, changed or not.",
-        lambda: Parts(status_manager=_AlwaysWrites),
-        ("STATUS-01",),
-    ),
-    Bug(
-        "MUT-STATUS-02",
-        "Of two statuses the older is written last.",
-        lambda: Parts(status_manager=_OldOverNew),
-        ("STATUS-02",),
-    ),
-    Bug(
-        "MUT-STATUS-03",
-        "What others write into the kubelet's fields stays there.",
-        lambda: Parts(status_manager=_BelievesTheApi),
-        ("STATUS-03",),
-        ("K8S-88964", "K8S-8818"),
-    ),
-    Bug(
-        "MUT-STATUS-05",
-        "A pod whose object is gone is asked for again and again.",
-        lambda: Parts(status_manager=_Insists),
-        ("STATUS-05",),
-    ),
-    Bug(
-        "MUT-STATUS-08",
-        "A pod begins anew with every restart of its container.",
-        lambda: Parts(status_manager=_YoungestStart),
-        ("STATUS-08",),
-    ),
-    Bug(
-        "MUT-STATUS-09",
-        "Conditions are dated anew though they stay as they are.",
-        lambda: Parts(status_manager=_DatesAnew),
-        ("STATUS-09",),
-    ),
-    Bug(
-        "MUT-STATUS-10",
-        "A container that had ended for good is told to run.",
-        lambda: Parts(status_manager=_Resurrects),
-        ("STATUS-10",),
-    ),
-    Bug(
-        "MUT-STATUS-12",
-        "Containers may say as much at their end as they like.",
-        lambda: Parts(status_manager=_LongMessages),
-        ("STATUS-12",),
-    ),
-    Bug(
-        "MUT-STATUS-13",
-        "A change of readiness is told when the pod is synced next.",
-        lambda: Parts(status_manager=_ReadinessWaits),
-        ("STATUS-13",),
-    ),
-    Bug(
-        "MUT-STATUS-14",
-        "Statuses of pods that are gone are kept for ever.",
-        lambda: Parts(status_manager=_RemembersAll),
-        ("STATUS-14",),
-    ),
-    Bug(
-        "MUT-STATUS-15",
-        "Without an API server no pod is run.",
-        lambda: Parts(status_manager=_NeedsAnApi),
-        ("STATUS-15",),
-    ),
-    Bug(
-        "MUT-STATUS-17",
-        "Why a pod is in its phase is told once and then lost.",
-        lambda: Parts(status_manager=_LosesReasons),
-        ("STATUS-17",),
-    ),
-    Bug(
-        "MUT-STATUS-18",
-        "The generation that is told is that of the pod's first spec.",
-        lambda: Parts(status_manager=_FirstGeneration),
-        ("STATUS-18",),
-        kubernetes="1.34",
-    ),
-    Bug(
-        "MUT-STATUS-19",
-        "A deleted pod that ended long ago stays, for its status has nothing new.",
-        lambda: Parts(status_manager=_OnlyChanges),
-        ("STATUS-19",),
-    ),
-    Bug(
-        "K8S-17980",
-        "A status that could not be written is not written again.",
-        lambda: Parts(status_manager=_WritesOnce),
-        ("STATUS-20",),
-    ),
-)

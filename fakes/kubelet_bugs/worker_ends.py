@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec.structs import replace
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import pods
 from kubelet_reference.housekeeping import Housekeeping, HouseTools
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_handlers import PodHandlers
 from kubelet_reference.ports import ApiServer, Clock
 from kubelet_reference.records import ListedPod, PodRecords
 from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.runtime_side import RuntimeParts
 from kubelet_reference.status_manager import Kept, KnownPods, PodSafety, StatusManager
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.sync_result import SyncResult
@@ -26,8 +24,9 @@ from kubelet_reference.worker import KnownPod
 from kubelet_reference.worker_states import Action, Event, Guard, Row, State, WorkerTable, worker_table
 
 
-class _RunsAgain(Housekeeping):
-    """Forgets how a pod has ended before it begins it afresh."""
+@bug("MUT-WORK-23", breaks="WORK-23")
+class RunsAgain(Housekeeping):
+    """A static pod that is over is run again when its manifest comes back."""
 
     def may_restart(self, pod: Pod) -> bool:
         others = [one for one in self._tools.manager.pods() if pods.uid(one) != pods.uid(pod)]
@@ -35,8 +34,9 @@ class _RunsAgain(Housekeeping):
         return True
 
 
-class _OnlyWhatRan(Housekeeping):
-    """Begins a pod afresh only if the runtime still knows of it."""
+@bug("K8S-107733", breaks="WORK-22", aliases=("K8S-107695", "K8S-107761"))
+class OnlyWhatRan(Housekeeping):
+    """A static pod comes back only if the runtime still has something of it."""
 
     def __init__(self, tools: HouseTools) -> None:
         super().__init__(tools)
@@ -96,28 +96,32 @@ def _ends_what_never_began(behaviour: Behaviour) -> WorkerTable:
     return worker_table(behaviour).with_row(row)
 
 
-def _knows_nothing_of_it(behaviour: Behaviour) -> WorkerTable:
-    """A pod that is to go and has no worker gets none."""
+@bug("MUT-WORK-34", breaks=("WORK-34", "TERM-24", "ADMIT-10"), part="worker_table")
+def knows_nothing_of_it(behaviour: Behaviour) -> WorkerTable:
+    """A pod that was refused stays when it is deleted."""
     table = worker_table(behaviour)
     for guard in (Guard.ENDED_BEFORE, None):
         table = table.with_row(Row(State.NONE, Event.TERMINATE, State.NONE, guard=guard))
     return table
 
 
-def _forgets_the_removal(behaviour: Behaviour) -> WorkerTable:
-    """A pod that its source has dropped is ended only if its worker was told so."""
+@bug("K8S-88402", breaks=("WORK-27", "CONFIG-17"), part="worker_table")
+def forgets_the_removal(behaviour: Behaviour) -> WorkerTable:
+    """A pod whose manifest went before all sources were heard stays for ever."""
     return worker_table(behaviour).with_row(Row(State.SYNC, Event.UNWANTED, State.SYNC))
 
 
-def _ended_long_ago(behaviour: Behaviour) -> WorkerTable:
-    """A pod that is being deleted when it is first heard of has been stopped by the kubelet before."""
+@bug("MUT-TERM-23", breaks="TERM-23", part="worker_table")
+def ended_long_ago(behaviour: Behaviour) -> WorkerTable:
+    """A kubelet that comes back does not stop a pod whose deletion it finds under way."""
     return worker_table(behaviour).with_row(
         Row(State.NONE, Event.TERMINATE, State.TERMINATED, (Action.QUEUE,))
     )
 
 
-class _OldPodsAreNew(PodHandlers):
-    """Does not look at what the API server says of a pod of which the runtime has nothing."""
+@bug("MUT-WORK-29", breaks="WORK-29")
+class OldPodsAreNew(PodHandlers):
+    """A pod that has ended for the API server is new to a kubelet that hears of it for the first time."""
 
     async def add(self, added: Iterable[Pod]) -> None:
         await super().add([self.renewed(pod) for pod in added])
@@ -127,15 +131,17 @@ class _OldPodsAreNew(PodHandlers):
         return replace(pod, status=None) if pods.is_terminal_phase(pods.phase(pod)) else pod
 
 
-class _NeedsASpec(PodSyncer):
-    """Cannot end a pod without a spec."""
+@bug("K8S-19666", breaks="WORK-24", aliases="K8S-28992")
+class NeedsASpec(PodSyncer):
+    """A pod that only the runtime knows cannot be stopped, since its kill needs a spec."""
 
     async def sync_terminating_runtime_pod(self, running: ListedPod) -> None:
         raise SyncFailed(f"no spec of {running.name}")
 
 
-class _FirstMirror(StatusManager):
-    """Goes by the mirror that it saw first."""
+@bug("K8S-137309", breaks="STATIC-16")
+class FirstMirror(StatusManager):
+    """The status of a static pod is written to the first of its mirrors, and to no later one."""
 
     def __init__(
         self, api: ApiServer | None, clock: Clock, known: KnownPods, safety: PodSafety, behaviour: Behaviour
@@ -150,8 +156,9 @@ class _FirstMirror(StatusManager):
         return self._mirrors.setdefault(uid, shown)
 
 
-class _UnmountsFirst(PodSyncer):
-    """Takes the volumes away before it stops the containers."""
+@bug("MUT-WORK-31", breaks="WORK-31")
+class UnmountsFirst(PodSyncer):
+    """The volumes of a pod are taken away while its containers still run."""
 
     async def sync_terminating_pod(
         self,
@@ -164,76 +171,13 @@ class _UnmountsFirst(PodSyncer):
         await super().sync_terminating_pod(pod, records, grace, change_status)
 
 
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-WORK-23",
-        "A static pod that is over is run again when its manifest comes back.",
-        lambda: Parts(housekeeping=_RunsAgain),
-        ("WORK-23",),
-    ),
-    Bug(
-        "K8S-107733",
-        "A static pod comes back only if the runtime still has something of it.",
-        lambda: Parts(housekeeping=_OnlyWhatRan),
-        ("WORK-22",),
-        ("K8S-107695", "K8S-107761"),
-    ),
-    Bug(
-        "K8S-88402",
-        "A pod whose manifest went before all sources were heard stays for ever.",
-        lambda: Parts(worker_table=_forgets_the_removal),
-        ("WORK-27", "CONFIG-17"),
-    ),
-    Bug(
-        "MUT-WORK-28",
-        "For a static pod that was never begun a sandbox without an id is stopped.",
-        lambda: Parts(
-            worker_table=_ends_what_never_began, runtime=RuntimeParts(runtime_manager=_StopsNothing)
-        ),
-        ("WORK-28",),
-    ),
-    Bug(
-        "MUT-WORK-29",
-        "A pod that has ended for the API server is new to a kubelet that hears of it for the first time.",
-        lambda: Parts(pod_handlers=_OldPodsAreNew),
-        ("WORK-29",),
-    ),
-    Bug(
-        "K8S-19666",
-        "A pod that only the runtime knows cannot be stopped, since its kill needs a spec.",
-        lambda: Parts(pod_syncer=_NeedsASpec),
-        ("WORK-24",),
-        ("K8S-28992",),
-    ),
-    Bug(
-        "K8S-137309",
-        "The status of a static pod is written to the first of its mirrors, and to no later one.",
-        lambda: Parts(status_manager=_FirstMirror),
-        ("STATIC-16",),
-    ),
-    Bug(
-        "MUT-WORK-31",
-        "The volumes of a pod are taken away while its containers still run.",
-        lambda: Parts(pod_syncer=_UnmountsFirst),
-        ("WORK-31",),
-    ),
-    Bug(
-        "MUT-WORK-34",
-        "A pod that was refused stays when it is deleted.",
-        lambda: Parts(worker_table=_knows_nothing_of_it),
-        ("WORK-34", "TERM-24", "ADMIT-10"),
-    ),
-    Bug(
-        "K8S-103668",
-        "A pod that has ended is ended once more, by a view of the runtime that is out of date.",
-        lambda: Parts(housekeeping=_LooksBack, worker_table=_kills_what_has_ended),
-        ("WORK-14",),
-        ("K20", "K8S-103625"),
-    ),
-    Bug(
-        "MUT-TERM-23",
-        "A kubelet that comes back does not stop a pod whose deletion it finds under way.",
-        lambda: Parts(worker_table=_ended_long_ago),
-        ("TERM-23",),
-    ),
-)
+@bug("MUT-WORK-28", breaks="WORK-28")
+def stops_what_never_began() -> WrongParts:
+    """For a static pod that was never begun a sandbox without an id is stopped."""
+    return parts_with(_StopsNothing, worker_table=_ends_what_never_began)
+
+
+@bug("K8S-103668", breaks="WORK-14", aliases=("K20", "K8S-103625"))
+def ends_once_more() -> WrongParts:
+    """A pod that has ended is ended once more, by a view of the runtime that is out of date."""
+    return parts_with(_LooksBack, worker_table=_kills_what_has_ended)

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from lightkube.models.core_v1 import Pod
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import pods
 from kubelet_reference.grace import effective_grace
-from kubelet_reference.parts import Parts
 from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.records import PodRecords
 from kubelet_reference.runtime_state import RuntimeState
@@ -29,8 +28,9 @@ from kubelet_reference.worker_rules import (
 from kubelet_reference.worker_states import Action, Event, Row, State, WorkerTable, worker_table
 
 
-class _InTurn(PodWorkers):
-    """Carries every update out, in the order in which they came."""
+@bug("MUT-WORK-02", breaks="WORK-02")
+class InTurn(PodWorkers):
+    """Every update of a busy pod is carried out in turn."""
 
     def __init__(self, rounds: Rounds, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
         super().__init__(rounds, cache, tools, rules)
@@ -59,8 +59,9 @@ class _Relents(PodWorkers):
         return update.kind is not UpdateKind.SYNC and super()._asks_termination(update, pod)
 
 
-class _Remembers(PodWorkers):
-    """Goes by what is in store, however old that is."""
+@bug("MUT-WORK-17", breaks="WORK-17")
+class Remembers(PodWorkers):
+    """A sync goes by what the runtime showed before the last one."""
 
     async def _newest_records(self, worker: Worker, pod: Pod) -> PodRecords:
         del pod
@@ -83,8 +84,9 @@ class _FirstAtOnce(PodWorkers):
         return await super()._newest_records(worker, pod)
 
 
-class _TakesErrorsForNothing(PodWorkers):
-    """Takes a pod that cannot be read for one that is not there."""
+@bug("MUT-WORK-18", breaks="WORK-18")
+class TakesErrorsForNothing(PodWorkers):
+    """A pod that cannot be read is taken for one that is not there."""
 
     async def _newest_records(self, worker: Worker, pod: Pod) -> PodRecords:
         try:
@@ -93,44 +95,51 @@ class _TakesErrorsForNothing(PodWorkers):
             return PodRecords(worker.uid)
 
 
-class _WaitsOut(PodWorkers):
-    """Lets a sync wait for volumes as long as it takes."""
+@bug("MUT-WORK-06", breaks=("WORK-06", "TERM-24"))
+class WaitsOut(PodWorkers):
+    """A deletion waits until a sync has given up its wait for volumes."""
 
     def _cut_waits(self, worker: Worker, _update: Update | None) -> None:
         del worker
 
 
-class _Leftovers(PodWorkers):
-    """Takes the word of the API server for it that a pod is over."""
+@bug("MUT-WORK-30", breaks="WORK-30")
+class Leftovers(PodWorkers):
+    """What still runs of a pod that is over for the API server is left alone."""
 
     def _ended_before(self, pod: Pod) -> bool:
         return pods.is_terminal_phase(pods.phase(pod))
 
 
-class _Leisurely(Timing):
-    """Repeats what failed as seldom as what went well."""
+@bug("MUT-WORK-15", breaks="WORK-15")
+class Leisurely(Timing):
+    """A sync that failed is repeated after a minute."""
 
     def after_failure(self, error: Exception | None) -> float:
         del error
         return self.after_success()
 
 
-class _Seldom(Timing):
-    """Looks at a healthy pod again after ten minutes."""
+@bug("MUT-WORK-15-B", breaks="WORK-15")
+class Seldom(Timing):
+    """A healthy pod is looked at again after ten minutes."""
 
     def after_success(self) -> float:
         return 10 * super().after_success()
 
 
-class _BackOffIsNoError(PodSyncer):
-    """Counts a sync as successful that did nothing but wait for a back-off."""
+@bug("MUT-WORK-16", breaks="WORK-16")
+class BackOffIsNoError(PodSyncer):
+    """A pod in a crash loop is looked at only as often as a healthy one."""
 
     def raise_for(self, result: SyncResult) -> None:
         if not result.backing_off_only:
             super().raise_for(result)
 
 
-def _zero_is_nothing(previous: int, pod: Pod, override: int | None, behaviour: Behaviour) -> int:
+@bug("MUT-WORK-08", breaks="WORK-08", part="effective_grace")
+def zero_is_nothing(previous: int, pod: Pod, override: int | None, behaviour: Behaviour) -> int:
+    """A deletion by force leaves the pod its whole grace."""
     return effective_grace(previous, pod, override, replace(behaviour, explicit_zero_grace_counts=False))
 
 
@@ -140,71 +149,13 @@ def _gives_up_the_kill(behaviour: Behaviour) -> WorkerTable:
     return worker_table(behaviour).with_row(row)
 
 
-BUGS: tuple[Bug, ...] = (
-    Bug(
-        "MUT-WORK-02",
-        "Every update of a busy pod is carried out in turn.",
-        lambda: Parts(pod_workers=_InTurn),
-        ("WORK-02",),
-    ),
-    Bug(
-        "MUT-WORK-04",
-        "A pod whose kill has failed is run again with the next look at it.",
-        lambda: Parts(pod_workers=_Relents, worker_table=_gives_up_the_kill),
-        ("WORK-04",),
-    ),
-    Bug(
-        "MUT-WORK-06",
-        "A deletion waits until a sync has given up its wait for volumes.",
-        lambda: Parts(pod_workers=_WaitsOut),
-        ("WORK-06", "TERM-24"),
-    ),
-    Bug(
-        "MUT-WORK-08",
-        "A deletion by force leaves the pod its whole grace.",
-        lambda: Parts(effective_grace=_zero_is_nothing),
-        ("WORK-08",),
-    ),
-    Bug(
-        "MUT-WORK-15",
-        "A sync that failed is repeated after a minute.",
-        lambda: Parts(timing=_Leisurely),
-        ("WORK-15",),
-    ),
-    Bug(
-        "MUT-WORK-15-B",
-        "A healthy pod is looked at again after ten minutes.",
-        lambda: Parts(timing=_Seldom),
-        ("WORK-15",),
-    ),
-    Bug(
-        "MUT-WORK-16",
-        "A pod in a crash loop is looked at only as often as a healthy one.",
-        lambda: Parts(pod_syncer=_BackOffIsNoError),
-        ("WORK-16",),
-    ),
-    Bug(
-        "MUT-WORK-17",
-        "A sync goes by what the runtime showed before the last one.",
-        lambda: Parts(pod_workers=_Remembers),
-        ("WORK-17",),
-    ),
-    Bug(
-        "MUT-WORK-18",
-        "A pod that cannot be read is taken for one that is not there.",
-        lambda: Parts(pod_workers=_TakesErrorsForNothing),
-        ("WORK-18",),
-    ),
-    Bug(
-        "MUT-WORK-19",
-        "A kubelet that starts acts before it has looked at the runtime.",
-        lambda: Parts(pod_workers=_FirstAtOnce, runtime_state=_NoListingNeeded),
-        ("WORK-19",),
-    ),
-    Bug(
-        "MUT-WORK-30",
-        "What still runs of a pod that is over for the API server is left alone.",
-        lambda: Parts(pod_workers=_Leftovers),
-        ("WORK-30",),
-    ),
-)
+@bug("MUT-WORK-04", breaks="WORK-04")
+def runs_again_what_it_could_not_kill() -> WrongParts:
+    """A pod whose kill has failed is run again with the next look at it."""
+    return parts_with(_Relents, worker_table=_gives_up_the_kill)
+
+
+@bug("MUT-WORK-19", breaks="WORK-19")
+def acts_before_the_first_list() -> WrongParts:
+    """A kubelet that starts acts before it has looked at the runtime."""
+    return parts_with(_FirstAtOnce, _NoListingNeeded)

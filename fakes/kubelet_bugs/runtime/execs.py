@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.execs import BegunExec
-from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.store import KILLED
-from kubelet_reference.parts import Parts
 
 
-class _NoLimit(RuntimeCore):
-    """Waits for the command's own end."""
+@bug("K8S-92057", breaks="CRI-26", aliases="R24")
+class NoLimit(RuntimeCore):
+    """A command is waited for however long it takes."""
 
     def begin_exec(self, request: cri.ExecSyncRequest) -> BegunExec:
         unlimited = cri.ExecSyncRequest()
@@ -23,8 +22,9 @@ class _NoLimit(RuntimeCore):
         return super().begin_exec(unlimited)
 
 
-class _StopsTheContainer(FakeRuntime):
-    """Ends a command that is late by ending the container around it."""
+@bug("PELAGOS-339", breaks="CRI-26")
+class StopsTheContainer(FakeRuntime):
+    """A command that is late takes its container with it."""
 
     async def _once_executed(self, begun: BegunExec) -> cri.ExecSyncResponse:
         try:
@@ -32,22 +32,3 @@ class _StopsTheContainer(FakeRuntime):
         finally:
             if begun.is_cut_short and begun.container.is_running:
                 self.core.store.finish(begun.container, KILLED)
-
-
-BUGS = (
-    Bug(
-        id="K8S-92057",
-        title="A command is waited for however long it takes.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(core=_NoLimit),
-        breaks=("CRI-26",),
-        aliases=("R24",),
-    ),
-    Bug(
-        id="PELAGOS-339",
-        title="A command that is late takes its container with it.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(runtime=_StopsTheContainer),
-        breaks=("CRI-26",),
-    ),
-)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_fakes.runtime.addresses import Addresses
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.images import Images
-from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.records import sandbox_key
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.store import Store
-from kubelet_reference.parts import Parts
 
 
 class _DropsWhatIsLeft(RuntimeCore):
@@ -90,8 +88,9 @@ class _Forgets(FakeRuntime):
             raise
 
 
-class _AnySandbox(RuntimeCore):
-    """Makes containers in a sandbox whatever its state."""
+@bug("CTRD-13599", breaks="CRI-11", aliases="R26")
+class AnySandbox(RuntimeCore):
+    """A container can be made in a sandbox that was stopped."""
 
     def create_container(self, request: cri.CreateContainerRequest) -> cri.CreateContainerResponse:
         sandbox = self.sandbox(request.pod_sandbox_id)
@@ -102,37 +101,19 @@ class _AnySandbox(RuntimeCore):
             sandbox.ready = was_ready
 
 
-BUGS = (
-    Bug(
-        id="CTRD-4604",
-        title="The name of a sandbox whose making took too long is reserved for ever.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(runtime=_Forgets, core=_KeepsTheName),
-        breaks=("CRI-32",),
-        aliases=("R01", "CTRD-9947", "DOCK-36768"),
-    ),
-    Bug(
-        id="CRIO-2984",
-        title="A sandbox that took too long is thrown away when it is done, and all begins again.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(runtime=_Forgets, core=_DropsWhatIsLeft),
-        breaks=("CRI-32",),
-        aliases=("R02", "CRIO-3571", "CRIO-7010"),
-    ),
-    Bug(
-        id="CTRD-5438",
-        title="The address of a sandbox that took too long is never given back.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(runtime=_Forgets, core=_KeepsTheAddress, store=_FewAddresses),
-        breaks=("CRI-21",),
-        aliases=("R04", "CTRD-5768", "CTRD-13095"),
-    ),
-    Bug(
-        id="CTRD-13599",
-        title="A container can be made in a sandbox that was stopped.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(core=_AnySandbox),
-        breaks=("CRI-11",),
-        aliases=("R26",),
-    ),
-)
+@bug("CTRD-4604", breaks="CRI-32", aliases=("R01", "CTRD-9947", "DOCK-36768"))
+def reserves_the_name() -> WrongParts:
+    """The name of a sandbox whose making took too long is reserved for ever."""
+    return parts_with(_Forgets, _KeepsTheName)
+
+
+@bug("CRIO-2984", breaks="CRI-32", aliases=("R02", "CRIO-3571", "CRIO-7010"))
+def begins_again() -> WrongParts:
+    """A sandbox that took too long is thrown away when it is done, and all begins again."""
+    return parts_with(_Forgets, _DropsWhatIsLeft)
+
+
+@bug("CTRD-5438", breaks="CRI-21", aliases=("R04", "CTRD-5768", "CTRD-13095"))
+def loses_the_address() -> WrongParts:
+    """The address of a sandbox that took too long is never given back."""
+    return parts_with(_Forgets, _KeepsTheAddress, _FewAddresses)

@@ -7,15 +7,14 @@ from contextlib import AbstractAsyncContextManager
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_fakes.runtime.node_calls import NodeCalls
-from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.service import FakeRuntime
-from kubelet_reference.parts import Parts
 
 
-class _NoVersion(NodeCalls):
-    """Tells its name and not its version, as one does that was built without it."""
+@bug("MUT-CRI-01", breaks="CRI-01")
+class NoVersion(NodeCalls):
+    """The runtime does not tell its version."""
 
     def version(self, request: cri.VersionRequest) -> cri.VersionResponse:
         reply = cri.VersionResponse()
@@ -24,8 +23,9 @@ class _NoVersion(NodeCalls):
         return reply
 
 
-class _OnlyTheRuntime(NodeCalls):
-    """Tells whether the runtime is ready, and leaves the network to others."""
+@bug("MUT-CRI-02", breaks="CRI-02")
+class OnlyTheRuntime(NodeCalls):
+    """The runtime does not tell whether the network is ready."""
 
     def status(self, request: cri.StatusRequest) -> cri.StatusResponse:
         reply = cri.StatusResponse()
@@ -34,8 +34,9 @@ class _OnlyTheRuntime(NodeCalls):
         return reply
 
 
-class _OneAtATime(FakeRuntime):
-    """Works on one sandbox at a time, under one lock for all."""
+@bug("MUT-CRI-33", breaks="CRI-33")
+class OneAtATime(FakeRuntime):
+    """While a container is being stopped no sandbox is run for anybody."""
 
     @property
     def _turn(self) -> AbstractAsyncContextManager[None]:
@@ -54,28 +55,3 @@ class _OneAtATime(FakeRuntime):
     ) -> cri.StopContainerResponse:
         async with self._turn:
             return await super().StopContainer(request, timeout=timeout)
-
-
-BUGS = (
-    Bug(
-        id="MUT-CRI-01",
-        title="The runtime does not tell its version.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(node_calls=_NoVersion),
-        breaks=("CRI-01",),
-    ),
-    Bug(
-        id="MUT-CRI-02",
-        title="The runtime does not tell whether the network is ready.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(node_calls=_OnlyTheRuntime),
-        breaks=("CRI-02",),
-    ),
-    Bug(
-        id="MUT-CRI-33",
-        title="While a container is being stopped no sandbox is run for anybody.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(runtime=_OneAtATime),
-        breaks=("CRI-33",),
-    ),
-)

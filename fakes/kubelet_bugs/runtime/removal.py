@@ -7,15 +7,14 @@ from collections.abc import Container as Holds
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.parts import RuntimeParts
-from kubelet_reference.parts import Parts
 
 
-class _OnlyOnce(RuntimeCore):
-    """Refuses to remove, or to stop, what is gone."""
+@bug("CRIO-240", breaks=("CRI-05", "CRI-06", "CRI-15"), aliases=("R21", "CTRD-10520", "CTRD-8953"))
+class OnlyOnce(RuntimeCore):
+    """To stop or remove what is gone already is an error."""
 
     def stop_pod_sandbox(self, request: cri.StopPodSandboxRequest) -> cri.StopPodSandboxResponse:
         self._refuse_gone(request.pod_sandbox_id, self.store.sandboxes)
@@ -35,8 +34,9 @@ class _OnlyOnce(RuntimeCore):
             raise CallError(grpc.StatusCode.UNKNOWN, f"{one}: does not exist")
 
 
-class _AnyError(RuntimeCore):
-    """Answers with Unknown for an id that it does not have."""
+@bug("K8S-110181", breaks="CRI-07", aliases="R22")
+class AnyError(RuntimeCore):
+    """The status of an unknown id is answered by Unknown."""
 
     def pod_sandbox_status(self, request: cri.PodSandboxStatusRequest) -> cri.PodSandboxStatusResponse:
         if request.pod_sandbox_id not in self.store.sandboxes:
@@ -49,8 +49,9 @@ class _AnyError(RuntimeCore):
         return super().container_status(request)
 
 
-class _UnknownStopFails(RuntimeCore):
-    """Fails to stop a container that it does not have."""
+@bug("MUT-CRI-08", breaks="CRI-08")
+class UnknownStopFails(RuntimeCore):
+    """To stop a container that is gone is an internal error."""
 
     def stop_container(self, request: cri.StopContainerRequest) -> cri.StopContainerResponse:
         if request.container_id not in self.store.containers:
@@ -58,8 +59,9 @@ class _UnknownStopFails(RuntimeCore):
         return super().stop_container(request)
 
 
-class _ListsPhantoms(RuntimeCore):
-    """Lists what was removed, and knows nothing of it."""
+@bug("DOCK-55028", breaks="CRI-06", aliases=("R19", "POUCH-2073", "DOCK-43021"))
+class ListsPhantoms(RuntimeCore):
+    """Sandboxes that were removed are listed for ever and cannot be stopped."""
 
     def list_pod_sandbox(self, request: cri.ListPodSandboxRequest) -> cri.ListPodSandboxResponse:
         reply = super().list_pod_sandbox(request)
@@ -87,38 +89,3 @@ class _ListsPhantoms(RuntimeCore):
         """The sandboxes that were removed, as they were last listed."""
         found: dict[str, cri.PodSandbox] = self.__dict__.setdefault("_phantoms", {})
         return found
-
-
-BUGS = (
-    Bug(
-        id="CRIO-240",
-        title="To stop or remove what is gone already is an error.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(core=_OnlyOnce),
-        breaks=("CRI-05", "CRI-06", "CRI-15"),
-        aliases=("R21", "CTRD-10520", "CTRD-8953"),
-    ),
-    Bug(
-        id="K8S-110181",
-        title="The status of an unknown id is answered by Unknown.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(core=_AnyError),
-        breaks=("CRI-07",),
-        aliases=("R22",),
-    ),
-    Bug(
-        id="MUT-CRI-08",
-        title="To stop a container that is gone is an internal error.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(core=_UnknownStopFails),
-        breaks=("CRI-08",),
-    ),
-    Bug(
-        id="DOCK-55028",
-        title="Sandboxes that were removed are listed for ever and cannot be stopped.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(core=_ListsPhantoms),
-        breaks=("CRI-06",),
-        aliases=("R19", "POUCH-2073", "DOCK-43021"),
-    ),
-)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import bug
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.events import Events
 from kubelet_fakes.runtime.logs import Logs
-from kubelet_fakes.runtime.parts import RuntimeParts
 from kubelet_fakes.runtime.records import Container, Sandbox
 from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.store import Store
-from kubelet_reference.parts import Parts
 
 
 class _TwoEnds(Events):
@@ -28,16 +26,18 @@ class _TwoEnds(Events):
             super().publish(kind, record_id, sandbox, created_at)
 
 
-class _TellsTwice(Store):
-    """Has such events."""
+@bug("MUT-CRI-30", breaks="CRI-30")
+class TellsTwice(Store):
+    """The end of a container is told twice."""
 
     def __init__(self, settings: RuntimeSettings, *, epoch_ns: int = 0) -> None:
         super().__init__(settings, epoch_ns=epoch_ns)
         self.events = _TwoEnds()
 
 
-class _StampAlone(RuntimeCore):
-    """Stamps the status of a sandbox, and leaves out its containers."""
+@bug("CTRD-11312", breaks="CRI-31", aliases=("CTRD-10728", "CTRD-10740", "K8S-129818", "K8S-129990"))
+class StampAlone(RuntimeCore):
+    """A sandbox's status has a time stamp and no containers."""
 
     def pod_sandbox_status(self, request: cri.PodSandboxStatusRequest) -> cri.PodSandboxStatusResponse:
         reply = cri.PodSandboxStatusResponse()
@@ -56,16 +56,18 @@ class _Raw(Logs):
                 self.files.append(container.log_path, f"{line}\n".encode())
 
 
-class _WritesRaw(Store):
-    """Has such logs."""
+@bug("MUT-CRI-36", breaks="CRI-36")
+class WritesRaw(Store):
+    """The log of a container holds nothing but what was printed."""
 
     def __init__(self, settings: RuntimeSettings, *, epoch_ns: int = 0) -> None:
         super().__init__(settings, epoch_ns=epoch_ns)
         self.logs = _Raw()
 
 
-class _OpensFirst(RuntimeCore):
-    """Makes the new log file, and looks only then whether anybody writes to it."""
+@bug("MUT-CRI-29", breaks="CRI-29")
+class OpensFirst(RuntimeCore):
+    """A log that cannot be reopened is made anew all the same."""
 
     def reopen_container_log(self, request: cri.ReopenContainerLogRequest) -> cri.ReopenContainerLogResponse:
         try:
@@ -73,36 +75,3 @@ class _OpensFirst(RuntimeCore):
         except OSError as error:
             raise CallError(grpc.StatusCode.INTERNAL, f"the log was not reopened: {error}") from error
         return super().reopen_container_log(request)
-
-
-BUGS = (
-    Bug(
-        id="MUT-CRI-30",
-        title="The end of a container is told twice.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(store=_TellsTwice),
-        breaks=("CRI-30",),
-    ),
-    Bug(
-        id="CTRD-11312",
-        title="A sandbox's status has a time stamp and no containers.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(core=_StampAlone),
-        breaks=("CRI-31",),
-        aliases=("CTRD-10728", "CTRD-10740", "K8S-129818", "K8S-129990"),
-    ),
-    Bug(
-        id="MUT-CRI-36",
-        title="The log of a container holds nothing but what was printed.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(store=_WritesRaw),
-        breaks=("CRI-36",),
-    ),
-    Bug(
-        id="MUT-CRI-29",
-        title="A log that cannot be reopened is made anew all the same.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(core=_OpensFirst),
-        breaks=("CRI-29",),
-    ),
-)
