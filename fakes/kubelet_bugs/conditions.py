@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import conditions, pods
@@ -28,7 +28,7 @@ def missing_gate_is_open(
     """A readiness gate that nobody has said anything about is open."""
     told = {one.type for one in status.conditions or ()}
     gates = [one for one in pods.spec(pod).readinessGates or () if one.conditionType in told]
-    ungated = replace(pod, spec=replace(pods.spec(pod), readinessGates=gates))
+    ungated = structs.replace(pod, spec=structs.replace(pods.spec(pod), readinessGates=gates))
     return pod_conditions(ungated, status, behaviour, sandbox_usable=sandbox_usable)
 
 
@@ -39,7 +39,7 @@ def own_words(
     """Ready gives another reason than ContainersReady."""
     found = pod_conditions(pod, status, behaviour, sandbox_usable=sandbox_usable)
     return [
-        replace(one, reason="PodNotReady", message=None)
+        structs.replace(one, reason="PodNotReady", message=None)
         if one.type == conditions.READY and one.reason == "ContainersNotReady"
         else one
         for one in found
@@ -63,7 +63,7 @@ class OnlyItsOwn(StatusManager):
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)
         own = [one for one in result.conditions or () if conditions.is_owned(one.type)]
-        return replace(result, conditions=own)
+        return structs.replace(result, conditions=own)
 
 
 @bug("MUT-COND-07", breaks="COND-07", kubernetes="1.36")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lightkube.models.core_v1 import Pod
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods
@@ -19,7 +19,7 @@ class AllAreNew(PodHandlers):
     """A pod that the API server shows as ended is started by a kubelet that comes back."""
 
     async def add(self, added: Iterable[Pod]) -> None:
-        found = [replace(pod, status=None) if self.forgets(pods.phase(pod)) else pod for pod in added]
+        found = [structs.replace(pod, status=None) if self.forgets(pods.phase(pod)) else pod for pod in added]
         await super().add(found)
 
     def forgets(self, phase: str) -> bool:

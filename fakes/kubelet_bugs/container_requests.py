@@ -8,7 +8,7 @@ from contextlib import suppress
 import grpc
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import EnvVarSource, Pod
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import names
@@ -129,11 +129,11 @@ class TimesInSeconds(RuntimeReader):
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         records = await super().pod_records(uid, name, namespace)
-        return replace(records, containers=tuple(_in_seconds(one) for one in records.containers))
+        return structs.replace(records, containers=tuple(_in_seconds(one) for one in records.containers))
 
 
 def _in_seconds(record: ContainerRecord) -> ContainerRecord:
-    return replace(record, started_at=record.started_at // NANOSECONDS)
+    return structs.replace(record, started_at=record.started_at // NANOSECONDS)
 
 
 @bug("MUT-START-11", breaks="START-11")
@@ -143,7 +143,7 @@ class AlwaysLogs(RuntimeReader):
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         records = await super().pod_records(uid, name, namespace)
         found = [await self._with_log(one) for one in records.containers]
-        return replace(records, containers=tuple(found))
+        return structs.replace(records, containers=tuple(found))
 
     async def _with_log(self, record: ContainerRecord) -> ContainerRecord:
         if not record.has_exited:
@@ -152,7 +152,7 @@ class AlwaysLogs(RuntimeReader):
         status.annotations[names.TERMINATION_MESSAGE_PATH] = ""
         status.annotations[names.TERMINATION_MESSAGE_POLICY] = "FallbackToLogsOnError"
         status.exit_code = 1
-        return replace(record, message=self._messages.message(status))
+        return structs.replace(record, message=self._messages.message(status))
 
 
 class _AmendedConfig(ContainerStarter):

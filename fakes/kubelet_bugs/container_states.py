@@ -12,7 +12,7 @@ from lightkube.models.core_v1 import (
     Pod,
     PodStatus,
 )
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods, records
@@ -36,7 +36,7 @@ class NoInits(ContainerStatusRules):
         found = super().without_record(pod, container, before)
         waits = found.state.waiting if found.state else None
         initializes = waits is not None and waits.reason == "PodInitializing"
-        return replace(found, state=_waits_for("ContainerCreating")) if initializes else found
+        return structs.replace(found, state=_waits_for("ContainerCreating")) if initializes else found
 
 
 @bug("MUT-CSTAT-04", breaks="CSTAT-04")
@@ -48,7 +48,7 @@ class WaitsAtOnce(ContainerStatusRules):
         again = pods.restart_policy(told.pod) == pods.ALWAYS and container in pods.containers(told.pod)
         if not again or found.state is None or found.state.terminated is None:
             return found
-        return replace(found, state=_waits_for("ContainerCreating"), lastState=found.state)
+        return structs.replace(found, state=_waits_for("ContainerCreating"), lastState=found.state)
 
 
 @bug("MUT-CSTAT-05", breaks="CSTAT-05")
@@ -63,7 +63,9 @@ class PodWideReason(ContainerStatusRules):
         failure = next((one for one in found if one is not None), None)
         if failure is None or status.state is None or status.state.terminated is None:
             return status
-        return replace(status, state=_waits_for(failure.reason, failure.message), lastState=status.state)
+        return structs.replace(
+            status, state=_waits_for(failure.reason, failure.message), lastState=status.state
+        )
 
 
 @bug("MUT-CSTAT-11", breaks="CSTAT-11")
@@ -78,7 +80,7 @@ class OwnReasons(ContainerStatusRules):
         if ended is None:
             return status
         reason = "Error" if ended.exitCode else "Completed"
-        return replace(status, state=ContainerState(terminated=replace(ended, reason=reason)))
+        return structs.replace(status, state=ContainerState(terminated=structs.replace(ended, reason=reason)))
 
 
 @bug("MUT-CSTAT-12", breaks="CSTAT-12")
@@ -86,7 +88,7 @@ class AlwaysResources(ContainerStatusRules):
     """Container statuses tell resources though nothing can be resized."""
 
     def status(self, told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
-        return replace(super().status(told, container, before), allocatedResources={"cpu": "0"})
+        return structs.replace(super().status(told, container, before), allocatedResources={"cpu": "0"})
 
 
 @bug("MUT-CSTAT-14", breaks="CSTAT-14")
@@ -98,7 +100,7 @@ class KeepsLastState(ContainerStatusRules):
     ) -> ContainerStatus:
         status = super().recorded(told, container, before)
         last = before.lastState if before else None
-        return replace(status, lastState=last) if status.lastState == ContainerState() else status
+        return structs.replace(status, lastState=last) if status.lastState == ContainerState() else status
 
 
 @bug("MUT-CSTAT-15", breaks=("CSTAT-02", "CSTAT-15"))
@@ -112,7 +114,7 @@ class EndsUnstarted(ContainerStatusRules):
         if record.state is not records.ContainerState.CREATED:
             return status
         end = ContainerStateTerminated(exitCode=128, reason="StartError", containerID=status.containerID)
-        return replace(status, state=ContainerState(terminated=end))
+        return structs.replace(status, state=ContainerState(terminated=end))
 
     def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
         ended = status.state.terminated if status.state else None
@@ -130,7 +132,7 @@ class OldestFirst(ContainerStatusRules):
         status = super().recorded(told, container, before)
         known = [record for record in told.records.containers if record.name == container.name]
         if len(known) > 1:
-            status = replace(status, lastState=self.of_record(told.runtime, known[-1], before).state)
+            status = structs.replace(status, lastState=self.of_record(told.runtime, known[-1], before).state)
         return status
 
 
@@ -143,7 +145,7 @@ class CountsRecords(ContainerStatusRules):
     ) -> ContainerStatus:
         known = [record for record in told.records.containers if record.name == container.name]
         status = super().recorded(told, container, before)
-        return replace(status, restartCount=max(0, len(known) - 1))
+        return structs.replace(status, restartCount=max(0, len(known) - 1))
 
 
 @bug("MUT-CSTAT-08", breaks="CSTAT-08")
@@ -154,7 +156,7 @@ class NamesTwice(ContainerStatusRules):
         self, runtime: str, record: ContainerRecord, before: ContainerStatus | None
     ) -> ContainerStatus:
         status = super().of_record(runtime, record, before)
-        return replace(status, imageID=status.image)
+        return structs.replace(status, imageID=status.image)
 
 
 @bug("MUT-CSTAT-13", breaks="CSTAT-13")
@@ -166,7 +168,7 @@ class Strangers(ContainerStatusRules):
         known = {one.name for one in (*found.init, *found.app, *found.ephemeral)}
         others = [record for record in told.records.containers if record.name not in known]
         extra = [self.of_record(told.runtime, record, None) for record in others]
-        return replace(found, app=[*found.app, *extra, *found.ephemeral])
+        return structs.replace(found, app=[*found.app, *extra, *found.ephemeral])
 
 
 @bug("MUT-CSTAT-09", breaks="CSTAT-09")
@@ -175,8 +177,8 @@ class NeverStarted(Prober):
 
     def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
         found = super().update_statuses(pod, status)
-        every = [replace(one, started=None) for one in found.containerStatuses or ()]
-        return replace(found, containerStatuses=every)
+        every = [structs.replace(one, started=None) for one in found.containerStatuses or ()]
+        return structs.replace(found, containerStatuses=every)
 
 
 @bug("MUT-CSTAT-10", breaks="CSTAT-10")
@@ -187,10 +189,10 @@ class ReadyWhenDone(Prober):
         found = super().update_statuses(pod, status)
         ended = (one.state.terminated if one.state else None for one in found.containerStatuses or ())
         every = [
-            replace(one, ready=True) if end is not None else one
+            structs.replace(one, ready=True) if end is not None else one
             for one, end in zip(found.containerStatuses or (), ended, strict=True)
         ]
-        return replace(found, containerStatuses=every)
+        return structs.replace(found, containerStatuses=every)
 
 
 @bug("MUT-STATUS-11", breaks="STATUS-11")
@@ -205,4 +207,4 @@ class Fractions(ContainerStatusRules):
         if runs is None or runs.startedAt is None:
             return status
         exact = runs.startedAt + timedelta(microseconds=record.started_at // 1000 % 1_000_000)
-        return replace(status, state=ContainerState(running=replace(runs, startedAt=exact)))
+        return structs.replace(status, state=ContainerState(running=structs.replace(runs, startedAt=exact)))

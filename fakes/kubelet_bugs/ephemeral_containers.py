@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lightkube.models.core_v1 import Container, EphemeralContainer, Pod, PodCondition, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods
@@ -47,13 +47,12 @@ class StopsThem(ActionRules):
             if self.is_wrong(now, one, record)
         ]
         again = tuple(one for one, record in _newest(now) if any(record is kill.record for kill in kills))
-        return replace(
+        return structs.replace(
             found, to_kill=(*found.to_kill, *kills), ephemeral=(*found.ephemeral, *self.started(again))
         )
 
     def is_wrong(self, now: Situation, one: EphemeralContainer, record: ContainerRecord) -> bool:
         """Whether it is stopped."""
-        del now, one
         return record.state is ContainerState.UNKNOWN
 
     def started(self, stopped: tuple[EphemeralContainer, ...]) -> tuple[EphemeralContainer, ...]:
@@ -87,7 +86,7 @@ class TakesThemAlong(ActionRules):
     def in_new_sandbox(self, now: Situation) -> Actions:
         found = super().in_new_sandbox(now)
         every = tuple(pods.ephemeral_containers(now.pod))
-        return replace(found, ephemeral=every) if found.create_sandbox else found
+        return structs.replace(found, ephemeral=every) if found.create_sandbox else found
 
 
 @bug("MUT-EPH-04", breaks="EPH-04")
@@ -124,7 +123,9 @@ class AsTheyWereAdded(ContainerStatusRules):
     def tell(self, told: Told) -> ContainerStatuses:
         found = super().tell(told)
         order = [one.name for one in pods.ephemeral_containers(told.pod)]
-        return replace(found, ephemeral=sorted(found.ephemeral, key=lambda one: order.index(one.name)))
+        return structs.replace(
+            found, ephemeral=sorted(found.ephemeral, key=lambda one: order.index(one.name))
+        )
 
 
 @bug("MUT-EPH-12", breaks="EPH-12")
@@ -134,10 +135,10 @@ class TheyAreReady(Prober):
     def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
         found = super().update_statuses(pod, status)
         told = [
-            replace(one, ready=True) if one.state and one.state.running else one
+            structs.replace(one, ready=True) if one.state and one.state.running else one
             for one in found.ephemeralContainerStatuses or ()
         ]
-        return replace(found, ephemeralContainerStatuses=told or None)
+        return structs.replace(found, ephemeralContainerStatuses=told or None)
 
 
 @bug("MUT-EPH-06", breaks="EPH-06", part="pod_conditions")
@@ -148,8 +149,8 @@ def ready_with_all(
     shown = [*(status.containerStatuses or ()), *(status.ephemeralContainerStatuses or ())]
     spec = pods.spec(pod)
     apps = [*spec.containers, *(Container(name=one.name) for one in pods.ephemeral_containers(pod))]
-    whole = replace(pod, spec=replace(spec, containers=apps))
-    told = replace(status, containerStatuses=shown)
+    whole = structs.replace(pod, spec=structs.replace(spec, containers=apps))
+    told = structs.replace(status, containerStatuses=shown)
     return pod_conditions(whole, told, behaviour, sandbox_usable=sandbox_usable)
 
 
@@ -165,5 +166,5 @@ def debugging_is_no_change(old: Pod | None, new: Pod | None) -> Op | None:
     """An ephemeral container that is added is noticed at the next resync."""
     if old is None or new is None:
         return classify_change(old, new)
-    spec = replace(pods.spec(new), ephemeralContainers=pods.spec(old).ephemeralContainers)
-    return classify_change(old, replace(new, spec=spec))
+    spec = structs.replace(pods.spec(new), ephemeralContainers=pods.spec(old).ephemeralContainers)
+    return classify_change(old, structs.replace(new, spec=spec))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lightkube.models.core_v1 import LifecycleHandler, Pod
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import pods
@@ -39,7 +39,6 @@ class TellsIds(Recorder):
     """Events name containers by ids that nobody can tell apart."""
 
     def _aggregatable(self, message: str, container: str, container_id: str) -> str:
-        del container, container_id
         return message
 
 
@@ -101,7 +100,7 @@ class _OfMirrors(Recorder):
     def _record(self, kind: str, pod: Pod, reason: str, message: str, container: str) -> None:
         uid = self.mirrors.get(pods.uid(pod))
         if uid is not None and pod.metadata is not None:
-            pod = replace(pod, metadata=replace(pod.metadata, uid=uid))
+            pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=uid))
         super()._record(kind, pod, reason, message, container)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lightkube.models.core_v1 import Pod, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import conditions, pods
@@ -104,7 +104,7 @@ class LosesTheMark(PodSyncer):
     def publish_final_status(self, pod: Pod, records: PodRecords) -> None:
         status = self._tools.generate(pod, records, terminal=True)
         found = [one for one in status.conditions or () if one.type != conditions.DISRUPTION_TARGET]
-        self._tools.statuses.set_pod_status(pod, replace(status, conditions=found))
+        self._tools.statuses.set_pod_status(pod, structs.replace(status, conditions=found))
 
 
 @bug("MUT-EVICT-02", breaks="EVICT-02")
@@ -113,7 +113,7 @@ class SaysSoTooEarly(StatusManager):
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)
-        return replace(result, phase=new.phase, reason=new.reason, message=new.message)
+        return structs.replace(result, phase=new.phase, reason=new.reason, message=new.message)
 
 
 @bug("MUT-EVICT-06", breaks="EVICT-06")
@@ -162,7 +162,7 @@ class EvictedAreNew(PodHandlers):
     @staticmethod
     def _renewed(pod: Pod) -> Pod:
         evicted = pod.status is not None and pod.status.reason == EVICTED
-        return replace(pod, status=None) if evicted else pod
+        return structs.replace(pod, status=None) if evicted else pod
 
 
 @bug("MUT-WORK-20", breaks="WORK-20")

@@ -7,7 +7,7 @@ from typing import Any
 
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod, PodStatus, Secret
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import pods
@@ -78,14 +78,14 @@ class ForgetsStored(StatusManager):
         return self.get(pods.uid(pod)) or PodStatus()
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
-        super().set_pod_status(pod, replace(status, startTime=None))
+        super().set_pod_status(pod, structs.replace(status, startTime=None))
 
 
 @bug("MUT-RESTARTKUBELET-13", breaks="RESTARTKUBELET-13", part="runtime.sandbox_changed")
 def same_number(pod: Pod, records: PodRecords) -> SandboxChange:
     """The sandbox that replaces a dead one is numbered as if it were the first."""
     change = sandbox_changed(pod, records)
-    return replace(change, attempt=0) if change.changed else change
+    return structs.replace(change, attempt=0) if change.changed else change
 
 
 class _HookOfTheRunning(ContainerStarter):

@@ -36,7 +36,6 @@ class TakesUnknownForDead(GarbageCollector):
     """A container that may still run is removed without a stop."""
 
     async def _stop_unknown(self, container_id: str) -> bool:
-        del container_id
         return True
 
 
@@ -89,7 +88,6 @@ class NothingMayGo(PodWorkers):
     """Records of pods that are gone stay for ever."""
 
     def should_content_be_removed(self, uid: str) -> bool:
-        del uid
         return False
 
 
@@ -120,7 +118,6 @@ class TakesAll(ImageCollector):
     """Images are removed from under the containers that were made from them."""
 
     def names_in_use(self, containers: Iterable[cri.Container]) -> set[str]:
-        del containers
         return set()
 
 
@@ -131,7 +128,6 @@ class FoldersOfTheRunning(Housekeeping):
     def remove_orphan_folders(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
     ) -> None:
-        del running, known
         super().remove_orphan_folders(wanted, (), {})
 
 

@@ -63,7 +63,6 @@ class AsksTheNode(Hooks):
     """Hooks are sent to the node instead of the pod."""
 
     async def _host(self, pod: Pod, action: HTTPGetAction) -> str:
-        del pod
         return action.host or "127.0.0.1"
 
 

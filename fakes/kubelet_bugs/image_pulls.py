@@ -48,7 +48,6 @@ class AllAtOnce(ImageManager):
     """Images are pulled side by side, whatever the configuration says."""
 
     def _make_turns(self, settings: Settings) -> asyncio.Semaphore | None:
-        del settings
         return None
 
 
@@ -90,7 +89,6 @@ class AllOrNone(RuntimeManager):
     """A container that cannot be started keeps those after it from being tried."""
 
     def is_needed(self, container: AnyContainer, kind: str) -> bool:
-        del container, kind
         return True
 
 
@@ -118,7 +116,6 @@ class AnybodysImages(ImageManager):
     """A pod may use an image that another has pulled with its secrets."""
 
     def _may_use(self, wanted: WantedImage, ref: str, credentials: Sequence[Credential]) -> bool:
-        del wanted, ref, credentials
         return True
 
 
@@ -127,7 +124,6 @@ class AsRoot(ContainerStarter):
     """A container that must not run as root is made without a look at its image's user."""
 
     async def _image_of(self, into: PodToStart, container: AnyContainer, image: EnsuredImage) -> cri.Image:
-        del into, container
         return await self._client.image_status(cri.ImageSpec(image=image.name)) or cri.Image()
 
 

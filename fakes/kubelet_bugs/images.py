@@ -122,7 +122,6 @@ class AnyUser(ContainerStarter):
     """Nobody asks which user an image brings."""
 
     async def _image_of(self, into: PodToStart, container: AnyContainer, image: EnsuredImage) -> cri.Image:
-        del into, container
         return cri.Image(id=image.ref)
 
 

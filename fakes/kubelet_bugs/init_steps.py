@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods
@@ -24,7 +24,9 @@ class AllAtOnce(ActionRules):
     def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
         decided = super().init_actions(now, found, progress)
         fresh = (one for one in pods.init_containers(now.pod) if now.records.newest(one.name) is None)
-        return replace(decided, inits=tuple(fresh)) if decided.inits and not progress.failed else decided
+        return (
+            structs.replace(decided, inits=tuple(fresh)) if decided.inits and not progress.failed else decided
+        )
 
 
 @bug("MUT-INIT-04", breaks="INIT-04")
@@ -36,7 +38,7 @@ class FromTheFirst(ActionRules):
         inits = pods.init_containers(now.pod)
         known = [index for index, one in enumerate(inits) if now.records.newest(one.name)]
         lost = (one for one in inits[: max(known, default=0)] if now.records.newest(one.name) is None)
-        return found if found.done else replace(found, next=next(lost, found.next))
+        return found if found.done else structs.replace(found, next=next(lost, found.next))
 
 
 @bug("MUT-INIT-06", breaks="INIT-06")
@@ -60,7 +62,7 @@ class BeginsAnew(ActionRules):
 
     def init_progress(self, now: Situation) -> InitProgress:
         found = super().init_progress(now)
-        return replace(found, next=pods.init_containers(now.pod)[0]) if found.failed else found
+        return structs.replace(found, next=pods.init_containers(now.pod)[0]) if found.failed else found
 
 
 @bug("MUT-INIT-10", breaks="INIT-10")
@@ -80,7 +82,7 @@ class BesideTheLost(ActionRules):
     """An init container of unknown state is run again without having been stopped."""
 
     def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
-        return replace(super().init_actions(now, found, progress), to_kill=())
+        return structs.replace(super().init_actions(now, found, progress), to_kill=())
 
 
 @bug("MUT-INIT-13", breaks="INIT-13")
@@ -91,7 +93,7 @@ class InitsMayChange(ActionRules):
         found = super().in_same_sandbox(now)
         newest = ((one, now.records.newest(one.name)) for one in pods.init_containers(now.pod))
         changed = any(record and record.hash != container_hash(one, now.behaviour) for one, record in newest)
-        return replace(found, kill_pod=True) if changed else found
+        return structs.replace(found, kill_pod=True) if changed else found
 
 
 @bug("MUT-INIT-14", breaks="INIT-14")
@@ -107,7 +109,7 @@ class NeverReady(Prober):
     """An init container that succeeded is not shown as ready."""
 
     def _init(self, shown: ContainerStatus) -> ContainerStatus:
-        return replace(super()._init(shown), ready=False)
+        return structs.replace(super()._init(shown), ready=False)
 
 
 @bug("MUT-INIT-16", breaks="INIT-16")
@@ -117,7 +119,7 @@ class OneReasonForAll(ContainerStatusRules):
     def without_record(
         self, pod: Pod, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
-        plain = replace(pod, spec=replace(pods.spec(pod), initContainers=None))
+        plain = structs.replace(pod, spec=structs.replace(pods.spec(pod), initContainers=None))
         return super().without_record(plain, container, before)
 
 
@@ -127,7 +129,7 @@ class AnyOrder(ContainerStatusRules):
 
     def tell(self, told: Told) -> ContainerStatuses:
         found = super().tell(told)
-        return replace(found, init=sorted(found.init, key=lambda one: one.name))
+        return structs.replace(found, init=sorted(found.init, key=lambda one: one.name))
 
 
 @bug("MUT-INIT-19", breaks="INIT-19")

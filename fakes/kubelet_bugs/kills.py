@@ -60,7 +60,6 @@ class NothingIsGone(Terminator):
     """To stop what is gone already fails, and is tried again without end."""
 
     def is_gone(self, error: grpc.RpcError) -> bool:
-        del error
         return False
 
 
@@ -133,7 +132,6 @@ class TwoMinutes(CriClient):
     """A stop that takes longer than two minutes is given up, whatever time it had."""
 
     def waiting_deadline(self, seconds: int) -> float:
-        del seconds
         return self._timeout
 
 
@@ -178,7 +176,6 @@ class FailsSilently(PodSyncer):
     """Nobody is told that a pod could not be killed."""
 
     def require_killed(self, pod: Pod, result: SyncResult) -> None:
-        del pod
         if result.error is not None:
             raise SyncFailed(result.error)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods
@@ -25,7 +25,10 @@ def debugging_counts(pod: Pod, status: PodStatus, behaviour: Behaviour, *, termi
     spec = pods.spec(pod)
     every: Any = [*spec.containers, *(spec.ephemeralContainers or ())]
     found = [*(status.containerStatuses or ()), *(status.ephemeralContainerStatuses or ())]
-    pod, status = replace(pod, spec=replace(spec, containers=every)), replace(status, containerStatuses=found)
+    pod, status = (
+        structs.replace(pod, spec=structs.replace(spec, containers=every)),
+        structs.replace(status, containerStatuses=found),
+    )
     return pod_phase(pod, status, behaviour, terminating=terminating)
 
 
@@ -91,5 +94,5 @@ class ContainersDecide(StatusManager):
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         if status.reason and status.containerStatuses:
-            status = replace(status, phase=pod_phase(pod, status, self._behaviour))
+            status = structs.replace(status, phase=pod_phase(pod, status, self._behaviour))
         super().set_pod_status(pod, status)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import grpc
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference.pleg import Happening, Pleg, PodLifecycleEvent
@@ -54,7 +54,7 @@ class SpoilsTheCache(Pleg):
         records = self._cache.get(event.uid)
         if event.kind is Happening.DIED and len(records.running) > 1:
             left = tuple(one for one in records.containers if one is not records.running[-1])
-            self._cache.set(event.uid, replace(records, containers=left), self._clock.monotonic())
+            self._cache.set(event.uid, structs.replace(records, containers=left), self._clock.monotonic())
 
 
 @bug("K8S-69723", breaks="STATUS-16", aliases="K8S-69925")
@@ -62,7 +62,7 @@ class OldAddress(Pleg):
     """A pod shows the IP of its first sandbox for ever."""
 
     def with_ips(self, records: PodRecords) -> PodRecords:
-        return replace(records, ips=self._cache.get(records.uid).ips or records.ips)
+        return structs.replace(records, ips=self._cache.get(records.uid).ips or records.ips)
 
 
 @bug("K8S-83705", breaks="RESTARTKUBELET-04")
@@ -75,4 +75,4 @@ class OnlyTheLiving(Pleg):
 
     def with_ips(self, records: PodRecords) -> PodRecords:
         seen = (one for one in records.containers if not one.has_exited or one.finished_at >= self._began)
-        return super().with_ips(replace(records, containers=tuple(seen)))
+        return super().with_ips(structs.replace(records, containers=tuple(seen)))

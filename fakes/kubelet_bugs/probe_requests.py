@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urljoin
 
 from lightkube.models.core_v1 import GRPCAction, TCPSocketAction
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference.network_probes import NetworkProbes
@@ -50,7 +50,7 @@ class WaitsForAWord(NetworkProbes):
         self, container: AnyContainer, action: TCPSocketAction, pod_ip: str, seconds: int
     ) -> Answer:
         found = await super().tcp(container, action, pod_ip, seconds)
-        return replace(found, healthy=False, output=found.output or "read: EOF")
+        return structs.replace(found, healthy=False, output=found.output or "read: EOF")
 
 
 @bug("MUT-PROBE-19", breaks="PROBE-19")
@@ -59,7 +59,7 @@ class OldServersAreFine(NetworkProbes):
 
     async def grpc(self, action: GRPCAction, pod_ip: str, seconds: int) -> Answer:
         found = await super().grpc(action, pod_ip, seconds)
-        return replace(found, healthy=found.healthy or "does not implement" in found.output)
+        return structs.replace(found, healthy=found.healthy or "does not implement" in found.output)
 
 
 @bug("MUT-PROBE-20", breaks="PROBE-20")
@@ -67,5 +67,4 @@ class AsksTheNode(ProbeRunner):
     """Probes are sent to the node instead of the pod."""
 
     def _pod_ip(self, target: ProbeTarget) -> str:
-        del target
         return "127.0.0.1"

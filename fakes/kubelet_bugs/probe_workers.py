@@ -30,7 +30,6 @@ class _DelaysOnce(ProbeWorker):
         self._born = tools.clock.monotonic()
 
     def _age(self, shown: ContainerStatus) -> float:
-        del shown
         return self._tools.clock.monotonic() - self._born
 
 
@@ -156,7 +155,6 @@ class ForgetsReadiness(Prober):
     """All containers count as not ready when the kubelet has started again."""
 
     def _is_kept(self, kind: ProbeKind, pod: Pod, shown: ContainerStatus) -> bool:
-        del kind, pod, shown
         return False
 
 
@@ -213,7 +211,6 @@ class NoTimeout(ProbeRunner):
     """The command of a probe may run as long as it likes."""
 
     async def _exec(self, target: ProbeTarget, command: Sequence[str], seconds: int) -> Answer:
-        del seconds
         return await super()._exec(target, command, 0)
 
 
@@ -222,5 +219,4 @@ class TheirOwnWords(ProbeRunner):
     """The command of a probe is run by a shell, which fills in the environment."""
 
     def _command(self, action: ExecAction, container: Container) -> list[str]:
-        del container
         return ["/bin/sh", "-c", " ".join(action.command or ())]

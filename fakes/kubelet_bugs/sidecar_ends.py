@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-import msgspec
 from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods
@@ -134,8 +134,8 @@ def ready_without_sidecars(
 ) -> list[PodCondition]:
     """The readiness of sidecars does not count for their pod's."""
     found = pod_conditions(pod, status, behaviour, sandbox_usable=sandbox_usable)
-    spec = msgspec.structs.replace(pods.spec(pod), initContainers=None)
-    apps = msgspec.structs.replace(pod, spec=spec)
+    spec = structs.replace(pods.spec(pod), initContainers=None)
+    apps = structs.replace(pod, spec=spec)
     return put(put(found, containers_ready(apps, status)), ready(apps, status))
 
 
@@ -154,7 +154,7 @@ def pending_with_its_sidecars(
 ) -> str:
     """A pod is Pending again when one of its sidecars starts again."""
     final = terminating and behaviour.terminal_phase_before_deletion
-    counts = msgspec.structs.replace(count(pod, status, behaviour, final=final), app_was_up=False)
+    counts = structs.replace(count(pod, status, behaviour, final=final), app_was_up=False)
     return next(row.phase for row in PHASES if row.when(counts))
 
 
@@ -165,7 +165,7 @@ def failed_with_its_sidecars(
     """A pod fails for the exit codes of its sidecars."""
     final = terminating and behaviour.terminal_phase_before_deletion
     counts, ended = count(pod, status, behaviour, final=final), _ended(status)
-    counts = msgspec.structs.replace(
+    counts = structs.replace(
         counts, stopped=counts.stopped + len(ended), succeeded=counts.succeeded + ended.count(0)
     )
     return next(row.phase for row in PHASES if row.when(counts))

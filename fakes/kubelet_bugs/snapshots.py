@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from lightkube.models.core_v1 import Pod
 from lightkube.models.meta_v1 import ObjectMeta
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods
@@ -42,8 +42,8 @@ class StartsBeforeItEnds(PodHandlers):
 
     def _alive(self, pod: Pod) -> Pod:
         metadata = pod.metadata or ObjectMeta()
-        return replace(
-            pod, metadata=replace(metadata, deletionTimestamp=None, deletionGracePeriodSeconds=None)
+        return structs.replace(
+            pod, metadata=structs.replace(metadata, deletionTimestamp=None, deletionGracePeriodSeconds=None)
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from lightkube.models.core_v1 import Node, Pod, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import names, pods
@@ -26,7 +26,7 @@ from kubelet_reference.worker_states import Action, Event, Row, State, WorkerTab
 
 def _changed(pod: Pod, **metadata: object) -> Pod:
     """The pod with other metadata."""
-    return replace(pod, metadata=replace(pods.metadata(pod), **metadata))
+    return structs.replace(pod, metadata=structs.replace(pods.metadata(pod), **metadata))
 
 
 @bug("MUT-STATIC-01", breaks="STATIC-01")
@@ -42,7 +42,7 @@ class NamedAfterTheName(FileSource):
     """The UID of a static pod stays the same when its manifest is edited."""
 
     def make(self, manifest: Pod, path: str) -> Pod:
-        nameless = Pod(metadata=replace(pods.metadata(manifest), annotations=None, labels=None))
+        nameless = Pod(metadata=structs.replace(pods.metadata(manifest), annotations=None, labels=None))
         uid = pods.uid(static_pod(nameless, Source.FILE, path, self._node_name))
         return super().make(_changed(manifest, uid=pods.uid(manifest) or uid), path)
 
@@ -63,7 +63,9 @@ class NoTolerations(FileSource):
 
     def make(self, manifest: Pod, path: str) -> Pod:
         made = super().make(manifest, path)
-        return replace(made, spec=replace(pods.spec(made), tolerations=pods.spec(manifest).tolerations))
+        return structs.replace(
+            made, spec=structs.replace(pods.spec(made), tolerations=pods.spec(manifest).tolerations)
+        )
 
 
 @bug("MUT-STATIC-11", breaks=("STATIC-11", "STATIC-12"))
@@ -128,8 +130,8 @@ class MirrorsBringContainers(PodHandlers):
         if pod is None or not added:
             super()._tell_static(mirror, kind)
         else:
-            spec = msgspec.structs.replace(pods.spec(pod), ephemeralContainers=list(added))
-            self._tell(replace(pod, spec=spec), kind)
+            spec = structs.replace(pods.spec(pod), ephemeralContainers=list(added))
+            self._tell(structs.replace(pod, spec=spec), kind)
 
 
 @bug("MUT-STATIC-22", breaks="STATIC-22")

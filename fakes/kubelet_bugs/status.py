@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import conditions, pods, status_rules
@@ -125,7 +125,7 @@ class ReadyToTheEnd(StatusManager):
         for kind in (conditions.READY, conditions.CONTAINERS_READY):
             before = conditions.condition(stored.conditions, kind)
             if before is not None:
-                result = replace(result, conditions=conditions.put(result.conditions or (), before))
+                result = structs.replace(result, conditions=conditions.put(result.conditions or (), before))
         return result
 
 

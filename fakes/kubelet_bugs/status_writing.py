@@ -6,7 +6,7 @@ from collections.abc import Container
 from typing import Any
 
 from lightkube.models.core_v1 import Pod, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import conditions, pods
@@ -22,7 +22,6 @@ class AlwaysWrites(StatusManager):
     """Statuses are written every ten seconds, changed or not."""
 
     def _is_due(self, uid: str, kept: Kept) -> bool:
-        del uid, kept
         return True
 
     def _patch(self, uid: str, stored: Pod, kept: Kept) -> dict[str, object] | None:
@@ -40,7 +39,7 @@ class MarksAtOnce(StatusManager):
         mark = conditions.condition(new.conditions, conditions.DISRUPTION_TARGET)
         if mark is None:
             return found
-        return replace(found, conditions=conditions.put(found.conditions or (), mark))
+        return structs.replace(found, conditions=conditions.put(found.conditions or (), mark))
 
 
 @bug("MUT-STATUS-02", breaks="STATUS-02")
@@ -69,7 +68,6 @@ class BelievesTheApi(StatusManager):
     """What others write into the kubelet's fields stays there."""
 
     def _is_due(self, uid: str, kept: Kept) -> bool:
-        del uid, kept
         return False
 
 
@@ -94,7 +92,6 @@ class Resurrects(StatusManager):
     """A container that had ended for good is told to run."""
 
     def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
-        del pod, before, status
         return None
 
 
@@ -114,7 +111,7 @@ class YoungestStart(StatusManager):
         status = super()._limited(status)
         states = [one.state.running for one in status.containerStatuses or () if one.state]
         starts = [one.startedAt for one in states if one is not None and one.startedAt is not None]
-        return replace(status, startTime=min(starts)) if starts else status
+        return structs.replace(status, startTime=min(starts)) if starts else status
 
 
 @bug("MUT-STATUS-09", breaks="STATUS-09")
@@ -124,8 +121,9 @@ class DatesAnew(StatusManager):
     def _limited(self, status: PodStatus) -> PodStatus:
         status = super()._limited(status)
         now = self._now()
-        return replace(
-            status, conditions=[replace(one, lastTransitionTime=now) for one in status.conditions or ()]
+        return structs.replace(
+            status,
+            conditions=[structs.replace(one, lastTransitionTime=now) for one in status.conditions or ()],
         )
 
 
@@ -161,7 +159,7 @@ class LosesReasons(StatusManager):
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)
-        return replace(result, reason=None, message=None) if stored.phase == result.phase else result
+        return structs.replace(result, reason=None, message=None) if stored.phase == result.phase else result
 
 
 @bug("MUT-STATUS-18", breaks="STATUS-18", kubernetes="1.34")
@@ -170,7 +168,9 @@ class FirstGeneration(StatusManager):
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)
-        return replace(result, observedGeneration=stored.observedGeneration or result.observedGeneration)
+        return structs.replace(
+            result, observedGeneration=stored.observedGeneration or result.observedGeneration
+        )
 
 
 @bug("MUT-STATUS-19", breaks="STATUS-19")

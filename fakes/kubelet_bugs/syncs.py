@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus, Secret
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods
@@ -73,7 +73,7 @@ class RunsToTheEnd(PodSyncer):
         pod = update.pod
         ended = await super().sync_pod(update, records, waits)
         if ended and pod is not None:
-            fresh = replace(records, sandboxes=(), containers=())
+            fresh = structs.replace(records, sandboxes=(), containers=())
             await self._tools.runtime.sync_pod(pod, fresh)
         return ended
 
@@ -96,7 +96,7 @@ class KeepsReasons(PodSyncer):
 
     def remember_reasons(self, pod: Pod, result: SyncResult) -> None:
         failed = tuple(one for one in result.results if one.reason is not None)
-        super().remember_reasons(pod, replace(result, results=failed))
+        super().remember_reasons(pod, structs.replace(result, results=failed))
 
 
 @bug("MUT-SYNC-23", breaks="SYNC-23")
@@ -105,7 +105,7 @@ class ForgivesStarts(PodSyncer):
 
     def raise_for(self, result: SyncResult) -> None:
         others = tuple(one for one in result.results if one.action is not Action.START_CONTAINER)
-        super().raise_for(replace(result, results=others))
+        super().raise_for(structs.replace(result, results=others))
 
 
 @bug("MUT-TERM-27", breaks="TERM-27")
@@ -158,7 +158,7 @@ class RestartsSiblings(ActionRules):
             for one in pods.containers(now.pod)
             if (record := known[one.name]) is not None and record.is_running
         )
-        return replace(actions, to_kill=siblings)
+        return structs.replace(actions, to_kill=siblings)
 
 
 @bug("MUT-SYNC-05", breaks="SYNC-05")
@@ -183,7 +183,7 @@ class StartsBesideTheOld(RuntimeManager):
     async def _kill_containers(self, now: _Pass, actions: Actions) -> None:
         for one in actions.to_kill:
             with suppress(Exception):
-                await super()._kill_containers(now, replace(actions, to_kill=(one,)))
+                await super()._kill_containers(now, structs.replace(actions, to_kill=(one,)))
 
 
 @bug("MUT-SYNC-22", breaks=("SYNC-12", "SYNC-22"))
@@ -204,7 +204,7 @@ class ForgivesSandboxes(RuntimeManager):
     ) -> SyncResult:
         result = await super().sync_pod(pod, records, pull_secrets)
         kept = tuple(one for one in result.results if one.reason is not Failure.CREATE_SANDBOX)
-        return replace(result, results=kept)
+        return structs.replace(result, results=kept)
 
 
 @bug("MUT-SYNC-07", breaks="SYNC-07")
@@ -212,7 +212,6 @@ class DoesNotRead(SandboxMaker):
     """Containers are made in a sandbox whose status was never read."""
 
     async def ips(self, pod: Pod, sandbox_id: str) -> tuple[str, ...]:
-        del pod, sandbox_id
         return ()
 
 
@@ -248,7 +247,7 @@ class ForgetsAddress(StatusManager):
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         if pods.is_terminal_phase(status.phase):
-            status = replace(status, podIP=None, podIPs=None)
+            status = structs.replace(status, podIP=None, podIPs=None)
         super().set_pod_status(pod, status)
 
 
@@ -265,6 +264,6 @@ def reasons_of_before(told: Told) -> ContainerStatuses:
     def kept(one: ContainerStatus) -> ContainerStatus:
         old = before.get(one.name)
         waits = _reason(one) is not None and _reason(old) in _FAILURES
-        return replace(one, state=old.state) if old is not None and waits else one
+        return structs.replace(one, state=old.state) if old is not None and waits else one
 
-    return replace(made, app=[kept(one) for one in made.app])
+    return structs.replace(made, app=[kept(one) for one in made.app])

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lightkube.models.core_v1 import Pod, PodStatus
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import pods
@@ -128,7 +128,7 @@ class OldPodsAreNew(PodHandlers):
 
     def renewed(self, pod: Pod) -> Pod:
         """The pod without its past, if it is over."""
-        return replace(pod, status=None) if pods.is_terminal_phase(pods.phase(pod)) else pod
+        return structs.replace(pod, status=None) if pods.is_terminal_phase(pods.phase(pod)) else pod
 
 
 @bug("K8S-19666", breaks="WORK-24", aliases="K8S-28992")

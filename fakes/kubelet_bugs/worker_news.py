@@ -64,7 +64,6 @@ class Remembers(PodWorkers):
     """A sync goes by what the runtime showed before the last one."""
 
     async def _newest_records(self, worker: Worker, pod: Pod) -> PodRecords:
-        del pod
         return self._cache.get(worker.uid)
 
 
@@ -116,7 +115,6 @@ class Leisurely(Timing):
     """A sync that failed is repeated after a minute."""
 
     def after_failure(self, error: Exception | None) -> float:
-        del error
         return self.after_success()
 
 

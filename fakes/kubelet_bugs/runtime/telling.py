@@ -50,7 +50,6 @@ class _Raw(Logs):
     """Writes what is printed as it is printed."""
 
     def say(self, container: Container, at_ns: int) -> None:
-        del at_ns
         if self.files is not None and container.log_path:
             for line in container.script.says:
                 self.files.append(container.log_path, f"{line}\n".encode())
