@@ -1,24 +1,21 @@
-"""Bugs of evictions, of the node's shutdown, and of who has a pod killed."""
+"""Bugs of evictions, and of who has a pod killed."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference import conditions, pods
-from kubelet_reference.disruption import StatusChange, ended_by_kubelet
 from kubelet_reference.eviction import Threshold
 from kubelet_reference.eviction_manager import EvictionManager
 from kubelet_reference.kill_now import PodKiller
-from kubelet_reference.node_shutdown import MESSAGE, REASON, Group, NodeShutdown
 from kubelet_reference.pod_handlers import EVICTED, PodHandlers
 from kubelet_reference.pod_workers import PodWorkers
 from kubelet_reference.records import PodRecords
-from kubelet_reference.settings import Settings
 from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.sync_pod import PodSyncer
 from kubelet_reference.updates import Update
@@ -182,49 +179,6 @@ class FirstKillCounts(PodWorkers):
         super()._note(worker, update)
         if before:
             worker.status_changes[:] = before
-
-
-@bug("MUT-SHUT-01", breaks="SHUT-01")
-class AllGroupsAtOnce(NodeShutdown):
-    """As the node goes down all pods are ended at once, whatever they matter."""
-
-    async def end_all(self, members: Mapping[Group, Sequence[Pod]]) -> None:
-        await asyncio.gather(*(self.end(group, found) for group, found in members.items() if found))
-
-
-@bug("MUT-SHUT-02", breaks="SHUT-02")
-class OverwritesSuccess(NodeShutdown):
-    """A pod that had succeeded is Failed by the shutdown of its node."""
-
-    def status_change(self) -> StatusChange:
-        return ended_by_kubelet(REASON, MESSAGE, self._tools.behaviour)
-
-
-@bug("MUT-SHUT-03", breaks="SHUT-03")
-class WaitsItOut(NodeShutdown):
-    """Pods that matter more wait for the whole time of those that matter less."""
-
-    async def end(self, group: Group, found: Sequence[Pod]) -> None:
-        clock = self._tools.clock
-        end = clock.monotonic() + group.seconds
-        await super().end(group, found)
-        await clock.sleep(max(0.0, end - clock.monotonic()))
-
-
-@bug("K8S-109531", breaks="SHUT-02", aliases=("K8S-110755", "K8S-112443", "K8S-124448", "K8S-120168"))
-class GoesUntold(NodeShutdown):
-    """The machine goes down before anybody was told how its pods ended."""
-
-    async def wait_until_told(self, found: Sequence[Pod], end: float) -> None:
-        await super().wait_until_told(found[:0], end)
-
-
-@bug("MUT-SHUT-04", breaks="SHUT-04")
-class GracefulByDefault(NodeShutdown):
-    """The shutdown of a node is graceful though nobody has asked for it."""
-
-    def groups(self, settings: Settings) -> tuple[Group, ...]:
-        return super().groups(settings) or (Group(0, 30),)
 
 
 @bug("MUT-EVICT-05", breaks="EVICT-05")
