@@ -24,7 +24,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
 
-from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.service import RuntimeParts
 from kubelet_reference.container_statuses import ContainerStatusRules
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules

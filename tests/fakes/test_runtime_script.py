@@ -5,8 +5,8 @@ import doctest
 import pytest
 
 from kubelet_fakes.runtime import faults, service
-from kubelet_fakes.runtime.addresses import Addresses
 from kubelet_fakes.runtime.script import Execution, Script, ScriptError, parse_execution, parse_script
+from kubelet_fakes.runtime.store import Addresses
 
 S = 1_000_000_000
 

@@ -1,4 +1,4 @@
-"""Any sequence of calls and mishaps keeps the runtime's records in order."""
+"""Any sequence of calls and spontaneous events keeps the runtime's records in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from kubelet_fakes.runtime import CallError, RuntimeCore
-from kubelet_fakes.runtime.mishaps import Mishaps
+from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
 
 S = 1_000_000_000
 
@@ -24,7 +24,7 @@ class AnyHistory(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.core = RuntimeCore(epoch_ns=1_767_225_600 * S)
-        self.mishaps = Mishaps(self.core)
+        self.spontaneous_events = SpontaneousEvents(self.core)
         self.exits: list[str] = []
         self.core.store.on_runtime = self.hear
         self.ids: list[str] = []
@@ -136,9 +136,9 @@ class AnyHistory(RuleBasedStateMachine):
         container_id = self.container(number)
         try:
             if what == "exit":
-                self.mishaps.exit(container_id, 2)
+                self.spontaneous_events.exit(container_id, 2)
             else:
-                getattr(self.mishaps, what)(container_id)
+                getattr(self.spontaneous_events, what)(container_id)
         except (CallError, ValueError):
             pass
 
@@ -146,15 +146,15 @@ class AnyHistory(RuleBasedStateMachine):
     def great_mishap(self, number: int, what: str) -> None:
         """Something happens to a sandbox, or to the whole node."""
         if what == "kill" and self.sandbox(number) in self.core.store.sandboxes:
-            self.mishaps.kill_sandbox(self.sandbox(number))
+            self.spontaneous_events.kill_sandbox(self.sandbox(number))
         elif what == "remove" and self.sandbox(number) in self.core.store.sandboxes:
-            self.mishaps.remove_sandbox(self.sandbox(number))
+            self.spontaneous_events.remove_sandbox(self.sandbox(number))
         elif what == "restart":
-            self.mishaps.restart()
+            self.spontaneous_events.restart()
         elif what == "lose" and number == 0:
-            self.mishaps.restart(lose_state=True)
+            self.spontaneous_events.restart(lose_state=True)
         elif what == "reboot":
-            self.mishaps.reboot()
+            self.spontaneous_events.reboot()
 
     @invariant()
     def lists_and_statuses_agree(self) -> None:

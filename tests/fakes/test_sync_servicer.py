@@ -12,9 +12,9 @@ import pytest
 from cri_api.v1 import api_pb2 as cri
 from pod_life import container, sandbox
 
-from kubelet_fakes.runtime import sync_servicer
-from kubelet_fakes.runtime.methods import METHODS
-from kubelet_fakes.runtime.sync_servicer import SyncServicer
+from kubelet_fakes.runtime.serving import sync_servicer
+from kubelet_fakes.runtime.serving.methods import METHODS
+from kubelet_fakes.runtime.serving.sync_servicer import SyncServicer
 
 Call = Callable[..., tuple[Any, grpc.StatusCode, str]]
 

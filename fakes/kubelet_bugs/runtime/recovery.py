@@ -5,11 +5,11 @@ from __future__ import annotations
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import bug
-from kubelet_fakes.runtime.mishaps import Mishaps
+from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
 
 
 @bug("CTRD-7843", breaks="CRI-21", aliases=("R05", "RKE2-3723"))
-class ForgetsAddresses(Mishaps):
+class ForgetsAddresses(SpontaneousEvents):
     """After a restart of the runtime its sandboxes have no address any more."""
 
     def restart(self, *, lose_state: bool = False) -> None:
@@ -20,7 +20,7 @@ class ForgetsAddresses(Mishaps):
 
 
 @bug("CRIO-7004", breaks="CRI-19", aliases="R12")
-class DeadRun(Mishaps):
+class DeadRun(SpontaneousEvents):
     """After a restart of the runtime containers that had ended run again."""
 
     def restart(self, *, lose_state: bool = False) -> None:
@@ -33,7 +33,7 @@ class DeadRun(Mishaps):
 
 
 @bug("MUT-CRI-20", breaks="CRI-20")
-class AllAreReady(Mishaps):
+class AllAreReady(SpontaneousEvents):
     """After a restart of the runtime sandboxes that were stopped are READY again."""
 
     def restart(self, *, lose_state: bool = False) -> None:
@@ -44,7 +44,7 @@ class AllAreReady(Mishaps):
 
 
 @bug("CTRD-255", breaks="CRI-16")
-class UnknownEnds(Mishaps):
+class UnknownEnds(SpontaneousEvents):
     """After a restart of the runtime everything that had ended has ended with 255."""
 
     def restart(self, *, lose_state: bool = False) -> None:
@@ -56,7 +56,7 @@ class UnknownEnds(Mishaps):
 
 
 @bug("CRIO-3041", breaks="CRI-16", aliases=("R13", "DOCK-41516"))
-class LostCodesAreZero(Mishaps):
+class LostCodesAreZero(SpontaneousEvents):
     """After a reboot every process that was lost has ended with 0."""
 
     LOST_CODE = 0

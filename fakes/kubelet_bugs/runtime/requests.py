@@ -6,16 +6,14 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_fakes.runtime.addresses import Addresses
-from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.core import BegunExec, RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.execs import BegunExec
 from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.records import Container, Sandbox, sandbox_key
 from kubelet_fakes.runtime.script import parse_execution
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.settings import RuntimeSettings
-from kubelet_fakes.runtime.store import Store
+from kubelet_fakes.runtime.store import Addresses, Store
 
 
 @bug("MUT-CRI-04", breaks="CRI-04")

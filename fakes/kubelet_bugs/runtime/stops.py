@@ -8,9 +8,8 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import bug
-from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.core import BegunExec, RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.execs import BegunExec
 from kubelet_fakes.runtime.records import Container, Sandbox
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.store import KILLED

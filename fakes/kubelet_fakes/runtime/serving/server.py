@@ -16,7 +16,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
-from kubelet_fakes.runtime.methods import METHODS, Method
+from kubelet_fakes.runtime.serving.methods import METHODS, Method
 
 _MESSAGE_BYTES_MAX = 16 << 20
 """What a kubelet allows for one message."""

@@ -2,7 +2,7 @@
 
 >>> import grpc_testing
 >>> from cri_api.v1 import api_pb2 as cri
->>> from kubelet_fakes.runtime.sync_servicer import SyncServicer
+>>> from kubelet_fakes.runtime.serving.sync_servicer import SyncServicer
 >>> version = cri.DESCRIPTOR.services_by_name["RuntimeService"].methods_by_name["Version"]
 >>> with SyncServicer() as servicer:
 ...     time = grpc_testing.strict_fake_time(0)
@@ -28,8 +28,8 @@ from google.protobuf.message import Message
 
 from kubelet_fakes.clock import DeadlockError, LoopClock, VirtualLoop
 from kubelet_fakes.runtime.core import RuntimeCore
-from kubelet_fakes.runtime.methods import METHODS, SERVICES, Method
 from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime.serving.methods import METHODS, SERVICES, Method
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from kubelet_fakes.runtime.store import KILLED
 _NS = 1_000_000_000
 
 
-class Mishaps:
+class SpontaneousEvents:
     """Lets things happen in a runtime; each is told to the store's `on_runtime`.
 
     An id that the runtime does not have is `CallError` NOT_FOUND, and what cannot happen is `ValueError`.
