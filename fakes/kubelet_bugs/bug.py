@@ -28,6 +28,8 @@ from kubelet_fakes.runtime.service import RuntimeParts
 from kubelet_reference.container_statuses import ContainerStatusRules
 from kubelet_reference.parts import Parts
 from kubelet_reference.pod_actions import ActionRules
+from kubelet_reference.probe_worker import ProbeWorker
+from kubelet_reference.prober import Prober
 from kubelet_reference.sidecar_progress import SidecarRules
 
 WrongParts: TypeAlias = "Parts | RuntimeParts"
@@ -36,12 +38,13 @@ WrongParts: TypeAlias = "Parts | RuntimeParts"
 _RIGHT: Mapping[str, WrongParts] = {"kubelet": Parts(), "runtime": RuntimeParts()}
 """Where the place of a part is looked up, by the first word of its path."""
 
-_DECIDED_BY: Mapping[type, tuple[str, Callable[[Any], object]]] = {
-    ActionRules: ("compute_actions", lambda rules: rules.compute),
-    SidecarRules: ("compute_actions", lambda rules: ActionRules(rules).compute),
-    ContainerStatusRules: ("container_statuses", lambda rules: rules.tell),
+_STANDS_IN: Mapping[type, tuple[str, Callable[[Any], object]]] = {
+    ActionRules: ("compute_actions", lambda wrong: _made(wrong).compute),
+    SidecarRules: ("compute_actions", lambda wrong: ActionRules(_made(wrong)).compute),
+    ContainerStatusRules: ("container_statuses", lambda wrong: _made(wrong).tell),
+    ProbeWorker: ("prober", lambda wrong: type("OtherProber", (Prober,), {"worker_type": wrong})),
 }
-"""Classes of rules that are no parts: the decision that each makes, and how."""
+"""Classes that are no parts themselves: the part that is made of each, and how."""
 
 _REGISTERED: dict[str, Bug] = {}
 
@@ -147,7 +150,7 @@ def _register(one: Bug) -> None:
         raise BugError("a bug with this id is there already")
     if not one.breaks:
         raise BugError("it breaks no contract: name one in `breaks`")
-    made = one.build()
+    made: object = one.build()
     if not isinstance(made, Parts | RuntimeParts):
         raise BugError(f"it returns {type(made).__name__}: expected `parts_with(...)`")
     _REGISTERED[one.id] = one
@@ -182,17 +185,21 @@ def _many(names: str | tuple[str, ...]) -> tuple[str, ...]:
 def _place(wrong: type | object) -> tuple[_Path, object]:
     """The path of the part that is replaced, and what stands there instead."""
     kind = wrong if isinstance(wrong, type) else type(wrong)
-    for rules, (decision, decide) in _DECIDED_BY.items():
-        if issubclass(kind, rules):
-            return _path_of(decision), decide(wrong() if isinstance(wrong, type) else wrong)
+    for base, (part, stand_in) in _STANDS_IN.items():
+        if issubclass(kind, base):
+            return _path_of(part), stand_in(wrong)
     found = [path for path, right in _places() if isinstance(right, type) and issubclass(kind, right)]
     return _only(found, f"a {kind.__name__}"), wrong
 
 
-def _path_of(decision: str) -> _Path:
-    """The path of a decision, by the end of it."""
-    ending = tuple(decision.split("."))
-    return _only([path for path, _ in _places() if path[-len(ending) :] == ending], repr(decision))
+def _made(wrong: Any) -> Any:  # noqa: ANN401 - rules of any kind
+    return wrong() if isinstance(wrong, type) else wrong
+
+
+def _path_of(part: str) -> _Path:
+    """The path of a part, by the end of it."""
+    ending = tuple(part.split("."))
+    return _only([path for path, _ in _places() if path[-len(ending) :] == ending], repr(part))
 
 
 def _only(found: list[_Path], what: str) -> _Path:

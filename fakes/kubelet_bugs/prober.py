@@ -7,7 +7,6 @@ from urllib.parse import urljoin
 
 from lightkube.models.core_v1 import Container, ContainerStatus, ExecAction, GRPCAction, Pod, TCPSocketAction
 from msgspec import structs
-from msgspec.structs import replace as change
 
 from kubelet_bugs.bug import bug
 from kubelet_reference import pods
@@ -117,8 +116,9 @@ def counts_on(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
     return structs.replace(found, state=structs.replace(found.state, last=state.last, count=count))
 
 
-class _DelaysOnce(ProbeWorker):
-    """Counts the initial delay from its own start."""
+@bug("MUT-PROBE-04", breaks="PROBE-04")
+class DelaysOnce(ProbeWorker):
+    """The initial delay counts from the first instance of the container, and not anew for each."""
 
     def __init__(
         self, kind: ProbeKind, pod: Pod, container: Container, tools: ProbeTools, results: ResultCache
@@ -130,15 +130,9 @@ class _DelaysOnce(ProbeWorker):
         return self._tools.clock.monotonic() - self._born
 
 
-@bug("MUT-PROBE-04", breaks="PROBE-04")
-class DelaysOnceProber(Prober):
-    """The initial delay counts from the first instance of the container, and not anew for each."""
-
-    worker_type = _DelaysOnce
-
-
-class _Hurries(ProbeWorker):
-    """Takes a probe's timeout for its period."""
+@bug("MUT-PROBE-05", breaks="PROBE-05")
+class Hurries(ProbeWorker):
+    """The timeout of a probe is taken for its period."""
 
     def __init__(
         self, kind: ProbeKind, pod: Pod, container: Container, tools: ProbeTools, results: ResultCache
@@ -149,33 +143,21 @@ class _Hurries(ProbeWorker):
         self._ticker = Ticker(self._period)
 
 
-@bug("MUT-PROBE-05", breaks="PROBE-05")
-class HurriesProber(Prober):
-    """The timeout of a probe is taken for its period."""
-
-    worker_type = _Hurries
-
-
-class _NamesTheNewest(ProbeWorker):
-    """Puts what it found down to the instance that runs by then."""
+@bug("MUT-PROBE-26", breaks="PROBE-26")
+class NamesTheNewest(ProbeWorker):
+    """What a probe found is put down to the instance that runs by then."""
 
     def _publish(self, outcome: ProbeOutcome) -> None:
         status = self._tools.stored_status(pods.uid(self.pod))
         shown = self._shown(status) if status else None
         if shown is not None:
-            self._state = change(self._state, container_id=bare_id(shown.containerID))
+            self._state = structs.replace(self._state, container_id=bare_id(shown.containerID))
         super()._publish(outcome)
 
 
-@bug("MUT-PROBE-26", breaks="PROBE-26")
-class NamesTheNewestProber(Prober):
-    """What a probe found is put down to the instance that runs by then."""
-
-    worker_type = _NamesTheNewest
-
-
-class _ProbesTheDead(ProbeWorker):
-    """Probes on whatever has become of its container and its pod."""
+@bug("MUT-PROBE-12", breaks="PROBE-12")
+class ProbesTheDead(ProbeWorker):
+    """Containers and pods that have ended are probed on."""
 
     def stop(self) -> None:
         """Go on."""
@@ -184,28 +166,15 @@ class _ProbesTheDead(ProbeWorker):
         seen = super()._sight()
         if not seen.container_id:
             return seen
-        return change(seen, phase="Running", running=True, terminated=False, started=True)
-
-
-@bug("MUT-PROBE-12", breaks="PROBE-12")
-class ProbesTheDeadProber(Prober):
-    """Containers and pods that have ended are probed on."""
-
-    worker_type = _ProbesTheDead
-
-
-class _Untriggered(ProbeWorker):
-    """Probes when its period is over and never before."""
-
-    def trigger(self) -> None:
-        """Take no notice."""
+        return structs.replace(seen, phase="Running", running=True, terminated=False, started=True)
 
 
 @bug("MUT-PROBE-23", breaks="PROBE-23")
-class UntriggeredProber(Prober):
+class Untriggered(ProbeWorker):
     """A container that has started is probed for readiness when a period is over."""
 
-    worker_type = _Untriggered
+    def trigger(self) -> None:
+        """Take no notice."""
 
 
 @bug("MUT-PROBE-01", breaks="PROBE-01")
@@ -244,7 +213,7 @@ class ReadyToTheEnd(Prober):
     def _lasting(self, pod: Pod, shown: ContainerStatus) -> ContainerStatus:
         found = super()._lasting(pod, shown)
         was = self.readiness(bare_id(shown.containerID))
-        return change(found, ready=found.ready or was is ProbeOutcome.SUCCESS)
+        return structs.replace(found, ready=found.ready or was is ProbeOutcome.SUCCESS)
 
 
 @bug("MUT-PROBE-25", breaks="PROBE-25", kubernetes="1.36")
@@ -261,7 +230,7 @@ class _InheritsByNameWorker(ProbeWorker):
     def _is_proven(self, shown: ContainerStatus) -> bool:
         told = self.pod.status.containerStatuses if self.pod.status else None
         same = next((one for one in told or () if one.name == shown.name), shown)
-        return super()._is_proven(change(shown, containerID=same.containerID))
+        return super()._is_proven(structs.replace(shown, containerID=same.containerID))
 
 
 @bug("K8S-141473", breaks="PROBE-02", kubernetes="1.36")
@@ -273,7 +242,7 @@ class InheritsByName(Prober):
     def _is_kept(self, kind: ProbeKind, pod: Pod, shown: ContainerStatus) -> bool:
         told = pod.status.containerStatuses if pod.status else None
         same = next((one for one in told or () if one.name == shown.name), shown)
-        return super()._is_kept(kind, pod, change(shown, containerID=same.containerID))
+        return super()._is_kept(kind, pod, structs.replace(shown, containerID=same.containerID))
 
 
 @bug("MUT-PROBE-07", breaks="PROBE-07")

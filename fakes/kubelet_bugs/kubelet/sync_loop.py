@@ -25,6 +25,8 @@ from kubelet_reference.sync_loop import Item, SyncLoop
 from kubelet_reference.versions import Behaviour
 from kubelet_reference.worker import KnownPod
 
+_NODES_SERVERS = ("10.0.0.2", "10.0.0.3", "10.0.0.4")
+
 
 @bug("MUT-LOOP-03", breaks="LOOP-03")
 class NeverWaits(SyncLoop):
@@ -105,9 +107,6 @@ class AsTheyCome(PodHandlers):
 def no_time_to_end(base: int, override: int | None, waited: float, behaviour: Behaviour) -> int:
     """A deleted pod is killed without its grace."""
     return 0 if override is not None else stop_timeout(base, override, waited, behaviour)
-
-
-_NODES_SERVERS = ("10.0.0.2", "10.0.0.3", "10.0.0.4")
 
 
 @bug("MUT-LOOP-21", breaks="LOOP-21", part="sandbox_config")

@@ -30,6 +30,8 @@ from kubelet_reference.sync_result import Failure, StartError
 from kubelet_reference.updates import SyncFailed
 from kubelet_reference.versions import Behaviour
 
+_PULL_FAILURES = frozenset({Failure.ERR_IMAGE_PULL, Failure.IMAGE_PULL_BACK_OFF})
+
 NANOSECONDS = 1_000_000_000
 
 
@@ -206,9 +208,6 @@ class NumbersLogsAhead(_AmendedConfig):
 
     def amend(self, config: cri.ContainerConfig) -> None:
         config.log_path = f"{config.metadata.name}/{config.metadata.attempt + 1}.log"
-
-
-_PULL_FAILURES = frozenset({Failure.ERR_IMAGE_PULL, Failure.IMAGE_PULL_BACK_OFF})
 
 
 @bug("K8S-60053", breaks="HOOK-01", aliases="K8S-122803")

@@ -32,6 +32,9 @@ from kubelet_reference.sync_result import StartError, SyncResult
 from kubelet_reference.termination import ContainerKill
 from kubelet_reference.versions import Behaviour
 
+_KEPT: WeakKeyDictionary[AbstractEventLoop, Backoff] = WeakKeyDictionary()
+"""What outlives a kubelet, by the loop of its node."""
+
 
 @bug("K8S-73802", breaks="RESTART-04", aliases=("K18", "K8S-69060"))
 class UnknownIsDead(ActionRules):
@@ -258,10 +261,6 @@ class OneForThePod(CrashBackoff):
 
     def key(self, pod: Pod, container: AnyContainer) -> str:
         return pods.uid(pod)
-
-
-_KEPT: WeakKeyDictionary[AbstractEventLoop, Backoff] = WeakKeyDictionary()
-"""What outlives a kubelet, by the loop of its node."""
 
 
 @bug("MUT-BACKOFF-08", breaks="BACKOFF-08")

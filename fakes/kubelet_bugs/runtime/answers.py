@@ -17,6 +17,8 @@ from kubelet_fakes.runtime.records import Container
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.store import Store
 
+_NS = 1_000_000_000
+
 
 @bug("MUT-CRI-03", breaks="CRI-03")
 class NoId(RuntimeCore):
@@ -72,9 +74,6 @@ class ImageUnknown(RuntimeCore):
         reply.CopyFrom(super().container_status(request))
         reply.status.ClearField("image_ref")
         return reply
-
-
-_NS = 1_000_000_000
 
 
 @bug("CRIO-1328", breaks="CRI-22", aliases=("R06", "PELAGOS-410"))

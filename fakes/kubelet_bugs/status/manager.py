@@ -19,6 +19,8 @@ from kubelet_reference.status_manager import Kept, StatusManager
 from kubelet_reference.updates import SyncFailed
 from kubelet_reference.versions import Behaviour
 
+_NOT_FOUND = 404
+
 
 @bug("K8S-58711", breaks=("PHASE-05", "PHASE-11"), part="lasting_phase", aliases="K35")
 def phase_of_the_day(phase: str, *_earlier: str | None) -> str:
@@ -143,9 +145,6 @@ class NamesWillDo(StatusManager):
 def exit_codes_undo_the_deadline() -> WrongParts:
     """A pod that was ended at its deadline has the phase that its exit codes make."""
     return parts_with(_EndsOnce, lasting_phase=_how_it_ended)
-
-
-_NOT_FOUND = 404
 
 
 @bug("MUT-STATUS-01", breaks="STATUS-01")
