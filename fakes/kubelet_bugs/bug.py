@@ -150,10 +150,13 @@ def _register(one: Bug) -> None:
         raise BugError("a bug with this id is there already")
     if not one.breaks:
         raise BugError("it breaks no contract: name one in `breaks`")
-    made: object = one.build()
+    _check_parts(one.build())
+    _REGISTERED[one.id] = one
+
+
+def _check_parts(made: object) -> None:
     if not isinstance(made, Parts | RuntimeParts):
         raise BugError(f"it returns {type(made).__name__}: expected `parts_with(...)`")
-    _REGISTERED[one.id] = one
 
 
 def _title(wrong: object) -> str:
