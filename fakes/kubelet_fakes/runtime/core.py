@@ -153,7 +153,7 @@ class RuntimeCore:
         sandbox = self.sandbox(request.pod_sandbox_id)
         if not self.settings.evented and not request.verbose:
             return sandbox.reply()
-        reply = cri.PodSandboxStatusResponse(status=sandbox.told())
+        reply = cri.PodSandboxStatusResponse(status=sandbox.status())
         if self.settings.evented:
             reply.containers_statuses.extend(c.reply().status for c in sandbox.containers.values())
             reply.timestamp = self.store.stamp()

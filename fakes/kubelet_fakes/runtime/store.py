@@ -260,7 +260,7 @@ class Store:
         sandbox.containers[container.id] = container
         self.index.add_container(container)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_CREATED_EVENT, container)
+        self._report(cri.CONTAINER_CREATED_EVENT, container)
         return container
 
     def start(self, container: Container) -> None:
@@ -269,7 +269,7 @@ class Store:
         container.state = cri.CONTAINER_RUNNING
         container.started_at = max(self.wall, container.created_at)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_STARTED_EVENT, container)
+        self._report(cri.CONTAINER_STARTED_EVENT, container)
         self.logs.say(container, container.started_at)
         script = container.script
         if script.ends_after_ns is not None:
@@ -302,7 +302,7 @@ class Store:
         self._container_changed(container)
         self.logs.write_termination_message(container)
         self.on_runtime(op, container.id, container.sandbox.id, container.name, code)
-        self._tell(cri.CONTAINER_STOPPED_EVENT, container)
+        self._report(cri.CONTAINER_STOPPED_EVENT, container)
         self.on_exit(container.id)
 
     def forget_state(self, container: Container) -> None:
@@ -318,7 +318,7 @@ class Store:
         del container.sandbox.containers[container.id]
         self.index.drop_container(container)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_DELETED_EVENT, container)
+        self._report(cri.CONTAINER_DELETED_EVENT, container)
         self.on_exit(container.id)
 
     def resized(self, container: Container) -> None:
@@ -327,7 +327,7 @@ class Store:
 
     # What is told.
 
-    def _tell(self, kind: cri.ContainerEventType.ValueType, container: Container) -> None:
+    def _report(self, kind: cri.ContainerEventType.ValueType, container: Container) -> None:
         self.events.publish(kind, container.id, container.sandbox, self.stamp())
 
     def _container_changed(self, container: Container) -> None:

@@ -12,8 +12,7 @@ from api_world import ApiWorld, pod, refused
 from lightkube.models import core_v1
 
 from kubelet_fakes.api import ApiCore
-from kubelet_fakes.api.moments import parse_time, rfc3339
-from kubelet_fakes.api.objects import FrozenDict, frozen, replaced
+from kubelet_fakes.api.objects import FrozenDict, frozen, parse_time, replaced, rfc3339
 
 
 def test_server_gives_identity() -> None:
