@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 
-from kubelet_bugs.bug import Bug, registered_bugs
+from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import registered_bugs as _registered_bugs
 
 __all__ = ("Bug", "every_bug", "find_bug")
 
@@ -17,7 +18,7 @@ def every_bug() -> dict[str, Bug]:
     """All bugs by id, in the order of their ids; each module of this package registers some."""
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         import_module(module.name)
-    return dict(sorted(registered_bugs().items(), key=lambda each: _order(each[0])))
+    return dict(sorted(_registered_bugs().items(), key=lambda each: _order(each[0])))
 
 
 def find_bug(name: str) -> Bug:
