@@ -8,21 +8,17 @@ from functools import cache
 from importlib import import_module
 
 from kubelet_bugs.bug import Bug
+from kubelet_bugs.bug import registered_bugs as _registered_bugs
 
 __all__ = ("Bug", "every_bug", "find_bug")
 
 
 @cache
 def every_bug() -> dict[str, Bug]:
-    """All bugs by id, in the order of their ids; each module of this package has some in `BUGS`."""
-    found: dict[str, Bug] = {}
-    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
-        bugs: tuple[Bug, ...] = getattr(import_module(module.name), "BUGS", ())
-        for bug in bugs:
-            if bug.id in found:
-                raise ValueError(f"{bug.id} is there twice")
-            found[bug.id] = bug
-    return dict(sorted(found.items(), key=lambda each: _order(each[0])))
+    """All bugs by id, in the order of their ids; each module of this package registers some."""
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        import_module(module.name)
+    return dict(sorted(_registered_bugs().items(), key=lambda each: _order(each[0])))
 
 
 def find_bug(name: str) -> Bug:

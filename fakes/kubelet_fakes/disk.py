@@ -58,7 +58,7 @@ class MemoryDisk:
             raise _error(errno.ENOTDIR, path)
         self._folders[folder][name] = None
         self._folders[path] = {}
-        self._tell("make", path)
+        self._report("make", path)
 
     def names(self, folder: str) -> list[str]:
         """The names of files and folders in `folder`, sorted."""
@@ -137,7 +137,7 @@ class MemoryDisk:
             raise _error(errno.EISDIR, path)
         folder, name = self._parted(path)
         self._entries(folder)[name] = entry
-        self._tell("write", path)
+        self._report("write", path)
 
     def append(self, path: str, content: bytes) -> None:
         """Add to a file, which is made if it is not there, as is its folder: a runtime writes logs so."""
@@ -157,7 +157,7 @@ class MemoryDisk:
             raise _error(errno.EBUSY, path)
         del entries[name]
         self._forget(path)
-        self._tell("remove", path)
+        self._report("remove", path)
 
     def mount_memory(self, path: str, size: int) -> bool:
         """Mount memory on a folder that is empty; `size` is no limit here."""
@@ -277,7 +277,7 @@ class MemoryDisk:
         for watch in self._watches.pop(path, ()):
             watch.end()
 
-    def _tell(self, op: str, path: str) -> None:
+    def _report(self, op: str, path: str) -> None:
         folder, name = self._parted(path)
         watches = self._watches.get(folder)
         if watches:

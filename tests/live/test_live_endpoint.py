@@ -18,7 +18,7 @@ from kubelet_conformance.targets.live.endpoint import connected, path_of
 from kubelet_conformance.targets.live.residents import check_images, check_neighbours, remove_ours
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
-from kubelet_fakes.runtime.server import RuntimeServer
+from kubelet_fakes.runtime.serving.server import RuntimeServer
 
 
 def refused(path: Path, beside: contextlib.AbstractAsyncContextManager[object] | None = None) -> str:

@@ -21,7 +21,7 @@ from kubelet_conformance.targets.protocols import NotPossibleError, Target
 from kubelet_conformance.targets.stage import Act, PlayedLife
 from kubelet_conformance.trace.reader import Reader
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
-from kubelet_fakes.runtime.server import RuntimeServer
+from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_reference.process.wall import WallClock
 
 

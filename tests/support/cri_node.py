@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
 import grpc
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_fakes.clock import LoopClock, run
+from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime import CallError, FakeRuntime, RuntimeCore, RuntimeSettings
 
 UID_LABEL = "io.kubernetes.pod.uid"
@@ -118,17 +118,6 @@ class Node:
     def now(self) -> float:
         """Seconds since the start."""
         return self.clock.monotonic()
-
-
-def on_node(story: Callable[[Node], Awaitable[None]], settings: RuntimeSettings | None = None) -> Node:
-    """Let a story happen on a node of its own, on virtual time; the node as it is at the end."""
-    node = Node(settings or RuntimeSettings())
-
-    async def main() -> None:
-        await story(node)
-
-    run(main())
-    return node
 
 
 async def refused(call: Awaitable[object], code: str) -> CallError:

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
-from kubelet_fakes.runtime.server import RuntimeServer
+from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_reference.process.wall import WallClock
 
 Json = dict[str, Any]

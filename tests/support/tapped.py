@@ -18,8 +18,8 @@ from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard,
 from kubelet_conformance.tap.relay import Relay
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
-from kubelet_fakes.runtime.server import RuntimeServer
 from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime.serving.server import RuntimeServer
 
 #: Tries to connect again follow at once: a test has no second to wait.
 HASTY = (("grpc.initial_reconnect_backoff_ms", 20), ("grpc.max_reconnect_backoff_ms", 20))

@@ -25,7 +25,7 @@ from kubelet_conformance.tap.messages import as_json, method
 from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.trace.header import Channels, Header
 from kubelet_conformance.trace.writer import Writer
-from kubelet_fakes.runtime.methods import METHODS
+from kubelet_fakes.runtime.serving.methods import METHODS
 
 OK = "OK"
 V1 = "runtime.v1.RuntimeService"

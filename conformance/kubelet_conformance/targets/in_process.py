@@ -33,7 +33,7 @@ from kubelet_fakes.api import ApiCore
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import FakeRuntime
-from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.service import RuntimeParts
 from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.clocks import LoopClock, SeededChance

@@ -12,7 +12,7 @@ from typing import Any, Self
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.in_process import InProcessStage, parts_of, runtime_parts_of
 from kubelet_conformance.targets.stage import Stage
-from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.service import RuntimeParts
 from kubelet_reference.parts import Parts
 
 Decision = Callable[..., Any]

@@ -8,8 +8,7 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 
 from kubelet_conformance.trace.recorder import Failed, RecordedCall, Recorder
-from kubelet_fakes.runtime.faults import Effect, Faults
-from kubelet_fakes.runtime.subjects import Subject
+from kubelet_fakes.runtime.faults import Effect, Faults, Subject
 from kubelet_reference.ports import Claim
 
 
@@ -36,14 +35,14 @@ class RecordedPlugin:
         self._recorder.reply(call, _message({}))
 
     async def _begun(self, rpc: str, claims: Sequence[Claim]) -> RecordedCall:
-        """The call, if nothing strikes it."""
+        """The call, unless a fault keeps it from taking place."""
         asked = [{"namespace": one.namespace, "name": one.name} for one in claims]
         call = self._recorder.call(rpc, _message({"claims": asked}))
-        strike = self._faults.strike(rpc, Subject())
-        if strike.delay:
-            await self._sleep(strike.delay)
-        if strike.fault is not None and strike.fault.effect is not Effect.NONE:
-            error = strike.fault.error()
+        delay, fault = self._faults.on_call(rpc, Subject())
+        if delay:
+            await self._sleep(delay)
+        if fault is not None and fault.effect is not Effect.NONE:
+            error = fault.error()
             self._recorder.reply(call, Failed(error.code().name, error.details() or "", effect=error.effect))
             raise error
         return call

@@ -15,9 +15,8 @@ from kubelet_conformance.targets.protocols import (
 )
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.runtime import FakeRuntime
-from kubelet_fakes.runtime.faults import Effect
+from kubelet_fakes.runtime.faults import Effect, Subject
 from kubelet_fakes.runtime.records import Container, Sandbox
-from kubelet_fakes.runtime.subjects import Subject
 from kubelet_reference.ports import HttpAnswer
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
-from kubelet_fakes.runtime.methods import METHODS
-from kubelet_fakes.runtime.server import AddressError, RuntimeServer, socket_path
 from kubelet_fakes.runtime.service import FakeRuntime
+from kubelet_fakes.runtime.serving.methods import METHODS
+from kubelet_fakes.runtime.serving.server import AddressError, RuntimeServer, socket_path
 from kubelet_fakes.runtime.settings import RuntimeSettings
 
 

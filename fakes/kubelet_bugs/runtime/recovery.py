@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_bugs.bug import Bug
-from kubelet_fakes.runtime.mishaps import Mishaps
-from kubelet_fakes.runtime.parts import RuntimeParts
-from kubelet_reference.parts import Parts
+from kubelet_bugs.bug import bug
+from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
 
 
-class _ForgetsAddresses(Mishaps):
-    """Comes back without the addresses of its sandboxes."""
+@bug("CTRD-7843", breaks="CRI-21", aliases=("R05", "RKE2-3723"))
+class ForgetsAddresses(SpontaneousEvents):
+    """After a restart of the runtime its sandboxes have no address any more."""
 
     def restart(self, *, lose_state: bool = False) -> None:
         super().restart(lose_state=lose_state)
@@ -20,8 +19,9 @@ class _ForgetsAddresses(Mishaps):
             sandbox.changed()
 
 
-class _DeadRun(Mishaps):
-    """Comes back with what had ended as running."""
+@bug("CRIO-7004", breaks="CRI-19", aliases="R12")
+class DeadRun(SpontaneousEvents):
+    """After a restart of the runtime containers that had ended run again."""
 
     def restart(self, *, lose_state: bool = False) -> None:
         super().restart(lose_state=lose_state)
@@ -32,8 +32,9 @@ class _DeadRun(Mishaps):
                 self._store.resized(container)
 
 
-class _AllAreReady(Mishaps):
-    """Comes back with every sandbox as READY."""
+@bug("MUT-CRI-20", breaks="CRI-20")
+class AllAreReady(SpontaneousEvents):
+    """After a restart of the runtime sandboxes that were stopped are READY again."""
 
     def restart(self, *, lose_state: bool = False) -> None:
         super().restart(lose_state=lose_state)
@@ -42,8 +43,9 @@ class _AllAreReady(Mishaps):
         self._store.sandbox_lists = {}
 
 
-class _UnknownEnds(Mishaps):
-    """Comes back without knowing how anything ended."""
+@bug("CTRD-255", breaks="CRI-16")
+class UnknownEnds(SpontaneousEvents):
+    """After a restart of the runtime everything that had ended has ended with 255."""
 
     def restart(self, *, lose_state: bool = False) -> None:
         super().restart(lose_state=lose_state)
@@ -53,49 +55,8 @@ class _UnknownEnds(Mishaps):
                 self._store.resized(container)
 
 
-class _LostCodesAreZero(Mishaps):
-    """After a reboot every process has ended well, since nothing says otherwise."""
+@bug("CRIO-3041", breaks="CRI-16", aliases=("R13", "DOCK-41516"))
+class LostCodesAreZero(SpontaneousEvents):
+    """After a reboot every process that was lost has ended with 0."""
 
     LOST_CODE = 0
-
-
-BUGS = (
-    Bug(
-        id="CTRD-7843",
-        title="After a restart of the runtime its sandboxes have no address any more.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(mishaps=_ForgetsAddresses),
-        breaks=("CRI-21",),
-        aliases=("R05", "RKE2-3723"),
-    ),
-    Bug(
-        id="CRIO-7004",
-        title="After a restart of the runtime containers that had ended run again.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(mishaps=_DeadRun),
-        breaks=("CRI-19",),
-        aliases=("R12",),
-    ),
-    Bug(
-        id="MUT-CRI-20",
-        title="After a restart of the runtime sandboxes that were stopped are READY again.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(mishaps=_AllAreReady),
-        breaks=("CRI-20",),
-    ),
-    Bug(
-        id="CTRD-255",
-        title="After a restart of the runtime everything that had ended has ended with 255.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(mishaps=_UnknownEnds),
-        breaks=("CRI-16",),
-    ),
-    Bug(
-        id="CRIO-3041",
-        title="After a reboot every process that was lost has ended with 0.",
-        parts=Parts,
-        runtime=lambda: RuntimeParts(mishaps=_LostCodesAreZero),
-        breaks=("CRI-16",),
-        aliases=("R13", "DOCK-41516"),
-    ),
-)

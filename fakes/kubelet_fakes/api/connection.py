@@ -142,9 +142,9 @@ class Connection(Client):
             if fault is not None:
                 raise fault.error
         except ApiStatusError as error:
-            self._tell(Answer(request, error.code, error=error))
+            self._report(Answer(request, error.code, error=error))
             raise
-        self._tell(Answer(request, _CREATED if request.verb == "create" else _OK, found))
+        self._report(Answer(request, _CREATED if request.verb == "create" else _OK, found))
         return found
 
     def open_watch(self, request: Request) -> Watch:
@@ -162,6 +162,6 @@ class Connection(Client):
             return Fault(unavailable(self._down))
         return next((fault for fault in self._faults if fault.strikes(request)), None)
 
-    def _tell(self, answer: Answer) -> None:
+    def _report(self, answer: Answer) -> None:
         for listener in self.on_answer:
             listener(answer)

@@ -17,8 +17,7 @@ from kubelet_fakes.api.errors import (
     not_found,
 )
 from kubelet_fakes.api.merging import merged
-from kubelet_fakes.api.moments import rfc3339
-from kubelet_fakes.api.objects import EMPTY, FrozenDict, FrozenList, at, frozen, replaced
+from kubelet_fakes.api.objects import EMPTY, FrozenDict, FrozenList, at, frozen, replaced, rfc3339
 from kubelet_fakes.api.requests import Client, Request
 from kubelet_fakes.api.resources import Resource, check_shape, plain, resource
 from kubelet_fakes.api.updates import check_resize

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kubelet_fakes.api.moments import parse_time, rfc3339
-from kubelet_fakes.api.objects import FrozenDict, at, replaced
+from kubelet_fakes.api.objects import FrozenDict, at, parse_time, replaced, rfc3339
 
 _SECOND = 1_000_000_000
 _TERMINAL = ("Failed", "Succeeded")

@@ -7,7 +7,10 @@ object (`is`) before and after. `copy.deepcopy(thing)` gives an ordinary one tha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+
+_SECOND = 1_000_000_000
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
@@ -96,3 +99,13 @@ def replaced(thing: FrozenDict, path: tuple[str, ...], value: Any) -> FrozenDict
     if new is None:
         return FrozenDict({k: v for k, v in thing.items() if k != key})
     return FrozenDict(thing | {key: new})
+
+
+def rfc3339(moment_ns: int) -> str:
+    """The moment, given in nanoseconds since the epoch, without its fraction of a second."""
+    return datetime.fromtimestamp(moment_ns // _SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_time(text: str) -> int:
+    """The moment in nanoseconds since the epoch; raises `ValueError` for what is none."""
+    return int(datetime.fromisoformat(text).timestamp()) * _SECOND

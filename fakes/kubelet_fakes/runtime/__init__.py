@@ -8,10 +8,9 @@
 
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.faults import Effect, Fault, Faults
+from kubelet_fakes.runtime.faults import Effect, Fault, Faults, Subject, about
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.settings import RuntimeSettings
-from kubelet_fakes.runtime.subjects import Subject, about
 
 __all__ = (
     "CallError",

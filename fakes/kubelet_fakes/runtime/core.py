@@ -11,22 +11,60 @@ Replies are shared: nobody may change a message that comes from here.
 from __future__ import annotations
 
 import json
+from collections.abc import Container as Holds
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.errors import CallError, failed_precondition, invalid, not_found
-from kubelet_fakes.runtime.execs import BegunExec
-from kubelet_fakes.runtime.filters import containers_that_match, sandboxes_that_match
 from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.records import Container, Sandbox, sandbox_key
-from kubelet_fakes.runtime.script import ScriptError, parse_execution, parse_script
+from kubelet_fakes.runtime.script import Execution, ScriptError, parse_execution, parse_script
 from kubelet_fakes.runtime.settings import RuntimeSettings
-from kubelet_fakes.runtime.store import KILLED, Store
+from kubelet_fakes.runtime.store import KILLED, Store, containers_that_match, sandboxes_that_match
 
+OUTPUT_LIMIT = 16 * 1024 * 1024
+"""So many bytes of a command's output are kept, the rest is dropped (CRI-26)."""
 START_FAILED = 128
 """The exit code of a container whose process could not be started."""
 _NS = 1_000_000_000
+
+
+class BegunExec:
+    """A command that was begun at `begun_ns`; it ends at `ends_at_ns` unless its container ends first.
+
+    `is_cut_short` says whether that is its time limit and not its own end.
+    """
+
+    def __init__(
+        self,
+        container: Container,
+        execution: Execution,
+        begun_ns: int,
+        limit_ns: int | None,
+        files: Holds[str],
+    ) -> None:
+        self.container = container
+        self._execution = execution
+        self.is_cut_short = limit_ns is not None and execution.takes_ns > limit_ns
+        self.ends_at_ns = begun_ns + (
+            limit_ns if self.is_cut_short and limit_ns is not None else execution.takes_ns
+        )
+        self._files = files
+
+    def result(self) -> cri.ExecSyncResponse:
+        """The answer; the exit code is part of it, never an error (CRI-26).
+
+        A command that outlasts its timeout is killed: DEADLINE_EXCEEDED. One whose container ended is killed
+        with it.
+        """
+        if not self.container.is_running:
+            return cri.ExecSyncResponse(exit_code=KILLED)
+        if self.is_cut_short:
+            details = "the command was killed: it outlasted its timeout"
+            raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, details)
+        code = self._execution.exit_code(self._files)
+        return cri.ExecSyncResponse(stdout=self._execution.output[:OUTPUT_LIMIT], exit_code=code)
 
 
 class RuntimeCore:
@@ -115,7 +153,7 @@ class RuntimeCore:
         sandbox = self.sandbox(request.pod_sandbox_id)
         if not self.settings.evented and not request.verbose:
             return sandbox.reply()
-        reply = cri.PodSandboxStatusResponse(status=sandbox.told())
+        reply = cri.PodSandboxStatusResponse(status=sandbox.status())
         if self.settings.evented:
             reply.containers_statuses.extend(c.reply().status for c in sandbox.containers.values())
             reply.timestamp = self.store.stamp()

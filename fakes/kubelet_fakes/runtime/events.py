@@ -69,13 +69,13 @@ class Events:
             container_id=record_id,
             container_event_type=kind,
             created_at=created_at,
-            pod_sandbox_status=sandbox.told(),
+            pod_sandbox_status=sandbox.status(),
             containers_statuses=[container.reply().status for container in sandbox.containers.values()],
         )
         if self._to_delay:
             self._to_delay -= 1
             self.on_mishap("late", uid, self._delay_seconds)
-            self.later(self._delay_seconds, lambda: self._tell(event))
+            self.later(self._delay_seconds, lambda: self._report(event))
         elif self._to_reverse:
             self._held.appendleft(event)
             self._to_reverse -= 1
@@ -83,14 +83,14 @@ class Events:
             if not self._to_reverse:
                 self._let_go()
         else:
-            self._tell(event)
+            self._report(event)
 
     def _let_go(self) -> None:
         held, self._held = self._held, deque()
         for event in held:
-            self._tell(event)
+            self._report(event)
 
-    def _tell(self, event: cri.ContainerEventResponse) -> None:
+    def _report(self, event: cri.ContainerEventResponse) -> None:
         for tell in list(self._subscribers.values()):
             tell(event)
 

@@ -39,7 +39,7 @@ class Logs:
             for line in container.script.says:
                 self.files.append(container.log_path, log_line(line, at_ns))
 
-    def last_words(self, container: Container) -> None:
+    def write_termination_message(self, container: Container) -> None:
         """Write the container's termination message into the file that is mounted for it."""
         message = container.script.message
         if self.files is None or not message:

@@ -87,7 +87,7 @@ class Sandbox:
         """Its status is no longer what was told."""
         self._told = None
 
-    def told(self) -> cri.PodSandboxStatus:
+    def status(self) -> cri.PodSandboxStatus:
         """The record in full; a sandbox that is not ready has no address (CRI-21)."""
         return self.reply().status
 

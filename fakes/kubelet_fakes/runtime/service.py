@@ -17,20 +17,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.clock import Clock
-from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.core import BegunExec, RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.execs import BegunExec
-from kubelet_fakes.runtime.mishaps import Mishaps
-from kubelet_fakes.runtime.node_calls import NodeCalls
+from kubelet_fakes.runtime.images import Images
+from kubelet_fakes.runtime.node_calls import NodeCalls, Stats
+from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.shell import Shell
-from kubelet_fakes.runtime.stats import Stats
-from kubelet_fakes.runtime.store import OnRuntime
+from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
+from kubelet_fakes.runtime.store import OnRuntime, Store
 
 _NS = 1_000_000_000
 
@@ -49,10 +50,12 @@ class FakeRuntime(Shell):
         *,
         on_runtime: OnRuntime | None = None,
         on_fault: Callable[[str], None] | None = None,
-        mishaps: type[Mishaps] = Mishaps,
+        spontaneous_events: type[SpontaneousEvents] = SpontaneousEvents,
         node_calls: type[NodeCalls] = NodeCalls,
     ) -> None:
-        super().__init__(core, clock, on_runtime=on_runtime, on_fault=on_fault, mishaps=mishaps)
+        super().__init__(
+            core, clock, on_runtime=on_runtime, on_fault=on_fault, spontaneous_events=spontaneous_events
+        )
         self._node = node_calls(core.settings)
         self._stats = Stats(core)
 
@@ -302,3 +305,33 @@ class FakeRuntime(Shell):
 def _accepted(request: cri.GetEventsRequest) -> cri.GetEventsRequest:
     """The stream has begun."""
     return request
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeParts:
+    """The parts of a right runtime; `dataclasses.replace` makes one that is wrong in a single way.
+
+    Attributes:
+        runtime: the calls as coroutines, and their waiting.
+        core: what is accepted, refused and answered.
+        store: the records and their steps.
+        images: the images, and the calls about them.
+        node_calls: what it says of itself.
+        spontaneous_events: restarts, reboots and whatever else happens without a call.
+    """
+
+    runtime: type[FakeRuntime] = FakeRuntime
+    core: type[RuntimeCore] = RuntimeCore
+    store: type[Store] = Store
+    images: type[Images] = Images
+    node_calls: type[NodeCalls] = NodeCalls
+    spontaneous_events: type[SpontaneousEvents] = SpontaneousEvents
+
+    def build(
+        self, clock: Clock, settings: RuntimeSettings | None = None, *, epoch_ns: int = 0
+    ) -> FakeRuntime:
+        """A runtime of these parts; `epoch_ns` is the time of day at the clock's 0."""
+        core = self.core(settings, epoch_ns=epoch_ns, store=self.store, images=self.images)
+        return self.runtime(
+            core, clock, spontaneous_events=self.spontaneous_events, node_calls=self.node_calls
+        )

@@ -1,4 +1,4 @@
-"""What drives the core: it tells the time, waits, disturbs calls with faults, and lets mishaps happen."""
+"""What drives the core: it sets the time, waits, injects faults, and lets spontaneous events happen."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from google.protobuf.message import Message
 from kubelet_fakes.clock import Clock
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.faults import Effect, Fault, Faults, Strike
-from kubelet_fakes.runtime.mishaps import Mishaps
+from kubelet_fakes.runtime.faults import Effect, Fault, Faults, subject_of
+from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
 from kubelet_fakes.runtime.store import KILLED, OnRuntime
-from kubelet_fakes.runtime.subjects import subject_of
 
 _NS = 1_000_000_000
 
@@ -34,7 +33,7 @@ class Shell:
         clock: The time it lives in.
         on_runtime: Hears what happens in the runtime by itself (see `store.OnRuntime`).
         on_fault: Hears in words of each fault that begins or ends.
-        mishaps: What lets things happen by themselves.
+        spontaneous_events: What lets things happen by themselves.
     """
 
     def __init__(
@@ -44,13 +43,13 @@ class Shell:
         *,
         on_runtime: OnRuntime | None = None,
         on_fault: Callable[[str], None] | None = None,
-        mishaps: type[Mishaps] = Mishaps,
+        spontaneous_events: type[SpontaneousEvents] = SpontaneousEvents,
     ) -> None:
         self.core = core
         self.faults = Faults(on_fault)
         self._clock = clock
         self._begun = False
-        self._mishaps = mishaps(core)
+        self._spontaneous_events = spontaneous_events(core)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: int | None = None
         self._exits: dict[str, list[asyncio.Future[None]]] = {}
@@ -96,24 +95,25 @@ class Shell:
         """Make a call, with whatever faults there are."""
         self._advance()
         if self.faults:
-            strike = self.faults.strike(rpc, subject_of(self.core, request))
-            if strike.delay or strike.fault:
-                hangs = strike.fault is not None and strike.fault.effect is Effect.HANG
-                return await self._outlast(self._struck(strike, handler, request), timeout, hangs=hangs)
+            delay, fault = self.faults.on_call(rpc, subject_of(self.core, request))
+            if delay or fault:
+                hangs = fault is not None and fault.effect is Effect.HANG
+                return await self._outlast(self._faulty(delay, fault, handler, request), timeout, hangs=hangs)
         reply = handler(request)
         self._arm()
         if isinstance(reply, Message):
             return reply
         return await self._outlast(reply, timeout)
 
-    async def _struck(self, strike: Strike, handler: Handler[Request, Reply], request: Request) -> Reply:
-        """A call that something is wrong with."""
-        fault = strike.fault
+    async def _faulty(
+        self, delay: float, fault: Fault | None, handler: Handler[Request, Reply], request: Request
+    ) -> Reply:
+        """A call with a fault."""
         effect = fault.effect if fault else Effect.NONE
         if fault is not None and effect is Effect.HANG:
             await fault.until_healed()
-        if strike.delay:
-            await self._clock.sleep(strike.delay)
+        if delay:
+            await self._clock.sleep(delay)
         if fault is not None and effect is Effect.BEFORE:
             raise fault.error()
         if effect is Effect.PRETEND:
@@ -167,50 +167,50 @@ class Shell:
             if not ended.done():
                 ended.set_result(None)
 
-    # Mishaps.
+    # Spontaneous events.
 
     def exit(self, container_id: str, code: int) -> None:
         """The container's process ends by itself."""
         self._advance()
-        self._mishaps.exit(container_id, code)
+        self._spontaneous_events.exit(container_id, code)
 
     def oom(self, container_id: str, code: int = KILLED) -> None:
         """A process of the container is killed for lack of memory, and it ends with `code`."""
         self._advance()
-        self._mishaps.oom(container_id, code)
+        self._spontaneous_events.oom(container_id, code)
 
     def lose_track(self, container_id: str) -> None:
         """The container's state becomes UNKNOWN."""
         self._advance()
-        self._mishaps.lose_track(container_id)
+        self._spontaneous_events.lose_track(container_id)
 
     def kill_sandbox(self, sandbox_id: str) -> None:
         """The sandbox becomes NOTREADY; its containers go on."""
         self._advance()
-        self._mishaps.kill_sandbox(sandbox_id)
+        self._spontaneous_events.kill_sandbox(sandbox_id)
 
     def remove_container(self, container_id: str) -> None:
         """The container's record vanishes."""
         self._advance()
-        self._mishaps.remove_container(container_id)
+        self._spontaneous_events.remove_container(container_id)
 
     def remove_sandbox(self, sandbox_id: str) -> None:
         """The sandbox's record and those of its containers vanish."""
         self._advance()
-        self._mishaps.remove_sandbox(sandbox_id)
+        self._spontaneous_events.remove_sandbox(sandbox_id)
 
     def restart(self, *, lose_state: bool = False) -> None:
         """The runtime goes down and comes up at once: calls under way and streams fail, containers go on."""
         self._advance()
         self._disconnect()
-        self._mishaps.restart(lose_state=lose_state)
+        self._spontaneous_events.restart(lose_state=lose_state)
         self._arm()
 
     def reboot(self) -> None:
         """The node goes down and up: nothing runs, all records remain."""
         self._advance()
         self._disconnect()
-        self._mishaps.reboot()
+        self._spontaneous_events.reboot()
 
     def cut_events(self) -> None:
         """Every stream of events breaks; all else goes on."""
@@ -220,7 +220,7 @@ class Shell:
     def jump_clock(self, seconds: float) -> None:
         """The runtime's time of day jumps."""
         self._advance()
-        self._mishaps.jump_clock(seconds)
+        self._spontaneous_events.jump_clock(seconds)
 
     def _disconnect(self) -> None:
         """End every call that waits, and what it waits for."""

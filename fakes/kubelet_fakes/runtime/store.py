@@ -6,19 +6,136 @@ follows from these steps, so the lists and statuses always agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_fakes.runtime.addresses import Addresses
 from kubelet_fakes.runtime.events import Events
-from kubelet_fakes.runtime.filters import Index
 from kubelet_fakes.runtime.images import Image
 from kubelet_fakes.runtime.logs import Logs
-from kubelet_fakes.runtime.records import Container, Sandbox
+from kubelet_fakes.runtime.records import POD_UID, Container, Sandbox
 from kubelet_fakes.runtime.script import Script
 from kubelet_fakes.runtime.settings import RuntimeSettings
+
+
+class Index:
+    """The records by the UID of their pod, so that asking for one pod costs nothing on a full node."""
+
+    def __init__(self) -> None:
+        self.sandboxes: dict[str, dict[str, Sandbox]] = {}
+        self.containers: dict[str, dict[str, Container]] = {}
+
+    def add_sandbox(self, sandbox: Sandbox) -> None:
+        """A sandbox was made."""
+        self.sandboxes.setdefault(sandbox.uid_label, {})[sandbox.id] = sandbox
+
+    def add_container(self, container: Container) -> None:
+        """A container was made."""
+        self.containers.setdefault(container.uid_label, {})[container.id] = container
+
+    def drop_sandbox(self, sandbox: Sandbox) -> None:
+        """A sandbox is gone."""
+        _drop(self.sandboxes, sandbox.uid_label, sandbox.id)
+
+    def drop_container(self, container: Container) -> None:
+        """A container is gone."""
+        _drop(self.containers, container.uid_label, container.id)
+
+
+def _drop(index: dict[str, dict[str, Sandbox]] | dict[str, dict[str, Container]], uid: str, key: str) -> None:
+    records = index[uid]
+    del records[key]
+    if not records:
+        del index[uid]
+
+
+def has_labels(labels: Mapping[str, str], selector: Mapping[str, str]) -> bool:
+    """Whether every pair of the selector is there, exactly."""
+    return all(labels.get(key) == value for key, value in selector.items())
+
+
+def sandboxes_that_match(
+    asked: cri.PodSandboxFilter, everything: Mapping[str, Sandbox], index: Index
+) -> Iterable[Sandbox]:
+    """The sandboxes that meet the whole filter, oldest first."""
+    found: Iterable[Sandbox] = everything.values()
+    if asked.id:
+        found = filter(None, [everything.get(asked.id)])
+    elif POD_UID in asked.label_selector:
+        found = index.sandboxes.get(asked.label_selector[POD_UID], {}).values()
+    if asked.HasField("state"):
+        found = [one for one in found if one.state == asked.state.state]
+    if asked.label_selector:
+        found = [one for one in found if has_labels(one.config.labels, asked.label_selector)]
+    return found
+
+
+def containers_that_match(
+    asked: cri.ContainerFilter,
+    everything: Mapping[str, Container],
+    sandboxes: Mapping[str, Sandbox],
+    index: Index,
+) -> Iterable[Container]:
+    """The containers that meet the whole filter, oldest first."""
+    found: Iterable[Container] = everything.values()
+    if asked.id:
+        found = filter(None, [everything.get(asked.id)])
+    elif asked.pod_sandbox_id:
+        sandbox = sandboxes.get(asked.pod_sandbox_id)
+        found = sandbox.containers.values() if sandbox else ()
+    elif POD_UID in asked.label_selector:
+        found = index.containers.get(asked.label_selector[POD_UID], {}).values()
+    if asked.pod_sandbox_id:
+        found = [one for one in found if one.sandbox.id == asked.pod_sandbox_id]
+    if asked.HasField("state"):
+        found = [one for one in found if one.state == asked.state.state]
+    if asked.label_selector:
+        found = [
+            container for container in found if has_labels(container.config.labels, asked.label_selector)
+        ]
+    return found
+
+
+_FIRST, _LAST = 2, 0xFFFE
+
+
+class Addresses:
+    """A network of some 65 000 addresses, `network` being the first two parts of each, such as `10.88`.
+
+    While `given` is set every new owner gets that text instead of an address, and nothing if it is empty, as
+    from a broken network plugin. Commas part several.
+    """
+
+    def __init__(self, network: str, *, dual_stack: bool = False) -> None:
+        self._network = network
+        self._dual_stack = dual_stack
+        self.given: str | None = None
+        self._latest = _FIRST - 1
+        self._taken: dict[str, int] = {}
+        self._numbers: set[int] = set()
+
+    def take(self, owner: str) -> tuple[str, ...]:
+        """Addresses for a new owner, IPv4 first; none when all are taken."""
+        if self.given is not None:
+            return tuple(one for one in self.given.split(",") if one)
+        if len(self._numbers) > _LAST - _FIRST:
+            return ()
+        number = self._latest
+        while number == self._latest or number in self._numbers:
+            number = number + 1 if number < _LAST else _FIRST
+        self._latest = number
+        self._numbers.add(number)
+        self._taken[owner] = number
+        first = f"{self._network}.{number >> 8}.{number & 255}"
+        return (first, f"fd00:10:88::{number:x}") if self._dual_stack else (first,)
+
+    def release(self, owner: str) -> None:
+        """Give an owner's addresses back; one that has none is fine."""
+        number = self._taken.pop(owner, None)
+        if number is not None:
+            self._numbers.discard(number)
+
 
 OnRuntime = Callable[[str, str, str, str, int | None], None]
 """Hears what happens in the runtime: op, container id, sandbox id, container name, exit code.
@@ -143,7 +260,7 @@ class Store:
         sandbox.containers[container.id] = container
         self.index.add_container(container)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_CREATED_EVENT, container)
+        self._report(cri.CONTAINER_CREATED_EVENT, container)
         return container
 
     def start(self, container: Container) -> None:
@@ -152,7 +269,7 @@ class Store:
         container.state = cri.CONTAINER_RUNNING
         container.started_at = max(self.wall, container.created_at)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_STARTED_EVENT, container)
+        self._report(cri.CONTAINER_STARTED_EVENT, container)
         self.logs.say(container, container.started_at)
         script = container.script
         if script.ends_after_ns is not None:
@@ -183,9 +300,9 @@ class Store:
         container.reason = reason or ("Error" if code else "Completed")
         container.own_end = container.kill_at = None
         self._container_changed(container)
-        self.logs.last_words(container)
+        self.logs.write_termination_message(container)
         self.on_runtime(op, container.id, container.sandbox.id, container.name, code)
-        self._tell(cri.CONTAINER_STOPPED_EVENT, container)
+        self._report(cri.CONTAINER_STOPPED_EVENT, container)
         self.on_exit(container.id)
 
     def forget_state(self, container: Container) -> None:
@@ -201,7 +318,7 @@ class Store:
         del container.sandbox.containers[container.id]
         self.index.drop_container(container)
         self._container_changed(container)
-        self._tell(cri.CONTAINER_DELETED_EVENT, container)
+        self._report(cri.CONTAINER_DELETED_EVENT, container)
         self.on_exit(container.id)
 
     def resized(self, container: Container) -> None:
@@ -210,7 +327,7 @@ class Store:
 
     # What is told.
 
-    def _tell(self, kind: cri.ContainerEventType.ValueType, container: Container) -> None:
+    def _report(self, kind: cri.ContainerEventType.ValueType, container: Container) -> None:
         self.events.publish(kind, container.id, container.sandbox, self.stamp())
 
     def _container_changed(self, container: Container) -> None:

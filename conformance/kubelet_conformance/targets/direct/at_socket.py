@@ -24,8 +24,8 @@ from kubelet_conformance.targets.direct.protocols import DirectRuntime
 from kubelet_conformance.targets.direct.registry import LoopbackRegistry
 from kubelet_conformance.targets.live.endpoint import connected, services_at
 from kubelet_fakes.clock import LoopClock
-from kubelet_fakes.runtime.parts import RuntimeParts
-from kubelet_fakes.runtime.server import RuntimeServer
+from kubelet_fakes.runtime.service import RuntimeParts
+from kubelet_fakes.runtime.serving.server import RuntimeServer
 
 _FAKE = "fake"
 _IMAGE = "img:1"

@@ -11,7 +11,7 @@ from kubelet_conformance.targets.direct.protocols import DirectRuntime
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import RuntimeCore, RuntimeSettings
-from kubelet_fakes.runtime.parts import RuntimeParts
+from kubelet_fakes.runtime.service import RuntimeParts
 
 _EPOCH_NS = 1_767_225_600_000_000_000
 _IMAGE = "img:1"

@@ -26,7 +26,7 @@ from kubelet_conformance.targets.protocols import NotPossibleError, RuntimeContr
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
 from kubelet_conformance.trace.header import FORMAT_VERSION, Header
 from kubelet_conformance.trace.recorder import RecordedReply, Recorder, Seen
-from kubelet_fakes.api.moments import rfc3339
+from kubelet_fakes.api.objects import rfc3339
 from kubelet_reference.parts import Parts
 from kubelet_reference.process.wall import WallClock
 from kubelet_reference.versions import Behaviour

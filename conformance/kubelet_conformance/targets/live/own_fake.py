@@ -13,7 +13,7 @@ from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandb
 from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
-from kubelet_fakes.runtime.server import RuntimeServer
+from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_reference.process.wall import WallClock
 
 CONTROLS = frozenset(

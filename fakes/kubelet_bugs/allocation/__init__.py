@@ -1,0 +1,1 @@
+"""Bugs of admission and of resize in place."""

@@ -1,0 +1,1 @@
+"""Bugs in the sources of pods: files, HTTP and the API server, and the mux."""

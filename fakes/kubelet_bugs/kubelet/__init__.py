@@ -1,0 +1,1 @@
+"""Bugs of the kubelet as a whole: its loop, its restart, its events and metrics."""

@@ -1,0 +1,62 @@
+"""Bugs in what is counted."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
+
+from kubelet_bugs.bug import bug
+from kubelet_reference import pods
+from kubelet_reference.metrics import Metrics
+from kubelet_reference.pods import AnyContainer
+from kubelet_reference.runtime_classes import RuntimeClasses
+from kubelet_reference.runtime_manager import RuntimeManager
+from kubelet_reference.runtime_tools import RuntimeTools
+from kubelet_reference.sandbox_maker import SandboxMaker
+from kubelet_reference.start_container import PodToStart
+from kubelet_reference.sync_result import Failure, StartError
+
+
+@bug("MUT-METRIC-01", breaks="METRIC-01")
+class CountsPods(SandboxMaker):
+    """Pods are counted where tries to start them are asked for."""
+
+    def __init__(
+        self, tools: RuntimeTools, classes: RuntimeClasses, is_ending: Callable[[str], bool]
+    ) -> None:
+        super().__init__(tools, classes, is_ending)
+        self._again = SandboxMaker(dataclasses.replace(tools, metrics=Metrics()), classes, is_ending)
+        self._seen = set[str]()
+
+    async def make(self, pod: Pod, config: cri.PodSandboxConfig) -> str:
+        if pods.uid(pod) in self._seen:
+            return await self._again.make(pod, config)
+        self._seen.add(pods.uid(pod))
+        return await super().make(pod, config)
+
+
+@bug("MUT-METRIC-02", breaks="METRIC-02")
+class CountsRefusals(RuntimeManager):
+    """Starts that the back-off refuses are counted."""
+
+    async def _start(self, now: Any, into: PodToStart, container: AnyContainer, kind: str) -> bool:  # noqa: ANN401 - a private class
+        started = await super()._start(now, into, container, kind)
+        if now.results[-1].reason is Failure.CRASH_LOOP_BACK_OFF:
+            self._metrics.started_containers.labels(kind).inc()
+        return started
+
+
+@bug("MUT-METRIC-02-TEXT", breaks="METRIC-02")
+class FreeText(RuntimeManager):
+    """Failed starts are counted by their messages."""
+
+    async def _counted_start(self, into: PodToStart, container: AnyContainer, kind: str) -> None:
+        try:
+            await super()._counted_start(into, container, kind)
+        except StartError as error:
+            self._metrics.started_containers_errors.labels(kind, str(error)).inc()
+            raise

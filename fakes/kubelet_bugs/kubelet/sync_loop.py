@@ -1,0 +1,180 @@
+"""Bugs of the sync loop, of housekeeping, and of the order of first calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import grpc
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
+
+from kubelet_bugs.bug import bug
+from kubelet_reference import pods
+from kubelet_reference.config import Op, PodUpdate
+from kubelet_reference.cri_client import CriClient
+from kubelet_reference.housekeeping import Housekeeping, HouseTools
+from kubelet_reference.pleg import PodLifecycleEvent
+from kubelet_reference.pod_handlers import PodHandlers
+from kubelet_reference.records import ListedPod
+from kubelet_reference.runtime_reader import RuntimeReader
+from kubelet_reference.runtime_state import RuntimeState
+from kubelet_reference.sandbox_config import sandbox_config
+from kubelet_reference.settings import Settings
+from kubelet_reference.stop_timeout import stop_timeout
+from kubelet_reference.sync_loop import Item, SyncLoop
+from kubelet_reference.versions import Behaviour
+from kubelet_reference.worker import KnownPod
+
+_NODES_SERVERS = ("10.0.0.2", "10.0.0.3", "10.0.0.4")
+
+
+@bug("MUT-LOOP-03", breaks="LOOP-03")
+class NeverWaits(SyncLoop):
+    """Pods are synced although the runtime says that it is not ready."""
+
+    async def wait_until_fit(self) -> None:
+        return
+
+
+@bug("MUT-LOOP-19", breaks="LOOP-19")
+class Impatient(SyncLoop):
+    """A loop that stands still for a minute is taken for dead."""
+
+    def is_healthy(self) -> bool:
+        entered = self._entered_at
+        return entered is None or self._tools.clock.monotonic() - entered <= 60  # noqa: PLR2004 - one minute
+
+
+@bug("MUT-LOOP-04", breaks="LOOP-04")
+class NetworkIsAll(RuntimeState):
+    """No pod is synced while the network is not ready, not even one that needs none."""
+
+    def errors(self) -> list[str]:
+        return super().errors() + ([self._network] if self._network is not None else [])
+
+
+@bug("MUT-LOOP-05", breaks="LOOP-05")
+class SeldomAsks(RuntimeState):
+    """The runtime is asked for its Status every 30 s only."""
+
+    async def poll(self) -> None:
+        await super().poll()
+        if self._good_at is not None:
+            await self._clock.sleep(25)
+
+
+@bug("MUT-LOOP-08", breaks="LOOP-08")
+class CleansAtOnce(SyncLoop):
+    """A kubelet that starts kills the pods of sources that have not spoken yet."""
+
+    async def keep_house(self) -> None:
+        await self._tools.housekeeping.run_once()
+
+
+@bug("MUT-LOOP-11", breaks="LOOP-11")
+class LooksAtAll(SyncLoop):
+    """Every pod is synced each second."""
+
+    def due(self) -> list[str]:
+        super().due()
+        handlers = self._tools.handlers
+        return [pods.uid(pod) for pod in handlers._tools.manager.pods()]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+@bug("MUT-LOOP-13", breaks="LOOP-13")
+class WaitsForStops(SyncLoop):
+    """The loop waits until a deleted pod has stopped."""
+
+    async def take_update(self, update: PodUpdate) -> None:
+        await super().take_update(update)
+        if update.op in {Op.DELETE, Op.REMOVE}:
+            handlers = self._tools.handlers
+            workers = handlers._tools.workers  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            while any(workers.could_have_running_containers(pods.uid(pod)) for pod in update.pods):
+                await self._tools.clock.sleep(0.5)
+
+
+@bug("MUT-LOOP-14", breaks="LOOP-14")
+class AsTheyCome(PodHandlers):
+    """New pods are admitted in no order, so that the older one may find its room taken."""
+
+    async def add(self, added: Iterable[Pod]) -> None:
+        for pod in added:
+            await super().add([pod])
+
+
+@bug("MUT-LOOP-15", breaks="LOOP-15", part="stop_timeout")
+def no_time_to_end(base: int, override: int | None, waited: float, behaviour: Behaviour) -> int:
+    """A deleted pod is killed without its grace."""
+    return 0 if override is not None else stop_timeout(base, override, waited, behaviour)
+
+
+@bug("MUT-LOOP-21", breaks="LOOP-21", part="sandbox_config")
+def with_the_nodes_servers(pod: Pod, attempt: int, settings: Settings) -> cri.PodSandboxConfig:
+    """A pod gets the node's name servers besides its own, more than resolv.conf takes."""
+    config = sandbox_config(pod, attempt, settings)
+    config.dns_config.servers.extend(_NODES_SERVERS)
+    return config
+
+
+@bug("MUT-CLEANUP-01", breaks="CLEANUP-01")
+class KillsFirst(Housekeeping):
+    """Pods that nobody knows are killed before orphaned mirrors are deleted."""
+
+    async def run_once(self) -> None:
+        known = self._tools.workers.sync_known_pods(self._tools.manager.pods())
+        self.kill_unknown(await self._tools.list_running(), known)
+        await self._tools.clock.sleep(0.01)
+        await super().run_once()
+
+
+@bug("MUT-CLEANUP-02", breaks="CLEANUP-02")
+class OldKnowledge(Housekeeping):
+    """A pod that has started since the last housekeeping is killed for being unknown."""
+
+    def __init__(self, tools: HouseTools) -> None:
+        super().__init__(tools)
+        self._before: dict[str, KnownPod] = {}
+
+    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
+        super().kill_unknown(running, dict(self._before))
+        self._before = dict(known)
+
+
+@bug("MUT-CLEANUP-08", breaks="CLEANUP-08")
+class AtOnce(SyncLoop):
+    """What nobody wants is killed as soon as it is found."""
+
+    async def handle(self, item: Item) -> None:
+        await super().handle(item)
+        if isinstance(item, PodLifecycleEvent):
+            await self.keep_house()
+
+
+@bug("MUT-CLEANUP-06", breaks="CLEANUP-06")
+class HalfAList(RuntimeReader):
+    """Where half of the runtime can be listed the other half is killed."""
+
+    async def list_running_pods(self) -> tuple[ListedPod, ...]:
+        try:
+            return await super().list_running_pods()
+        except grpc.RpcError:
+            running = cri.ContainerFilter(state=cri.ContainerStateValue(state=cri.CONTAINER_RUNNING))
+            containers = await self._client.list_containers(running)
+            return self._running.pods(cri.ListPodSandboxResponse(), containers)
+
+
+@bug("MUT-CRI-41", breaks="CRI-41")
+class RemovesAtOnce(CriClient):
+    """A sandbox is removed without having been stopped."""
+
+    async def stop_sandbox(self, sandbox_id: str) -> None:
+        await self.remove_sandbox(sandbox_id)
+
+
+@bug("MUT-CRI-42", breaks="CRI-42")
+class AsksForNoConfig(RuntimeState):
+    """The runtime is never asked how it is configured."""
+
+    async def ask_config(self) -> None:
+        """Ask for nothing."""

@@ -1,0 +1,1 @@
+"""Bugs of the runtime manager: sandboxes and containers, their start, restart and end."""

@@ -1,0 +1,1 @@
+"""Bugs of the pod workers, and of the syncs that they run."""

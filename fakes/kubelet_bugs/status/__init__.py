@@ -1,0 +1,1 @@
+"""Bugs in the status of pods: its parts, and how it is written."""

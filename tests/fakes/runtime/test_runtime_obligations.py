@@ -1,0 +1,355 @@
+"""The fake runtime keeps what the catalogue asks of a runtime: one test for each CRI-* row it can show."""
+
+import asyncio
+import json
+
+import pytest
+from cri_api.v1 import api_pb2 as cri
+from cri_node import Node, refused
+
+from kubelet_fakes.runtime import RuntimeSettings
+
+
+async def test_cri_01_version(node: Node) -> None:
+    """Version answers 0.1.0, with the runtime's name, its version and that of its API."""
+    reply = await node.runtime.Version(cri.VersionRequest(version="0.1.0"))
+
+    assert (reply.version, reply.runtime_api_version) == ("0.1.0", "v1")
+    assert reply.runtime_name
+    assert reply.runtime_version.count(".") == 2
+
+
+async def test_cri_02_status(node: Node) -> None:
+    """Status has both conditions, and tells those that were set."""
+
+    async def conditions(node: Node) -> dict[str, bool]:
+        reply = await node.runtime.Status(cri.StatusRequest())
+        return {each.type: each.status for each in reply.status.conditions}
+
+    before = await conditions(node)
+    node.runtime.set_conditions(network_ready=False)
+
+    assert before == {"RuntimeReady": True, "NetworkReady": True}
+    assert await conditions(node) == {"RuntimeReady": True, "NetworkReady": False}
+
+
+async def test_cri_03_run_sandbox(node: Node) -> None:
+    """A sandbox that was run has a new id and is READY; one that was refused leaves nothing."""
+    first, second = await node.sandbox("a"), await node.sandbox("b")
+    await refused(node.runtime.RunPodSandbox(cri.RunPodSandboxRequest()), "INVALID_ARGUMENT")
+
+    assert len({first, second, ""}) == 3
+    assert (await node.sandbox_status(first)).state == cri.SANDBOX_READY
+    assert await node.sandboxes() == [first, second]
+
+
+async def test_cri_04_no_twin_sandbox(node: Node) -> None:
+    """The same name, namespace, UID and attempt cannot be run twice while the first is recorded."""
+    first = await node.sandbox()
+    await node.stop_sandbox(first)
+    await refused(node.sandbox(), "ALREADY_EXISTS")
+    await node.sandbox(attempt=1)
+    await node.remove_sandbox(first)
+    await node.sandbox()
+
+
+async def test_cri_05_stop_sandbox(node: Node) -> None:
+    """Stopping a sandbox ends its containers and makes it NOTREADY; again, or unknown, is no error."""
+    container = await node.running("run stopdelay=99")
+    sandbox = (await node.sandboxes())[0]
+    await node.stop_sandbox(sandbox)
+    await node.stop_sandbox(sandbox)
+    await node.stop_sandbox("unknown")
+    status = await node.status(container)
+
+    assert (status.state, status.exit_code) == (cri.CONTAINER_EXITED, 137)
+    assert (await node.sandbox_status(sandbox)).state == cri.SANDBOX_NOTREADY
+
+
+async def test_cri_06_remove_sandbox(node: Node) -> None:
+    """Removing a sandbox takes its containers along, running ones too; again, or unknown, is no error."""
+    await node.running()
+    sandbox = (await node.sandboxes())[0]
+    for each in (sandbox, sandbox, "unknown"):
+        await node.remove_sandbox(each)
+
+    assert (await node.sandboxes(), await node.containers()) == ([], [])
+    assert [what[0] for what in node.happened] == ["exited"]
+
+
+async def test_cri_07_unknown_ids(node: Node) -> None:
+    """The status of an unknown id is NOT_FOUND."""
+    await refused(node.status("unknown"), "NOT_FOUND")
+    error = await refused(node.sandbox_status("unknown"), "NOT_FOUND")
+
+    assert error.details() == "sandbox unknown not found"
+    assert error.effect
+
+
+async def test_cri_08_stop_unknown_container(node: Node) -> None:
+    """Stopping an unknown container is no error."""
+    await node.stop("unknown")
+
+
+async def test_cri_09_container_filters(node: Node) -> None:
+    """The parts of a container filter are joined by and; the state CREATED, which is 0, counts as one."""
+    one, two = await node.sandbox("one"), await node.sandbox("two")
+    labels = {"io.kubernetes.pod.uid": "uid-one", "k": "v"}
+    created = await node.create(one, labels=labels)
+    running = await node.create(one, name="c2", labels=labels | {"more": ""})
+    other = await node.create(two)
+    await node.start(running)
+    state = cri.ContainerStateValue(state=cri.CONTAINER_CREATED)
+
+    assert await node.containers() == [created, running, other]
+    assert await node.containers(state=state) == [created, other]
+    assert await node.containers(state=state, pod_sandbox_id=one) == [created]
+    assert await node.containers(label_selector=labels) == [created, running]
+    assert await node.containers(label_selector=labels | {"more": ""}) == [running]
+    assert await node.containers(label_selector={"k": "v"}, state=state) == [created]
+    assert await node.containers(id=running, pod_sandbox_id=two) == []
+    assert await node.containers(id="unknown") == []
+    assert await node.containers(pod_sandbox_id="unknown") == []
+    assert await node.containers(label_selector={"io.kubernetes.pod.uid": "uid-three"}) == []
+
+
+async def test_cri_09_sandbox_filters(node: Node) -> None:
+    """The same for sandboxes, and their state READY, which is 0."""
+    old, new, other = await node.sandbox(), await node.sandbox(attempt=1), await node.sandbox("other")
+    await node.stop_sandbox(old)
+    ready = cri.PodSandboxStateValue(state=cri.SANDBOX_READY)
+    labels = {"io.kubernetes.pod.uid": "uid-web"}
+
+    assert await node.sandboxes() == [old, new, other]
+    assert await node.sandboxes(state=ready) == [new, other]
+    assert await node.sandboxes(label_selector=labels) == [old, new]
+    assert await node.sandboxes(label_selector=labels, state=ready) == [new]
+    assert await node.sandboxes(id=old, state=ready) == []
+    assert await node.sandboxes(label_selector=labels | {"no": "such"}) == []
+    assert await node.sandboxes(id="unknown") == []
+
+
+async def test_cri_10_creation_times(node: Node) -> None:
+    """Records made in one moment have distinct, ordered times in nanoseconds; list and status agree."""
+    for attempt in range(3):
+        await node.sandbox(attempt=attempt)
+    listed = (await node.runtime.ListPodSandbox(cri.ListPodSandboxRequest())).items
+    times = [each.created_at for each in listed]
+
+    assert times == sorted(set(times))
+    assert min(times) > 10**18
+    assert times == [(await node.sandbox_status(each.id)).created_at for each in listed]
+
+
+async def test_cri_11_create_container(node: Node) -> None:
+    """A container is CREATED in a READY sandbox and does not run; another sandbox is an error."""
+    sandbox = await node.sandbox()
+    container = await node.create(sandbox, "exit 0 0")
+    await node.clock.sleep(10)
+    status = await node.status(container)
+    await node.stop_sandbox(sandbox)
+    await refused(node.create(sandbox, name="c2"), "FAILED_PRECONDITION")
+    await refused(node.create("unknown"), "NOT_FOUND")
+
+    assert (status.state, status.started_at) == (cri.CONTAINER_CREATED, 0)
+
+
+async def test_cri_11_a_name_is_taken_once(node: Node) -> None:
+    """Two containers of one sandbox have not the same name and attempt, as runtimes in practice hold."""
+    sandbox = await node.sandbox()
+    await node.create(sandbox)
+    await refused(node.create(sandbox), "ALREADY_EXISTS")
+    await node.create(sandbox, attempt=1)
+
+
+async def test_cri_12_start_container(node: Node) -> None:
+    """A CREATED container starts once; started_at is then set."""
+    container = await node.running()
+    status = await node.status(container)
+    await refused(node.start(container), "FAILED_PRECONDITION")
+    await node.stop(container)
+    await refused(node.start(container), "FAILED_PRECONDITION")
+    await refused(node.start("unknown"), "NOT_FOUND")
+
+    assert status.state == cri.CONTAINER_RUNNING
+    assert status.started_at >= status.created_at
+
+
+@pytest.mark.parametrize(
+    ("script", "grace", "seconds", "code"),
+    [
+        ("run", 30, 0, 0),
+        ("run stopcode=7", 30, 0, 7),
+        ("run stopdelay=2", 30, 2, 0),
+        ("run stopdelay=3", 3, 3, 0),
+        ("run stopdelay=99", 3, 3, 137),
+        ("run stopdelay=99", 0, 0, 137),
+        ("run", 0, 0, 137),
+        ("exit 5 2 stopdelay=10", 30, 2, 5),
+    ],
+)
+async def test_cri_13_stop_container(node: Node, script: str, grace: int, seconds: float, code: int) -> None:
+    """StopContainer returns when the process has ended, by itself or, when the timeout is over, killed."""
+    container = await node.running(script)
+    await node.stop(container, grace)
+    status = await node.status(container)
+
+    assert node.now == seconds
+    assert (status.state, status.exit_code) == (cri.CONTAINER_EXITED, code)
+
+
+async def test_cri_13_stop_of_what_does_not_run(node: Node) -> None:
+    """Stopping a container that has ended is no error; one that was never started has ended then."""
+    sandbox = await node.sandbox()
+    created, ended = await node.create(sandbox), await node.create(sandbox, "exit 3", "c2")
+    await node.start(ended)
+    await node.stop(created)
+    await node.stop(ended)
+    await refused(node.start(created), "FAILED_PRECONDITION")
+
+    assert (await node.status(created)).state == cri.CONTAINER_EXITED
+    assert (await node.status(ended)).exit_code == 3
+
+
+async def test_cri_13_a_second_stop_may_be_shorter(node: Node) -> None:
+    """A stop with a shorter timeout makes the first end earlier; a longer one changes nothing."""
+    container = await node.running("run stopdelay=99")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(node.stop(container, 60))
+        await node.clock.sleep(1)
+        group.create_task(node.stop(container, 5))
+        group.create_task(node.stop(container, 20))
+
+    assert node.now == 6.0
+
+
+async def test_cri_14_stopped_is_exited(node: Node) -> None:
+    """By the time StopContainer has returned, the container is EXITED, with all its data."""
+    container = await node.running("run stopdelay=1 stopcode=4")
+    await node.stop(container)
+    status = await node.status(container)
+
+    assert (status.state, status.exit_code, status.reason) == (cri.CONTAINER_EXITED, 4, "Error")
+    assert abs(status.finished_at - status.started_at - 10**9) < 1_000
+
+
+async def test_cri_15_remove_container(node: Node) -> None:
+    """Removing a container takes it from all lists, running or not; again, or unknown, is no error."""
+    container = await node.running()
+    for each in (container, container, "unknown"):
+        await node.remove(each)
+    await refused(node.status(container), "NOT_FOUND")
+
+    assert await node.containers() == []
+    assert [what[0] for what in node.happened] == ["exited"]
+
+
+async def test_cri_16_exit_data(node: Node) -> None:
+    """Exit code, end and reason tell how the process ended: by itself, killed, or for lack of memory."""
+    sandbox = await node.sandbox()
+    scripts = {"good": "exit 0 1", "bad": "exit 3 1", "killed": "run stopdelay=9", "oom": "run"}
+    ids = {name: await node.create(sandbox, script, name) for name, script in scripts.items()}
+    for container in ids.values():
+        await node.start(container)
+    node.runtime.oom(ids["oom"])
+    await node.stop(ids["killed"], 1)
+    told = {name: await node.status(container) for name, container in ids.items()}
+
+    assert {name: (status.exit_code, status.reason) for name, status in told.items()} == {
+        "good": (0, "Completed"),
+        "bad": (3, "Error"),
+        "killed": (137, "Error"),
+        "oom": (137, "OOMKilled"),
+    }
+    assert all(status.finished_at >= status.started_at > 0 for status in told.values())
+
+
+async def test_cri_17_the_dead_stay(node: Node) -> None:
+    """An exited container is listed, with its labels and annotations, until it is removed."""
+    sandbox = await node.sandbox()
+    container = await node.create(sandbox, "exit 1", labels={"a": "b"}, annotations={"c": "d"})
+    await node.start(container)
+    await node.clock.sleep(86_400)
+    (listed,) = (await node.runtime.ListContainers(cri.ListContainersRequest())).containers
+
+    assert listed.state == cri.CONTAINER_EXITED
+    assert (dict(listed.labels), dict(listed.annotations)) == ({"a": "b"}, {"c": "d"})
+
+
+async def test_cri_18_labels_and_annotations(node: Node) -> None:
+    """Labels and annotations come back as they were, however odd, from lists and statuses."""
+    odd = {"": "", "ü/ß": "", "empty": "", "json": json.dumps({"a": [1, "x" * 100_000]}), "nl": "a\nb"}
+    sandbox = await node.sandbox(labels=odd, annotations=odd)
+    container = await node.create(sandbox, labels=odd, annotations=odd)
+    listed_sandbox = (await node.runtime.ListPodSandbox(cri.ListPodSandboxRequest())).items[0]
+    listed = (await node.runtime.ListContainers(cri.ListContainersRequest())).containers[0]
+    pod = odd | {"io.kubernetes.pod.uid": "uid-web"}
+
+    for record in (listed_sandbox, await node.sandbox_status(sandbox)):
+        assert (dict(record.labels), dict(record.annotations)) == (pod, odd)
+    for one in (listed, await node.status(container)):
+        assert (dict(one.labels), dict(one.annotations)) == (odd, odd)
+
+
+async def test_cri_18_a_request_may_be_used_again(node: Node) -> None:
+    """The runtime keeps a copy: what the caller does to its request later changes no record."""
+    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="a", uid="1"), labels={"a": "b"})
+    request = cri.RunPodSandboxRequest(config=config)
+    sandbox = (await node.runtime.RunPodSandbox(request)).pod_sandbox_id
+    request.config.labels["a"] = "changed"
+
+    assert (await node.sandbox_status(sandbox)).labels["a"] == "b"
+
+
+async def test_cri_20_notready_is_final(node: Node) -> None:
+    """A sandbox that was stopped, or died, stays NOTREADY, and nothing starts in it."""
+    sandbox = await node.sandbox()
+    container = await node.create(sandbox)
+    node.runtime.kill_sandbox(sandbox)
+    await refused(node.start(container), "FAILED_PRECONDITION")
+    await node.stop_sandbox(sandbox)
+    await node.clock.sleep(100)
+
+    assert (await node.sandbox_status(sandbox)).state == cri.SANDBOX_NOTREADY
+
+
+async def test_cri_21_addresses() -> None:
+    """A READY sandbox has an address of its own and keeps it; one in the node's network has none."""
+    node = Node(RuntimeSettings(dual_stack=True))
+    options = cri.NamespaceOption(network=cri.NODE)
+    context = cri.LinuxSandboxSecurityContext(namespace_options=options)
+    host = await node.sandbox("host", linux=cri.LinuxPodSandboxConfig(security_context=context))
+    one, two = await node.sandbox("one"), await node.sandbox("two")
+    networks = [(await node.sandbox_status(each)).network for each in (host, one, two)]
+    await node.stop_sandbox(one)
+    after = (await node.sandbox_status(one)).network
+
+    assert [network.ip for network in networks] == ["", "10.88.0.2", "10.88.0.3"]
+    assert [each.ip for each in networks[1].additional_ips] == ["fd00:10:88::2"]
+    assert after.ip == ""
+
+
+async def test_cri_22_namespace_modes(node: Node) -> None:
+    """The namespace modes come back; they are told also where none were asked for."""
+    options = cri.NamespaceOption(network=cri.NODE, pid=cri.CONTAINER, ipc=cri.NODE)
+    context = cri.LinuxSandboxSecurityContext(namespace_options=options)
+    host = await node.sandbox("host", linux=cri.LinuxPodSandboxConfig(security_context=context))
+    plain = await node.sandbox_status(await node.sandbox())
+
+    assert (await node.sandbox_status(host)).linux.namespaces.options == options
+    assert plain.linux.namespaces.HasField("options")
+    assert plain.linux.namespaces.options.network == cri.POD
+
+
+@pytest.mark.parametrize("attempt", range(4))
+async def test_cri_19_states_only_go_on(node: Node, attempt: int) -> None:
+    """A container goes from CREATED to RUNNING to EXITED; each attempt takes its own step of a `seq`."""
+    container = await node.create(await node.sandbox(), "seq 1@0.5 2@1.5 run", attempt=attempt)
+    seen = [(await node.status(container)).state]
+    await node.start(container)
+    for _ in range(4):
+        seen.append((await node.status(container)).state)
+        await node.clock.sleep(1)
+
+    ends = {0: [1, 2, 2, 2], 1: [1, 1, 2, 2]}.get(attempt, [1, 1, 1, 1])
+    assert seen == [0, *ends]
