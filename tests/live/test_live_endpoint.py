@@ -52,7 +52,7 @@ def test_address_is_no_socket(address: str) -> None:
 
 def test_address_that_is_too_long() -> None:
     """The system's limit is told."""
-    with pytest.raises(UnknownTargetError, match="longer than 107 bytes"):
+    with pytest.raises(UnknownTargetError, match="at most 107: shorten it"):
         path_of("unix:///" + "x" * 120)
 
 

@@ -13,11 +13,10 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.runtime_checks.judging import judged, the_runtimes
-from kubelet_conformance.runtime_checks.running import tell_and_sweep
+from kubelet_conformance.runtime_checks.running import tell, tell_all, tell_and_sweep
 from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.runtime_checks.story import Story
-from kubelet_conformance.runtime_checks.telling import tell, tell_all
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.direct import (
     DirectRuntime,

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 import grpc.aio
@@ -16,11 +15,11 @@ import grpc.aio
 from kubelet_conformance.targets.choice import Choice, TargetError, UnknownTargetError
 from kubelet_conformance.targets.in_process import parts_of
 from kubelet_conformance.targets.live import baselines, own_containerd, own_fake
-from kubelet_conformance.targets.live.endpoint import Endpoint, connected, path_of
+from kubelet_conformance.targets.live.endpoint import Endpoint, connected, path_of, shipped_baseline
 from kubelet_conformance.targets.live.life import Life, Surroundings
 from kubelet_conformance.targets.live.residents import check_images, check_neighbours, remove_ours
-from kubelet_conformance.targets.opening import kubelet_process, resolved
 from kubelet_conformance.targets.process.clearing import clear
+from kubelet_conformance.targets.process.target_file import kubelet_process, resolved
 from kubelet_conformance.targets.stage import Act, PlayedLife
 from kubelet_reference.parts import Parts
 from kubelet_reference.versions import Behaviour
@@ -64,9 +63,8 @@ class WallStage:
         """The target file's baseline, and the one that comes along for this version of the runtime."""
         kubelet = None if self._process is None else self._process.baseline
         name, _, version = self._runtime.partition(" ")
-        minor = ".".join(version.split(".")[:2])
-        runtime = Path(str(resources.files(baselines).joinpath(f"{name}-{minor}.toml")))
-        return [str(each) for each in (kubelet, runtime if runtime.is_file() else None) if each is not None]
+        runtime = shipped_baseline(baselines, name, version)
+        return [str(each) for each in (kubelet, runtime) if each is not None]
 
     @property
     def controls(self) -> frozenset[str]:
