@@ -16,10 +16,11 @@ import pytest
 from kubelet_command import Machine, on_machine
 
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.process import KubeletTarget, ProcessNode, reference_process
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.clearing import clear, mounts_below
-from kubelet_conformance.targets.process.log_events import event_fields
+from kubelet_conformance.targets.process.node import ProcessNode
+from kubelet_conformance.targets.process.target_file import KubeletTarget, reference_process
+from kubelet_conformance.targets.process.watching import event_fields
 from kubelet_conformance.targets.protocols import MANIFEST_URL, NotPossibleError
 from kubelet_conformance.trace.recorder import Item, Recorder
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kubelet_conformance.targets.choice import UnknownTargetError
-from kubelet_conformance.targets.process import read_target, reference_process
 from kubelet_conformance.targets.process.places import Places, configuration, free_ports
+from kubelet_conformance.targets.process.target_file import read_target, reference_process
 from kubelet_reference.process.loading import load
 from kubelet_reference.versions import Behaviour
 

@@ -326,3 +326,9 @@ class WorldApi:
     def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
         """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
         return InjectedFault(self._kubelet.failing(Trouble(unavailable(code), verb, "pods", left=times)))
+
+
+def node_object(name: str) -> Json:
+    """The Node that a kubelet of this name has registered."""
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}

@@ -14,14 +14,19 @@ from typing import Any, cast
 from kubelet_bugs import Bug, find_bug
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.versions import USUAL_VERSION
-from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
+from kubelet_conformance.targets.api_adapter import (
+    KubeletApi,
+    RecordedEvents,
+    WorldApi,
+    node_object,
+    record_pods,
+)
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
-from kubelet_conformance.targets.disk_record import RecordedFiles
+from kubelet_conformance.targets.disk_record import RecordedCgroups, RecordedFiles
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.machine import Machine, allocatable, configuration
 from kubelet_conformance.targets.manifest_source import WrittenManifests
 from kubelet_conformance.targets.orders import DrawnChance, OrderedClock, Orders
-from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
 from kubelet_conformance.targets.pod_servers import PodServers
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, StoryError, Target
 from kubelet_conformance.targets.resource_plugin import RecordedPlugin
@@ -61,10 +66,7 @@ class InProcessStage:
     def __init__(
         self, choice: Choice, parts: Parts | None = None, runtime: RuntimeParts | None = None
     ) -> None:
-        try:
-            Behaviour.of(choice.kubernetes or USUAL_VERSION)
-        except ValueError as error:
-            raise UnknownTargetError(str(error)) from None
+        behaviour_of(choice.kubernetes or USUAL_VERSION)
         self._parts = parts or parts_of(choice.kubelet)
         self._runtime = runtime or runtime_parts_of(choice.runtime)
         self._choice = choice
@@ -161,7 +163,7 @@ class _Life:
         )
         api = KubeletApi(api_core, self.recorder)
         self.api = WorldApi(api_core, api.connection, _NODE)
-        self.api.put("Node", _node())
+        self.api.put("Node", node_object(_NODE))
         tap = Tap(runtime, self.recorder)
         self._orders = Orders()
         self.kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
@@ -225,6 +227,14 @@ def parts_of(kubelet: str) -> Parts:
     return bug.parts()
 
 
+def behaviour_of(kubernetes: str) -> Behaviour:
+    """The behaviour of that version; raises `UnknownTargetError`."""
+    try:
+        return Behaviour.of(kubernetes)
+    except ValueError as error:
+        raise UnknownTargetError(str(error)) from None
+
+
 def runtime_parts_of(runtime: str) -> RuntimeParts:
     """The parts of the runtime of that name; raises `UnknownTargetError`."""
     if runtime == "fake":
@@ -261,11 +271,3 @@ def _runs(runtime: FakeRuntime, uid: str) -> bool:
     """Whether a container of the pod runs."""
     running = (one for one in runtime.core.store.containers.values() if one.is_running)
     return any(one.sandbox.config.metadata.uid == uid for one in running)
-
-
-def _node() -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": _NODE, "labels": {"kubernetes.io/hostname": _NODE, "kubernetes.io/os": "linux"}},
-    }

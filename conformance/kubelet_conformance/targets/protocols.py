@@ -229,6 +229,10 @@ class RuntimeControl(Protocol):
         raise _not_scripted("inject")
 
 
+RUNTIME_CONTROLS = frozenset(name for name in vars(RuntimeControl) if not name.startswith("_"))
+"""What may be done to a runtime, by the names of the methods."""
+
+
 class ApiControl(Protocol):
     """What users and controllers do at the API server; by default it is not there."""
 

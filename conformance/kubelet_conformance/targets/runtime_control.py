@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
+from kubelet_conformance.targets.disk_record import RecordedCgroups
 from kubelet_conformance.targets.pod_servers import PodServers
 from kubelet_conformance.targets.protocols import (
     Fault,

@@ -10,18 +10,20 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.live.control import CriRuntimeControl, PrivateRuntime, RuntimeState
+from kubelet_conformance.targets.live.endpoint import Endpoint
 from kubelet_conformance.targets.live.namespaces import Scope
-from kubelet_conformance.targets.live.own_fake import OwnFake, ScopedFakeControl
+from kubelet_conformance.targets.live.own_runtimes import OwnFake, ScopedFakeControl
 from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.scoped import ScopedApi, ScopedManifests
 from kubelet_conformance.targets.live.tapped import tapped
 from kubelet_conformance.targets.live.views import Router, View
 from kubelet_conformance.targets.machine import NoMachine
-from kubelet_conformance.targets.process import KubeletTarget, ProcessNode
+from kubelet_conformance.targets.process.node import ProcessNode
+from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.targets.protocols import NotPossibleError, RuntimeControl, Target
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
 from kubelet_conformance.trace.header import FORMAT_VERSION, Header
@@ -31,12 +33,7 @@ from kubelet_reference.parts import Parts
 from kubelet_reference.process.wall import WallClock
 from kubelet_reference.versions import Behaviour
 
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.live.endpoint import Endpoint
-
-
-_Node: TypeAlias = "ReferenceNode | ProcessNode"
-
+_Node: TypeAlias = ReferenceNode | ProcessNode
 _NODE = "node-1"
 _RECHECK_SECONDS = 0.1
 _TIDY_SECONDS = 30.0
