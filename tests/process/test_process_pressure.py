@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from kubelet_command import Machine, manifest, on_machine
+from on_loop import on_loop
 
 from kubelet_reference.process.wall import WallClock
 
@@ -18,10 +19,10 @@ def images(machine: Machine) -> list[str]:
     return [tag for image in machine.core.images.by_id.values() for tag in image.tags]
 
 
-def test_static_pods_stay_and_images_go(tmp_path: Path) -> None:
+@on_loop
+async def test_static_pods_stay_and_images_go(tmp_path: Path) -> None:
     """More disk than there is anywhere is demanded: unused images go, and static pods stay (EVICT-04)."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         config = tmp_path / "config.yaml"
         text = config.read_text(encoding="utf-8").partition("evictionHard:")[0]
         config.write_text(
@@ -39,28 +40,19 @@ def test_static_pods_stay_and_images_go(tmp_path: Path) -> None:
 
         assert machine.runtime.count("StopContainer") == 0
 
-    async def told() -> None:
-        async with on_machine(tmp_path) as machine:
-            await story(machine)
 
-    asyncio.run(told())
-
-
-def test_machine_is_measured_and_nothing_goes(tmp_path: Path) -> None:
+@on_loop
+async def test_machine_is_measured_and_nothing_goes(tmp_path: Path) -> None:
     """Without thresholds everything stays; disks can be measured, and what containers use."""
+    async with on_machine(tmp_path) as machine:
+        machine.core.images.add("spare:1")
+        machine.write("web.yaml", manifest())
+        kubelet = await machine.start()
+        await kubelet.until_running("web")
+        async with asyncio.timeout(40):
+            while not machine.runtime.count("ListContainerStats"):
+                await WallClock().sleep(0.05)
 
-    async def told() -> None:
-        async with on_machine(tmp_path) as machine:
-            machine.core.images.add("spare:1")
-            machine.write("web.yaml", manifest())
-            kubelet = await machine.start()
-            await kubelet.until_running("web")
-            async with asyncio.timeout(40):
-                while not machine.runtime.count("ListContainerStats"):
-                    await WallClock().sleep(0.05)
-
-            assert "spare:1" in images(machine)
-            assert not [line for line in kubelet.lines if "cannot measure the disk" in line]
-            assert not [line for line in kubelet.lines if "cannot measure what" in line]
-
-    asyncio.run(told())
+        assert "spare:1" in images(machine)
+        assert not [line for line in kubelet.lines if "cannot measure the disk" in line]
+        assert not [line for line in kubelet.lines if "cannot measure what" in line]
