@@ -96,7 +96,7 @@ class InProcessStage:
 
 
 class _Life:
-    """One node from its kubelet's start to its end: what scenarios call a target."""
+    """One node from its kubelet's start to its end."""
 
     def __init__(
         self,
@@ -105,10 +105,7 @@ class _Life:
         runtime: RuntimeParts,
         settings: Mapping[str, object],
     ) -> None:
-        self.node_name = _NODE
         self._runtime = runtime
-        self.patience = math.inf
-        self.recheck_seconds = None
         self._parts = parts
         self._choice = choice
         changes: dict[str, Any] = dict(settings)
@@ -121,7 +118,7 @@ class _Life:
         self._disk = MemoryDisk()
         RecordedFiles(self._disk, self.recorder, self._settings.root_dir, self._settings.pod_logs_dir)
         self._url = MemoryUrl(FetchError)
-        self.manifests = WrittenManifests(
+        self._manifests = WrittenManifests(
             self._disk, self._url, self.recorder, self._settings.static_pod_path
         )
         self._lives = 0
@@ -139,10 +136,6 @@ class _Life:
         """Let time pass."""
         await self._clock.sleep(seconds)
 
-    def namespace(self, name: str) -> str:
-        """The same: the scenario has the node for itself."""
-        return name
-
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
         self._clock = LoopClock(EPOCH_NS, get_running_loop().time)
@@ -154,27 +147,39 @@ class _Life:
         )
         self._plugin = RecordedPlugin(runtime.faults, self.recorder, self.sleep)
         self._cgroups = RecordedCgroups(self.recorder)
-        self.runtime = FakeRuntimeControl(runtime, self._servers, self.recorder, self._cgroups)
         counts = self._behaviour.minor >= _GENERATIONS_SINCE
         api_core = ApiCore(self._clock.wall_ns, pod_generations=counts)
         record_pods(api_core, self.recorder, _NODE)
-        self.machine = Machine(
+        self._machine = Machine(
             self.recorder, self._settings.memory_bytes, partial(_runs, runtime), self._disk
         )
         api = KubeletApi(api_core, self.recorder)
-        self.api = WorldApi(api_core, api.connection, _NODE)
-        self.api.put("Node", node_object(_NODE))
         tap = Tap(runtime, self.recorder)
         self._orders = Orders()
-        self.kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
-        self.manifests.look()
-        await self.kubelet.start()
+        kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
+        target = Target(
+            node_name=_NODE,
+            patience=math.inf,
+            recheck_seconds=None,
+            recorder=self.recorder,
+            runtime=FakeRuntimeControl(runtime, self._servers, self.recorder, self._cgroups),
+            api=WorldApi(api_core, api.connection, _NODE),
+            manifests=self._manifests,
+            kubelet=kubelet,
+            machine=self._machine,
+            now=self.now,
+            sleep=self.sleep,
+            namespace=lambda name: name,
+        )
+        target.api.put("Node", node_object(_NODE))
+        self._manifests.look()
+        await kubelet.start()
         try:
-            await story(cast("Target", self))
-            self.kubelet.raise_if_failed()
+            await story(target)
+            kubelet.raise_if_failed()
         finally:
             self._ended_at = self.now()
-            await self.kubelet.kill()
+            await kubelet.kill()
 
     def _new_kubelet(self, tap: Tap, api: KubeletApi) -> Kubelet:
         self._lives += 1
@@ -191,8 +196,8 @@ class _Life:
             network=self._servers,
             resources=self._plugin,
             cgroups=self._cgroups,
-            stats=self.machine,
-            shutdown=self.machine,
+            stats=self._machine,
+            shutdown=self._machine,
         )
         return Kubelet(ports, self._settings, self._behaviour, self._parts)
 

@@ -6,7 +6,7 @@ A control has all its methods from the start, and what a target does not overrid
 # ruff: noqa: ARG002 - a default refuses whatever it is asked for
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -382,11 +382,19 @@ class MachineControl(Protocol):
         raise NotPossibleError(f"a disk that fails at {path}")
 
 
-class Target(Protocol):
+@dataclass(slots=True)
+class Target:
     """A kubelet and a runtime under test, with everything around them.
 
-    `patience` is the longest that a scenario may wait for something, in seconds. `recheck_seconds` is how
-    often a wait looks again though nothing was recorded; None where nothing changes without a record.
+    Attributes:
+        node_name: the node's.
+        patience: the longest that a scenario may wait for something, in seconds.
+        recheck_seconds: how often a wait looks again though nothing was recorded; None where nothing changes
+            without a record.
+        recorder: takes what is wanted and what is seen.
+        now: the seconds since the start of the trace.
+        sleep: lets so many seconds pass.
+        namespace: the namespace that stands for one here: scenarios that share a node have their own.
     """
 
     node_name: str
@@ -398,18 +406,9 @@ class Target(Protocol):
     manifests: Manifests
     kubelet: KubeletControl
     machine: MachineControl
-
-    def now(self) -> float:
-        """Seconds since the start of the trace."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        ...
-
-    def namespace(self, name: str) -> str:
-        """The namespace that stands for this one here: scenarios that share a node have their own."""
-        ...
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    namespace: Callable[[str], str]
 
 
 class StoryError(Exception):

@@ -46,7 +46,7 @@ class FakeRuntimeControl:
         self.set_conditions = runtime.set_conditions
         self.lose_events, self.delay_events, self.reverse_events = events.lose, events.delay, events.reverse
         self.open_port, self.report_health = servers.open_port, servers.report_health
-        self.add_image, self.protect_image, self.publish_image = images.add, images.protect, images.publish
+        self.protect_image, self.publish_image = images.protect, images.publish
 
     def _happened(self, op: str, container_id: str, sandbox_id: str, name: str, code: int | None) -> None:
         self._recorder.record(
@@ -96,6 +96,10 @@ class FakeRuntimeControl:
     ) -> None:
         """What servers in pods answer at this path."""
         self._servers.answer(path, HttpAnswer(status, location, body), delay, plain=plain)
+
+    def add_image(self, name: str, *, user: str = "") -> None:
+        """Put an image onto the node."""
+        self._core.images.add(name, user=user)
 
     def remove_image(self, name: str) -> None:
         """Take an image off the node."""

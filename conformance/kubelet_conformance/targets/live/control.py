@@ -9,7 +9,6 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import grpc
 import grpc.aio
@@ -17,6 +16,7 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.live.endpoint import Services
 from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.own_runtimes import OwnContainerd
 from kubelet_conformance.targets.live.views import View
 from kubelet_conformance.targets.protocols import (
     NotPossibleError,
@@ -89,17 +89,6 @@ class RuntimeState:
             await asyncio.wait([loop.create_future()], timeout=_RECHECK_SECONDS)
 
 
-class PrivateRuntime(Protocol):
-    """What a runtime of our own can be made to do beside the CRI; see `RuntimeControl`."""
-
-    def set_file(self, name: str, *, there: bool) -> None: ...
-    def add_image(self, name: str, *, user: str = "") -> None: ...
-    def publish_image(self, name: str, *, there: bool = True) -> None: ...
-    async def restore(self, services: Services) -> None:
-        """Let images and registry be as they were at first."""
-        ...
-
-
 class CriRuntimeControl(RuntimeControl):
     """A real runtime in the hands of one scenario: what is there is what is in its own namespaces.
 
@@ -113,7 +102,7 @@ class CriRuntimeControl(RuntimeControl):
         view: View,
         scope: Scope,
         spawn: Callable[[Coroutine[object, object, None]], object],
-        private: PrivateRuntime | None = None,
+        private: OwnContainerd | None = None,
     ) -> None:
         self._state = state
         self._services = state.services

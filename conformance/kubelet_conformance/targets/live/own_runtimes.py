@@ -35,30 +35,17 @@ FAKE_CONTROLS = RUNTIME_CONTROLS - {
 """What a fake can be made to do; its pods have no addresses that anything could be sent to."""
 
 
-class OwnContainerd:
-    """A private containerd, and what scenarios did to its images and registry."""
+class OwnContainerd(PrivateContainerd):
+    """A private containerd that remembers what scenarios did to its images and registry."""
 
-    def __init__(self, containerd: PrivateContainerd) -> None:
-        self._containerd = containerd
+    def __init__(self) -> None:
+        super().__init__()
         self._images: frozenset[str] | None = None
         self._unpublished: set[str] = set()
 
-    @property
-    def socket(self) -> Path:
-        """Where it listens."""
-        return self._containerd.socket
-
-    def set_file(self, name: str, *, there: bool) -> None:
-        """What `xf NAME` finds."""
-        self._containerd.set_file(name, there=there)
-
-    def add_image(self, name: str, *, user: str = "") -> None:
-        """Put an image onto the node."""
-        self._containerd.add_image(name, user=user)
-
     def publish_image(self, name: str, *, there: bool = True) -> None:
         """Whether the registry has it."""
-        self._containerd.publish_image(name, there=there)
+        super().publish_image(name, there=there)
         (self._unpublished.discard if there else self._unpublished.add)(name)
 
     async def restore(self, services: Services) -> None:
@@ -77,13 +64,13 @@ class OwnContainerd:
 @asynccontextmanager
 async def own_containerd() -> AsyncGenerator[OwnContainerd]:
     """One that runs for as long as the context is open; raises `TargetError` where none can."""
-    containerd = PrivateContainerd()
+    containerd = OwnContainerd()
     try:
         await containerd.start()
     except (CannotRunError, StartError, ToolError) as error:
         raise TargetError(f"no containerd can be started here: {error}") from None
     try:
-        yield OwnContainerd(containerd)
+        yield containerd
     finally:
         try:
             containerd.stop()
