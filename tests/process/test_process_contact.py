@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
 import grpc
-import grpc.aio
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from grpc_stub import grpc_server
 from on_loop import on_loop
 
 from kubelet_reference.cri_errors import BadReply
@@ -23,22 +22,7 @@ from kubelet_reference.process.errors import BadInputError
 GOOD = cri.VersionResponse(
     version="0.1.0", runtime_name="other", runtime_version="1", runtime_api_version="v1"
 )
-Methods = dict[str, "Callable[..., Any]"]
-
-
-@asynccontextmanager
-async def serving(path: Path, service: str, methods: Methods) -> AsyncGenerator[None]:
-    """A gRPC server with these methods of a service, from bytes to bytes."""
-    server = grpc.aio.server()
-    handler: Any = grpc.unary_unary_rpc_method_handler
-    handlers = {name: handler(method) for name, method in methods.items()}
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
-    server.add_insecure_port(f"unix:{path}")
-    await server.start()
-    try:
-        yield
-    finally:
-        await server.stop(None)
+Methods = dict[str, Callable[..., Any]]
 
 
 def answering(reply: Any) -> Callable[..., Awaitable[bytes]]:
@@ -136,7 +120,7 @@ def test_silence(tmp_path: Path) -> None:
 @on_loop
 async def test_not_the_right_service(tmp_path: Path, service: str, methods: Methods, said: str) -> None:
     """gRPC, but not the CRI v1 that a kubelet needs."""
-    async with serving(tmp_path / "s", service, methods):
+    async with grpc_server(tmp_path / "s", service, methods):
         assert (await contact(tmp_path / "s")).startswith(said)
 
 
@@ -146,7 +130,7 @@ async def test_wrong_version(tmp_path: Path) -> None:
     reply = cri.VersionResponse()
     reply.CopyFrom(GOOD)
     reply.version = "0.2.0"
-    async with serving(tmp_path / "s", "runtime.v1.RuntimeService", {"Version": answering(reply)}):
+    async with grpc_server(tmp_path / "s", "runtime.v1.RuntimeService", {"Version": answering(reply)}):
         assert "expected runtime version 0.1.0, got '0.2.0'" in await contact(tmp_path / "s")
 
 
@@ -159,7 +143,7 @@ async def test_refusal_of_the_runtime(tmp_path: Path) -> None:
         await context.abort(grpc.StatusCode.INTERNAL, "no disk")
         return b""
 
-    async with serving(tmp_path / "s", "runtime.v1.RuntimeService", {"Version": broken}):
+    async with grpc_server(tmp_path / "s", "runtime.v1.RuntimeService", {"Version": broken}):
         assert await contact(tmp_path / "s") == "Version failed with INTERNAL: no disk: see to the runtime"
 
 
@@ -168,7 +152,7 @@ async def test_reply_that_cannot_be_read_is_an_error_of_the_call(tmp_path: Path)
     """A reply that is no message of its kind is a bad reply, which the core knows how to bear."""
     methods = {"ListPodSandbox": answering(b"\x0a\xff")}
     async with (
-        serving(tmp_path / "s", "runtime.v1.RuntimeService", methods),
+        grpc_server(tmp_path / "s", "runtime.v1.RuntimeService", methods),
         Channel(str(tmp_path / "s")) as channel,
     ):
         runtime: Any = Service(channel, "RuntimeService")
