@@ -18,7 +18,6 @@ from kubelet_fakes.runtime import FakeRuntime
 from kubelet_fakes.runtime.faults import Effect
 from kubelet_fakes.runtime.records import Container, Sandbox
 from kubelet_fakes.runtime.subjects import Subject
-from kubelet_reference.ports import HttpAnswer
 
 
 class FakeRuntimeControl:
@@ -33,7 +32,6 @@ class FakeRuntimeControl:
     ) -> None:
         self._cgroups = cgroups
         self._runtime = runtime
-        self._servers = servers
         self._core = runtime.core
         self._recorder = recorder
         runtime.core.store.on_runtime = self._happened
@@ -45,6 +43,7 @@ class FakeRuntimeControl:
         self.restart, self.reboot = runtime.restart, runtime.reboot
         self.set_conditions = runtime.set_conditions
         self.lose_events, self.delay_events, self.reverse_events = events.lose, events.delay, events.reverse
+        self.answer_http = servers.answer_http
         self.open_port, self.report_health = servers.open_port, servers.report_health
         self.protect_image, self.publish_image = images.protect, images.publish
 
@@ -83,19 +82,6 @@ class FakeRuntimeControl:
     def set_file(self, name: str, *, there: bool) -> None:
         """What an `xf NAME` command finds."""
         (self._core.files.add if there else self._core.files.discard)(name)
-
-    def answer_http(  # noqa: PLR0913 - each is a side of an answer
-        self,
-        path: str,
-        status: int,
-        *,
-        location: str = "",
-        delay: float = 0,
-        body: str = "",
-        plain: bool = False,
-    ) -> None:
-        """What servers in pods answer at this path."""
-        self._servers.answer(path, HttpAnswer(status, location, body), delay, plain=plain)
 
     def add_image(self, name: str, *, user: str = "") -> None:
         """Put an image onto the node."""
