@@ -40,9 +40,7 @@ async def test_signal_ends_it_and_containers_go_on(tmp_path: Path, number: signa
 async def test_killed_and_started_again_adopts(tmp_path: Path) -> None:
     """After SIGKILL the next one finds what runs and makes nothing twice, whatever was left behind."""
     async with on_machine(tmp_path) as machine:
-        machine.write("web.yaml", manifest())
-        first = await machine.start()
-        await first.until_running("web")
+        first = await machine.start_with_pod()
         await first.kill()
         machine.write("late.yaml", manifest("late"))
         second = await machine.start()
@@ -79,9 +77,7 @@ async def test_killed_in_the_middle_of_a_start_is_finished_by_the_next(tmp_path:
 async def test_runtime_that_goes_away_is_told_once_and_found_again(tmp_path: Path) -> None:
     """While the runtime is away the kubelet waits; when it is back, nothing that ran is made again."""
     async with on_machine(tmp_path) as machine:
-        machine.write("web.yaml", manifest())
-        kubelet = await machine.start()
-        await kubelet.until_running("web")
+        kubelet = await machine.start_with_pod()
         await machine.runtime_goes()
         await kubelet.says("is away")
         machine.write("late.yaml", manifest("late"))

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from kubelet_command import Machine, manifest, on_machine
+from kubelet_command import Machine, on_machine
 from on_loop import on_loop
 
 from kubelet_reference.process.wall import WallClock
@@ -29,9 +29,7 @@ async def test_static_pods_stay_and_images_go(tmp_path: Path) -> None:
             f"{text}evictionHard: {{nodefs.available: 1Ei}}\nimageMinimumGCAge: 1ms\n", encoding="utf-8"
         )
         machine.core.images.add("spare:1")
-        machine.write("web.yaml", manifest())
-        kubelet = await machine.start()
-        await kubelet.until_running("web")
+        kubelet = await machine.start_with_pod()
         await kubelet.says("nodefs.available is below 1Ei, and no pod may be evicted")
         async with asyncio.timeout(40):
             while "spare:1" in images(machine):
@@ -46,9 +44,7 @@ async def test_machine_is_measured_and_nothing_goes(tmp_path: Path) -> None:
     """Without thresholds everything stays; disks can be measured, and what containers use."""
     async with on_machine(tmp_path) as machine:
         machine.core.images.add("spare:1")
-        machine.write("web.yaml", manifest())
-        kubelet = await machine.start()
-        await kubelet.until_running("web")
+        kubelet = await machine.start_with_pod()
         async with asyncio.timeout(40):
             while not machine.runtime.count("ListContainerStats"):
                 await WallClock().sleep(0.05)

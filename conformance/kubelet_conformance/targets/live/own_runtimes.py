@@ -10,7 +10,13 @@ from typing import Any
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd, RemovalError, StartError
+from kubelet_conformance.targets.containerd import (
+    IMAGES,
+    CannotRunError,
+    PrivateContainerd,
+    RemovalError,
+    StartError,
+)
 from kubelet_conformance.targets.containerd.tools import ToolError
 from kubelet_conformance.targets.live.endpoint import Services
 from kubelet_conformance.targets.live.namespaces import Scope
@@ -38,8 +44,8 @@ FAKE_CONTROLS = RUNTIME_CONTROLS - {
 class OwnContainerd(PrivateContainerd):
     """A private containerd that remembers what scenarios did to its images and registry."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, images: tuple[str, ...] = IMAGES) -> None:
+        super().__init__(images)
         self._images: frozenset[str] | None = None
         self._unpublished: set[str] = set()
 
@@ -62,9 +68,9 @@ class OwnContainerd(PrivateContainerd):
 
 
 @asynccontextmanager
-async def own_containerd() -> AsyncGenerator[OwnContainerd]:
+async def own_containerd(images: tuple[str, ...] = IMAGES) -> AsyncGenerator[OwnContainerd]:
     """One that runs for as long as the context is open; raises `TargetError` where none can."""
-    containerd = OwnContainerd()
+    containerd = OwnContainerd(images)
     try:
         await containerd.start()
     except (CannotRunError, StartError, ToolError) as error:
