@@ -13,6 +13,7 @@ import grpc
 import pytest
 from bare_cri import PATIENCE_SECONDS, POLL_SECONDS, at_socket
 from cri_api.v1 import api_pb2 as cri
+from on_loop import on_loop
 
 from kubelet_conformance.targets.containerd import PrivateContainerd, full_name, leftovers
 from kubelet_reference.clocks import LoopClock
@@ -25,31 +26,28 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_bare_smoke(containerd: PrivateContainerd) -> None:
+@on_loop
+async def test_bare_smoke(containerd: PrivateContainerd) -> None:
     """The whole life of a pod goes by bare calls: run, execute, stop, remove."""
+    async with at_socket(containerd.socket) as runtime:
+        version = await runtime.runtime.Version(cri.VersionRequest())
+        assert (version.runtime_name, version.runtime_api_version) == ("containerd", "v1")
 
-    async def story() -> None:
-        async with at_socket(containerd.socket) as runtime:
-            version = await runtime.runtime.Version(cri.VersionRequest())
-            assert (version.runtime_name, version.runtime_api_version) == ("containerd", "v1")
+        status = (await runtime.runtime.Status(cri.StatusRequest())).status
+        assert {each.type for each in status.conditions if each.status} == {
+            "RuntimeReady",
+            "NetworkReady",
+        }
 
-            status = (await runtime.runtime.Status(cri.StatusRequest())).status
-            assert {each.type for each in status.conditions if each.status} == {
-                "RuntimeReady",
-                "NetworkReady",
-            }
+        pod = await runtime.pod()
+        c1 = await pod.container("run")
+        assert (await runtime.status(c1)).state == RUNNING
+        assert (await runtime.execute(c1, "x 3 0")).exit_code == 3
+        assert (await runtime.stop(c1)).exit_code == 0
 
-            pod = await runtime.pod()
-            c1 = await pod.container("run")
-            assert (await runtime.status(c1)).state == RUNNING
-            assert (await runtime.execute(c1, "x 3 0")).exit_code == 3
-            assert (await runtime.stop(c1)).exit_code == 0
-
-            await pod.remove()
-            listed = await runtime.runtime.ListPodSandbox(cri.ListPodSandboxRequest())
-            assert pod.id not in [each.id for each in listed.items]
-
-    asyncio.run(story())
+        await pod.remove()
+        listed = await runtime.runtime.ListPodSandbox(cri.ListPodSandboxRequest())
+        assert pod.id not in [each.id for each in listed.items]
 
 
 def test_images_are_there(containerd: PrivateContainerd) -> None:
@@ -89,30 +87,27 @@ def test_pods_reach_nothing_beyond(containerd: PrivateContainerd) -> None:
     assert "scope link" in routes[0]
 
 
-def test_containers_survive_the_daemon() -> None:
+@on_loop
+async def test_containers_survive_the_daemon() -> None:
     """Killed and started again on the same root, the daemon finds pod and container as they were."""
-
-    async def story() -> None:
-        async with PrivateContainerd() as containerd:
+    async with PrivateContainerd() as containerd:
+        async with at_socket(containerd.socket) as runtime:
+            pod = await runtime.pod()
+            c1 = await pod.container("run")
+            before = await runtime.status(c1)
+        containerd.kill()
+        assert not containerd.running
+        with pytest.raises(grpc.aio.AioRpcError, match="UNAVAILABLE"):
             async with at_socket(containerd.socket) as runtime:
-                pod = await runtime.pod()
-                c1 = await pod.container("run")
-                before = await runtime.status(c1)
-            containerd.kill()
-            assert not containerd.running
-            with pytest.raises(grpc.aio.AioRpcError, match="UNAVAILABLE"):
-                async with at_socket(containerd.socket) as runtime:
-                    await runtime.status(c1)
-            await containerd.start()
-            assert mode(containerd.socket) == 0o600
-            async with at_socket(containerd.socket) as runtime:
-                assert await runtime.status(c1) == before
-                listed = await runtime.runtime.ListPodSandbox(cri.ListPodSandboxRequest())
-                assert [(each.id, each.state) for each in listed.items] == [(pod.id, READY)]
-                await runtime.execute(c1, "end 5")
-                assert (await runtime.ended(c1)).exit_code == 5
-
-    asyncio.run(story())
+                await runtime.status(c1)
+        await containerd.start()
+        assert mode(containerd.socket) == 0o600
+        async with at_socket(containerd.socket) as runtime:
+            assert await runtime.status(c1) == before
+            listed = await runtime.runtime.ListPodSandbox(cri.ListPodSandboxRequest())
+            assert [(each.id, each.state) for each in listed.items] == [(pod.id, READY)]
+            await runtime.execute(c1, "end 5")
+            assert (await runtime.ended(c1)).exit_code == 5
 
 
 async def killed(pid: int) -> None:
@@ -145,22 +140,19 @@ def test_container_that_ends_while_the_daemon_is_away() -> None:
     assert asyncio.run(story()) == 137
 
 
-def test_two_live_side_by_side() -> None:
+@on_loop
+async def test_two_live_side_by_side() -> None:
     """Two instances have sockets, bridges and subnets of their own, and each sees its own pods only."""
-
-    async def story() -> None:
-        async with PrivateContainerd() as one, PrivateContainerd() as other:
-            async with at_socket(one.socket) as here, at_socket(other.socket) as there:
-                addresses = [await (await runtime.pod()).address() for runtime in (here, there)]
-                assert addresses[0] != addresses[1]
-                for runtime in (here, there):
-                    listed = await runtime.runtime.ListPodSandbox(cri.ListPodSandboxRequest())
-                    assert len(listed.items) == 1
-            home = one.home
-            one.stop()
-            assert leftovers(home, one.seen_ids) == ()
-            async with at_socket(other.socket) as there:
-                listed = await there.runtime.ListPodSandbox(cri.ListPodSandboxRequest())
-                assert [each.state for each in listed.items] == [READY]
-
-    asyncio.run(story())
+    async with PrivateContainerd() as one, PrivateContainerd() as other:
+        async with at_socket(one.socket) as here, at_socket(other.socket) as there:
+            addresses = [await (await runtime.pod()).address() for runtime in (here, there)]
+            assert addresses[0] != addresses[1]
+            for runtime in (here, there):
+                listed = await runtime.runtime.ListPodSandbox(cri.ListPodSandboxRequest())
+                assert len(listed.items) == 1
+        home = one.home
+        one.stop()
+        assert leftovers(home, one.seen_ids) == ()
+        async with at_socket(other.socket) as there:
+            listed = await there.runtime.ListPodSandbox(cri.ListPodSandboxRequest())
+            assert [each.state for each in listed.items] == [READY]

@@ -14,6 +14,7 @@ import containerd_owner
 import pytest
 from bare_cri import at_socket
 from machine_traces import traces
+from on_loop import on_loop
 
 from kubelet_conformance.targets.containerd import (
     CannotRunError,
@@ -117,17 +118,14 @@ def test_failing_start_leaves_nothing(base: Path, monkeypatch: pytest.MonkeyPatc
     assert {line for line in traces() - before if "kct-" in line or "kc-" in line} == set()
 
 
-def test_stop_before_start_is_fine(base: Path) -> None:
+@on_loop
+async def test_stop_before_start_is_fine(base: Path) -> None:
     """Stopping what was never started, or twice, does nothing."""
     containerd = PrivateContainerd(base=base)
     containerd.stop()
-
-    async def story() -> None:
-        await containerd.start()
-        containerd.stop()
-        containerd.stop()
-
-    asyncio.run(story())
+    await containerd.start()
+    containerd.stop()
+    containerd.stop()
 
 
 @pytest.mark.parametrize("moment", ["owner.json", "config.toml", "containerd.sock", "ready"])

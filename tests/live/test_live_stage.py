@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from on_loop import on_loop
 
 from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
@@ -180,39 +181,41 @@ def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_an_earlier_run_left_is_removed(tmp_path: Path) -> None:
+@contextlib.asynccontextmanager
+async def with_a_pod(path: Path, namespace: str) -> AsyncGenerator[FakeRuntime]:
+    """A fake runtime that has a pod in this namespace."""
+    runtime = FakeRuntime(RuntimeCore(), WallClock())
+    async with RuntimeServer(runtime, path):
+        config = cri.PodSandboxConfig(
+            metadata=cri.PodSandboxMetadata(name="web", namespace=namespace, uid="u")
+        )
+        await runtime.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
+        yield runtime
+
+
+async def opened_and_closed(path: Path, *, kill_foreign_pods: bool = False) -> None:
+    """Open a stage on the runtime at this socket, and close it."""
+    stage = WallStage(Choice(runtime=f"unix://{path}", kill_foreign_pods=kill_foreign_pods))
+    try:
+        await stage.open(())
+    finally:
+        await stage.close()
+
+
+@on_loop
+async def test_what_an_earlier_run_left_is_removed(tmp_path: Path) -> None:
     """Sandboxes of our own namespaces are taken away before anything is played."""
+    async with with_a_pod(tmp_path / "s", "kcrun-3-old") as runtime:
+        await opened_and_closed(tmp_path / "s")
+        left = (await runtime.ListPodSandbox(cri.ListPodSandboxRequest())).items
 
-    async def story() -> int:
-        runtime = FakeRuntime(RuntimeCore(), WallClock())
-        async with RuntimeServer(runtime, tmp_path / "s"):
-            metadata = cri.PodSandboxMetadata(name="web", namespace="kcrun-3-old", uid="u")
-            config = cri.PodSandboxConfig(metadata=metadata)
-            await runtime.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
-            stage = WallStage(Choice(runtime=f"unix://{tmp_path}/s"))
-            await stage.open(())
-            await stage.close()
-            return len((await runtime.ListPodSandbox(cri.ListPodSandboxRequest())).items)
-
-    assert asyncio.run(story()) == 0
+    assert not left
 
 
-def test_foreign_pods_need_a_word(tmp_path: Path) -> None:
+@on_loop
+async def test_foreign_pods_need_a_word(tmp_path: Path) -> None:
     """Where others have pods nothing is played, unless that is said to be meant."""
-
-    async def story(*, kill: bool) -> None:
-        runtime = FakeRuntime(RuntimeCore(), WallClock())
-        async with RuntimeServer(runtime, tmp_path / "s"):
-            metadata = cri.PodSandboxMetadata(name="web", namespace="shop", uid="u")
-            config = cri.PodSandboxConfig(metadata=metadata)
-            await runtime.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
-            stage = WallStage(Choice(runtime=f"unix://{tmp_path}/s", kill_foreign_pods=kill))
-            try:
-                await stage.open(())
-            finally:
-                await stage.close()
-
-    asyncio.run(story(kill=True))
-
-    with pytest.raises(TargetError, match="would KILL them"):
-        asyncio.run(story(kill=False))
+    async with with_a_pod(tmp_path / "s", "shop"):
+        await opened_and_closed(tmp_path / "s", kill_foreign_pods=True)
+        with pytest.raises(TargetError, match="would KILL them"):
+            await opened_and_closed(tmp_path / "s")

@@ -123,103 +123,91 @@ def test_relative_path_is_that_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("staticPodPth: /m", "k.yaml: staticPodPth: unknown field, did you mean staticPodPath?"),
-        ("xyz: 1", "k.yaml: xyz: unknown field: leave it out"),
+        ("staticPodPth: /m", "staticPodPth: unknown field, did you mean staticPodPath?"),
+        ("xyz: 1", "xyz: unknown field: leave it out"),
         (
             "cgroupDriver: systemd",
-            "k.yaml: cgroupDriver: a kubelet has this field, kubelet-reference does not: leave it out",
+            "cgroupDriver: a kubelet has this field, kubelet-reference does not: leave it out",
         ),
-        ("maxPods: many", 'k.yaml: maxPods: expected a whole number of at least 0, got "many"'),
-        ("maxPods: true", "k.yaml: maxPods: expected a whole number of at least 0, got true"),
-        ("port: 70000", "k.yaml: port: expected a whole number from 0 to 65535, got 70000"),
-        ("syncFrequency: soon", 'k.yaml: syncFrequency: expected a duration such as 1m30s, got "soon"'),
-        ("syncFrequency: 20", "k.yaml: syncFrequency: expected a duration such as 1m30s, got 20"),
-        ("syncFrequency: -1s", 'k.yaml: syncFrequency: expected a duration of at least 0.001 s, got "-1s"'),
-        ("serializeImagePulls: 'yes'", 'k.yaml: serializeImagePulls: expected true or false, got "yes"'),
+        ("maxPods: many", 'maxPods: expected a whole number of at least 0, got "many"'),
+        ("maxPods: true", "maxPods: expected a whole number of at least 0, got true"),
+        ("port: 70000", "port: expected a whole number from 0 to 65535, got 70000"),
+        ("syncFrequency: soon", 'syncFrequency: expected a duration such as 1m30s, got "soon"'),
+        ("syncFrequency: 20", "syncFrequency: expected a duration such as 1m30s, got 20"),
+        ("syncFrequency: -1s", 'syncFrequency: expected a duration of at least 0.001 s, got "-1s"'),
+        ("serializeImagePulls: 'yes'", 'serializeImagePulls: expected true or false, got "yes"'),
         (
             "address: 0.0.0.0",
             (
-                "k.yaml: address: expected a loopback address such as 127.0.0.1, "
+                "address: expected a loopback address such as 127.0.0.1, "
                 'for what is served is served to anybody, got "0.0.0.0"'
             ),
         ),
-        (
-            "staticPodURL: ftp://a/b",
-            'k.yaml: staticPodURL: expected an http:// or https:// URL, got "ftp://a/b"',
-        ),
+        ("staticPodURL: ftp://a/b", 'staticPodURL: expected an http:// or https:// URL, got "ftp://a/b"'),
         (
             "staticPodURL: 'http://[::1'",
-            'k.yaml: staticPodURL: expected an http:// or https:// URL, got "http://[::1"',
+            'staticPodURL: expected an http:// or https:// URL, got "http://[::1"',
         ),
-        ("staticPodURLHeader: {A: b}", 'k.yaml: staticPodURLHeader.A: expected a list of strings, got "b"'),
-        ("staticPodURLHeader: [A]", "k.yaml: staticPodURLHeader: expected an object, got a list"),
+        ("staticPodURLHeader: {A: b}", 'staticPodURLHeader.A: expected a list of strings, got "b"'),
+        ("staticPodURLHeader: [A]", "staticPodURLHeader: expected an object, got a list"),
         (
             "podLogsDir: /a/../b",
             (
-                "k.yaml: podLogsDir: expected an absolute path of ASCII characters without dots in between, "
+                "podLogsDir: expected an absolute path of ASCII characters without dots in between, "
                 'got "/a/../b"'
             ),
         ),
-        (
-            "containerLogMaxSize: big",
-            'k.yaml: containerLogMaxSize: expected a quantity such as 10Mi, got "big"',
-        ),
-        (
-            "containerLogMaxFiles: 1",
-            "k.yaml: containerLogMaxFiles: expected a whole number of at least 2, got 1",
-        ),
-        ("crashLoopBackOff: 1", "k.yaml: crashLoopBackOff: expected an object, got 1"),
+        ("containerLogMaxSize: big", 'containerLogMaxSize: expected a quantity such as 10Mi, got "big"'),
+        ("containerLogMaxFiles: 1", "containerLogMaxFiles: expected a whole number of at least 2, got 1"),
+        ("crashLoopBackOff: 1", "crashLoopBackOff: expected an object, got 1"),
         (
             "crashLoopBackOff: {max: 1s}",
-            "k.yaml: crashLoopBackOff.max: unknown field, did you mean maxContainerRestartPeriod?",
+            "crashLoopBackOff.max: unknown field, did you mean maxContainerRestartPeriod?",
         ),
         (
             "crashLoopBackOff: {maxContainerRestartPeriod: 301s}",
-            (
-                "k.yaml: crashLoopBackOff.maxContainerRestartPeriod: expected a duration from 1 s to 300 s, "
-                'got "301s"'
-            ),
+            ('crashLoopBackOff.maxContainerRestartPeriod: expected a duration from 1 s to 300 s, got "301s"'),
         ),
         (
             "crashLoopBackOff: {maxContainerRestartPeriod: 9s}",
             (
-                "k.yaml: crashLoopBackOff.maxContainerRestartPeriod: may only be set with the feature gate "
+                "crashLoopBackOff.maxContainerRestartPeriod: may only be set with the feature gate "
                 "KubeletCrashLoopBackOffMax: add it to featureGates"
             ),
         ),
         (
             "featureGates: {Sidecar: true}",
-            f"k.yaml: featureGates.Sidecar: unknown feature gate; known are {', '.join(sorted(GATES))}",
+            f"featureGates.Sidecar: unknown feature gate; known are {', '.join(sorted(GATES))}",
         ),
         (
             "featureGates: {AllAlpha: true}",
             (
-                "k.yaml: featureGates.AllAlpha: a kubelet has this feature gate, kubelet-reference does not: "
+                "featureGates.AllAlpha: a kubelet has this feature gate, kubelet-reference does not: "
                 "leave it out"
             ),
         ),
         (
             "featureGates: {PodLifecycleSleepAction: false}",
             (
-                "k.yaml: featureGates.PodLifecycleSleepAction: can only be true in kubelet-reference: "
+                "featureGates.PodLifecycleSleepAction: can only be true in kubelet-reference: "
                 "sleep hooks are always run"
             ),
         ),
-        ("featureGates: {EventedPLEG: 1}", "k.yaml: featureGates.EventedPLEG: expected true or false, got 1"),
+        ("featureGates: {EventedPLEG: 1}", "featureGates.EventedPLEG: expected true or false, got 1"),
         (
             "containerRuntimeEndpoint: tcp://a:1",
             (
-                "k.yaml: containerRuntimeEndpoint: expected a unix socket with an absolute path, such as "
+                "containerRuntimeEndpoint: expected a unix socket with an absolute path, such as "
                 "unix:///run/containerd/containerd.sock, got 'tcp://a:1'"
             ),
         ),
-        ("maxPods: 1\nmaxPods: 2", "k.yaml: not YAML: line 4, column 1: the key 'maxPods' is given twice"),
-        ("a: [", "k.yaml: not YAML: line 4, column 1: expected the node content, but found '<stream end>'"),
+        ("maxPods: 1\nmaxPods: 2", "not YAML: line 4, column 1: the key 'maxPods' is given twice"),
+        ("a: [", "not YAML: line 4, column 1: expected the node content, but found '<stream end>'"),
     ],
 )
 def test_mistake_in_the_file_is_named(tmp_path: Path, text: str, said: str) -> None:
     """The message names the file, the field, what was expected, and what stands there."""
-    assert refused(tmp_path, f"{text}\n") == said
+    assert refused(tmp_path, f"{text}\n") == f"k.yaml: {said}"
 
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
@@ -232,24 +220,21 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "said"),
     [
-        (
-            "kind: KubeletConfiguration\n",
-            "k.yaml: apiVersion: expected kubelet.config.k8s.io/v1beta1, got null",
-        ),
+        ("kind: KubeletConfiguration\n", "apiVersion: expected kubelet.config.k8s.io/v1beta1, got null"),
         (
             "apiVersion: v1\nkind: Pod\n",
             (
-                'k.yaml: apiVersion: expected kubelet.config.k8s.io/v1beta1, got "v1"; '
+                'apiVersion: expected kubelet.config.k8s.io/v1beta1, got "v1"; '
                 'kind: expected KubeletConfiguration, got "Pod"'
             ),
         ),
-        ("", "k.yaml: expected an object of kind KubeletConfiguration, got null"),
-        ("- 1\n", "k.yaml: expected an object of kind KubeletConfiguration, got a list"),
+        ("", "expected an object of kind KubeletConfiguration, got null"),
+        ("- 1\n", "expected an object of kind KubeletConfiguration, got a list"),
     ],
 )
 def test_another_kind_is_refused(tmp_path: Path, head: str, said: str) -> None:
     """Only a KubeletConfiguration of v1beta1 is one."""
-    assert refused(tmp_path, "", head) == said
+    assert refused(tmp_path, "", head) == f"k.yaml: {said}"
 
 
 def test_file_that_is_not_there(tmp_path: Path) -> None:
@@ -334,7 +319,7 @@ def test_settings_of_the_core() -> None:
         ("1m30s", 90),
         ("1.5h", 5400),
         ("300ms", 0.3),
-        ("2us", 2e-6),
+        ("2us", 2e-06),
         ("+5s", 5),
         ("-1.s", -1),
         (".5s", 0.5),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
 import grpc
-import grpc.aio
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from grpc_stub import grpc_server
+from on_loop import on_loop
 
 from kubelet_reference.cri_errors import BadReply
 from kubelet_reference.process.channel import Channel, Service
@@ -22,22 +22,7 @@ from kubelet_reference.process.errors import BadInputError
 GOOD = cri.VersionResponse(
     version="0.1.0", runtime_name="other", runtime_version="1", runtime_api_version="v1"
 )
-Methods = dict[str, "Callable[..., Any]"]
-
-
-@asynccontextmanager
-async def serving(path: Path, service: str, methods: Methods) -> AsyncGenerator[None]:
-    """A gRPC server with these methods of a service, from bytes to bytes."""
-    server = grpc.aio.server()
-    handler: Any = grpc.unary_unary_rpc_method_handler
-    handlers = {name: handler(method) for name, method in methods.items()}
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
-    server.add_insecure_port(f"unix:{path}")
-    await server.start()
-    try:
-        yield
-    finally:
-        await server.stop(None)
+Methods = dict[str, Callable[..., Any]]
 
 
 def answering(reply: Any) -> Callable[..., Awaitable[bytes]]:
@@ -62,27 +47,25 @@ async def contact(path: Path, seconds: float = 20) -> str:
     return ""
 
 
-def test_no_socket(tmp_path: Path) -> None:
+@on_loop
+async def test_no_socket(tmp_path: Path) -> None:
     """A socket that is absent, a path that is none, and one where nobody listens any more."""
     file, left = tmp_path / "file", tmp_path / "left"
     file.touch()
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(left))
-
-    async def story() -> None:
-        assert await contact(tmp_path / "absent") == (
-            "there is no such socket: start the runtime, or name its socket with --container-runtime-endpoint"
-        )
-        assert await contact(file) == (
-            "this is no socket: name the runtime's socket with --container-runtime-endpoint"
-        )
-        assert await contact(left) == ("the socket is there, but nobody listens: start the runtime again")
-
-    asyncio.run(story())
+    assert await contact(tmp_path / "absent") == (
+        "there is no such socket: start the runtime, or name its socket with --container-runtime-endpoint"
+    )
+    assert await contact(file) == (
+        "this is no socket: name the runtime's socket with --container-runtime-endpoint"
+    )
+    assert await contact(left) == ("the socket is there, but nobody listens: start the runtime again")
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b""], ids=["http", "nothing"])
-def test_no_grpc(tmp_path: Path, answer: bytes) -> None:
+@on_loop
+async def test_no_grpc(tmp_path: Path, answer: bytes) -> None:
     """A server of something else, and one that closes the connection at once."""
     path = tmp_path / "s"
 
@@ -90,14 +73,11 @@ def test_no_grpc(tmp_path: Path, answer: bytes) -> None:
         writer.write(answer)
         writer.close()
 
-    async def story() -> None:
-        async with await asyncio.start_unix_server(speak, path):
-            said = await contact(path)
+    async with await asyncio.start_unix_server(speak, path):
+        said = await contact(path)
 
-        assert said.startswith("something listens there, but it does not speak gRPC (")
-        assert said.endswith("): name the runtime's socket with --container-runtime-endpoint")
-
-    asyncio.run(story())
+    assert said.startswith("something listens there, but it does not speak gRPC (")
+    assert said.endswith("): name the runtime's socket with --container-runtime-endpoint")
 
 
 def test_silence(tmp_path: Path) -> None:
@@ -137,30 +117,25 @@ def test_silence(tmp_path: Path) -> None:
     ],
     ids=["other", "v1alpha2", "no-images", "empty", "garbage"],
 )
-def test_not_the_right_service(tmp_path: Path, service: str, methods: Methods, said: str) -> None:
+@on_loop
+async def test_not_the_right_service(tmp_path: Path, service: str, methods: Methods, said: str) -> None:
     """gRPC, but not the CRI v1 that a kubelet needs."""
-
-    async def story() -> None:
-        async with serving(tmp_path / "s", service, methods):
-            assert (await contact(tmp_path / "s")).startswith(said)
-
-    asyncio.run(story())
+    async with grpc_server(tmp_path / "s", service, methods):
+        assert (await contact(tmp_path / "s")).startswith(said)
 
 
-def test_wrong_version(tmp_path: Path) -> None:
+@on_loop
+async def test_wrong_version(tmp_path: Path) -> None:
     """A runtime of another version of the kubelet's API is named with both."""
     reply = cri.VersionResponse()
     reply.CopyFrom(GOOD)
     reply.version = "0.2.0"
-
-    async def story() -> None:
-        async with serving(tmp_path / "s", "runtime.v1.RuntimeService", {"Version": answering(reply)}):
-            assert "expected runtime version 0.1.0, got '0.2.0'" in await contact(tmp_path / "s")
-
-    asyncio.run(story())
+    async with grpc_server(tmp_path / "s", "runtime.v1.RuntimeService", {"Version": answering(reply)}):
+        assert "expected runtime version 0.1.0, got '0.2.0'" in await contact(tmp_path / "s")
 
 
-def test_refusal_of_the_runtime(tmp_path: Path) -> None:
+@on_loop
+async def test_refusal_of_the_runtime(tmp_path: Path) -> None:
     """A runtime that answers with an error is quoted."""
 
     async def broken(request: bytes, context: Any) -> bytes:
@@ -168,38 +143,27 @@ def test_refusal_of_the_runtime(tmp_path: Path) -> None:
         await context.abort(grpc.StatusCode.INTERNAL, "no disk")
         return b""
 
-    async def story() -> None:
-        async with serving(tmp_path / "s", "runtime.v1.RuntimeService", {"Version": broken}):
-            assert (
-                await contact(tmp_path / "s") == "Version failed with INTERNAL: no disk: see to the runtime"
-            )
-
-    asyncio.run(story())
+    async with grpc_server(tmp_path / "s", "runtime.v1.RuntimeService", {"Version": broken}):
+        assert await contact(tmp_path / "s") == "Version failed with INTERNAL: no disk: see to the runtime"
 
 
-def test_reply_that_cannot_be_read_is_an_error_of_the_call(tmp_path: Path) -> None:
+@on_loop
+async def test_reply_that_cannot_be_read_is_an_error_of_the_call(tmp_path: Path) -> None:
     """A reply that is no message of its kind is a bad reply, which the core knows how to bear."""
-
-    async def story() -> None:
-        methods = {"ListPodSandbox": answering(b"\x0a\xff")}
-        async with (
-            serving(tmp_path / "s", "runtime.v1.RuntimeService", methods),
-            Channel(str(tmp_path / "s")) as channel,
-        ):
-            runtime: Any = Service(channel, "RuntimeService")
-            with pytest.raises(BadReply, match="cannot be read"):
-                await runtime.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=20)
-
-    asyncio.run(story())
+    methods = {"ListPodSandbox": answering(b"\x0a\xff")}
+    async with (
+        grpc_server(tmp_path / "s", "runtime.v1.RuntimeService", methods),
+        Channel(str(tmp_path / "s")) as channel,
+    ):
+        runtime: Any = Service(channel, "RuntimeService")
+        with pytest.raises(BadReply, match="cannot be read"):
+            await runtime.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=20)
 
 
-def test_service_has_no_other_methods(tmp_path: Path) -> None:
+@on_loop
+async def test_service_has_no_other_methods(tmp_path: Path) -> None:
     """A name that the CRI does not have is a mistake of ours, and says so."""
-
-    async def story() -> None:
-        async with Channel(str(tmp_path / "s")) as channel:
-            runtime: Any = Service(channel, "RuntimeService")
-            with pytest.raises(AttributeError, match="the CRI has no method Dance"):
-                runtime.Dance()
-
-    asyncio.run(story())
+    async with Channel(str(tmp_path / "s")) as channel:
+        runtime: Any = Service(channel, "RuntimeService")
+        with pytest.raises(AttributeError, match="the CRI has no method Dance"):
+            runtime.Dance()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kubelet_conformance.targets.process import read_target
-from kubelet_conformance.targets.process.target_file import CAPABILITIES, PLACEHOLDERS
+from kubelet_conformance.targets.process.target_file import CAPABILITIES, PLACEHOLDERS, read_target
 from kubelet_reference.process.command import command
 from kubelet_reference.process.configuration import FIELDS
 from kubelet_reference.versions import GATES

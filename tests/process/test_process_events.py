@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import grpc
-import grpc.aio
 from cri_api.v1 import api_pb2 as cri
+from grpc_stub import grpc_server
 
 from kubelet_reference.cri_errors import BadReply
 from kubelet_reference.process.channel import Channel, Service
@@ -25,24 +25,18 @@ def heard(path: Path, *told: bytes) -> list[str]:
         await context.abort(grpc.StatusCode.UNAVAILABLE, "going down")
 
     async def main() -> list[str]:
-        server, found = grpc.aio.server(), list[str]()
-        handler: Any = grpc.unary_stream_rpc_method_handler
-        handlers = {"GetContainerEvents": handler(tell)}
-        service_handler = grpc.method_handlers_generic_handler("runtime.v1.RuntimeService", handlers)
-        server.add_generic_rpc_handlers((service_handler,))
-        server.add_insecure_port(f"unix:{path}")
-        await server.start()
-        try:
-            async with Channel(str(path)) as channel:
-                service = cast("Any", Service(channel, "RuntimeService"))
-                async for event in service.GetContainerEvents(cri.GetEventsRequest()):
-                    found.append(event.container_id)
-        except BadReply as error:
-            found.append(str(error.details()))
-        except grpc.RpcError as error:
-            found.append(cast("Any", error).code().name)
-        finally:
-            await server.stop(None)
+        found = list[str]()
+        methods = {"GetContainerEvents": tell}
+        async with grpc_server(path, "runtime.v1.RuntimeService", methods, streams=True):
+            try:
+                async with Channel(str(path)) as channel:
+                    service = cast("Any", Service(channel, "RuntimeService"))
+                    async for event in service.GetContainerEvents(cri.GetEventsRequest()):
+                        found.append(event.container_id)
+            except BadReply as error:
+                found.append(str(error.details()))
+            except grpc.RpcError as error:
+                found.append(cast("Any", error).code().name)
         return found
 
     return asyncio.run(main())

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
-from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
-from kubelet_command import KubeletCommand, Machine, manifest, on_machine
+from kubelet_command import KubeletCommand, manifest, on_machine
+from on_loop import on_loop
 
 pytestmark = pytest.mark.slow
 
 
-def play(folder: Path, story: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:
-    """Tell a story on a machine of its own."""
-
-    async def told() -> None:
-        async with on_machine(folder) as machine:
-            await story(machine)
-
-    asyncio.run(told())
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signal_ends_it_and_containers_go_on(tmp_path: Path, number: signal.Signals) -> None:
+@on_loop
+async def test_signal_ends_it_and_containers_go_on(tmp_path: Path, number: signal.Signals) -> None:
     """A pod runs, is shown with its status, and goes on running when the kubelet is asked to end."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         machine.write("web.yaml", manifest())
         kubelet = await machine.start()
         (pod,) = await kubelet.until_running("web")
@@ -47,16 +35,12 @@ def test_signal_ends_it_and_containers_go_on(tmp_path: Path, number: signal.Sign
         assert (code, kubelet.lines[-1].rpartition(" ")[2]) == (0, "Ended")
         assert machine.runtime.count("StopContainer") == 0
 
-    play(tmp_path, story)
 
-
-def test_killed_and_started_again_adopts(tmp_path: Path) -> None:
+@on_loop
+async def test_killed_and_started_again_adopts(tmp_path: Path) -> None:
     """After SIGKILL the next one finds what runs and makes nothing twice, whatever was left behind."""
-
-    async def story(machine: Machine) -> None:
-        machine.write("web.yaml", manifest())
-        first = await machine.start()
-        await first.until_running("web")
+    async with on_machine(tmp_path) as machine:
+        first = await machine.start_with_pod()
         await first.kill()
         machine.write("late.yaml", manifest("late"))
         second = await machine.start()
@@ -65,18 +49,16 @@ def test_killed_and_started_again_adopts(tmp_path: Path) -> None:
         assert (machine.runtime.count("RunPodSandbox"), machine.runtime.count("StartContainer")) == (2, 2)
         assert machine.runtime.count("StopPodSandbox") == machine.runtime.count("StopContainer") == 0
 
-    play(tmp_path, story)
-
 
 def killed(kubelet: KubeletCommand, _: object) -> None:
     """A lie that is none: the kubelet dies before it hears the reply."""
     kubelet.process.kill()
 
 
-def test_killed_in_the_middle_of_a_start_is_finished_by_the_next(tmp_path: Path) -> None:
+@on_loop
+async def test_killed_in_the_middle_of_a_start_is_finished_by_the_next(tmp_path: Path) -> None:
     """Wherever a life breaks off, the next one ends with one sandbox and one container that runs."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         machine.write("web.yaml", manifest())
         for rpc in ("RunPodSandbox", "CreateContainer", "StartContainer"):
             kubelet = await machine.begin()
@@ -90,16 +72,12 @@ def test_killed_in_the_middle_of_a_start_is_finished_by_the_next(tmp_path: Path)
 
         assert (len(ready), len(running)) == (1, 1)
 
-    play(tmp_path, story)
 
-
-def test_runtime_that_goes_away_is_told_once_and_found_again(tmp_path: Path) -> None:
+@on_loop
+async def test_runtime_that_goes_away_is_told_once_and_found_again(tmp_path: Path) -> None:
     """While the runtime is away the kubelet waits; when it is back, nothing that ran is made again."""
-
-    async def story(machine: Machine) -> None:
-        machine.write("web.yaml", manifest())
-        kubelet = await machine.start()
-        await kubelet.until_running("web")
+    async with on_machine(tmp_path) as machine:
+        kubelet = await machine.start_with_pod()
         await machine.runtime_goes()
         await kubelet.says("is away")
         machine.write("late.yaml", manifest("late"))
@@ -113,13 +91,11 @@ def test_runtime_that_goes_away_is_told_once_and_found_again(tmp_path: Path) -> 
         assert sum("is back" in line for line in kubelet.lines) == 1
         assert machine.runtime.count("RunPodSandbox") == machine.runtime.count("StartContainer") == 2
 
-    play(tmp_path, story)
 
-
-def test_removed_manifest_stops_the_pod(tmp_path: Path) -> None:
+@on_loop
+async def test_removed_manifest_stops_the_pod(tmp_path: Path) -> None:
     """A pod whose manifest goes is stopped; a manifest that is bad is told of by file and field."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         machine.write("web.yaml", manifest())
         machine.write("bad.yaml", manifest("bad", restartPolicy="Sometimes"))
         kubelet = await machine.start()
@@ -131,13 +107,11 @@ def test_removed_manifest_stops_the_pod(tmp_path: Path) -> None:
 
         assert "restartPolicy" in told
 
-    play(tmp_path, story)
 
-
-def test_pods_from_a_url(tmp_path: Path) -> None:
+@on_loop
+async def test_pods_from_a_url(tmp_path: Path) -> None:
     """Manifests come from a URL too, asked with the headers that are configured."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         heard: list[str] = []
 
         async def answer(request: web.Request) -> web.Response:
@@ -158,17 +132,13 @@ def test_pods_from_a_url(tmp_path: Path) -> None:
         assert pod["metadata"]["annotations"]["kubernetes.io/config.source"] == "http"
         assert heard[0] == "one"
 
-    play(tmp_path, story)
 
-
-def test_second_signal_ends_at_once(tmp_path: Path) -> None:
+@on_loop
+async def test_second_signal_ends_at_once(tmp_path: Path) -> None:
     """One that has been asked to end and is asked again ends with 130, whatever it was doing."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         kubelet = await machine.start()
         kubelet.process.send_signal(signal.SIGINT)
         kubelet.process.send_signal(signal.SIGTERM)
 
         assert await kubelet.ended() in {0, 130}
-
-    play(tmp_path, story)

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kubelet_command import Machine, manifest, on_machine, ran
+from kubelet_command import manifest, on_machine, ran
+from on_loop import on_loop
 
 from kubelet_reference.process.errors import BadInputError
 from kubelet_reference.process.lock import locked
-
-
-def play(folder: Path, story: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:
-    """Tell a story on a machine of its own."""
-
-    async def told() -> None:
-        async with on_machine(folder) as machine:
-            await story(machine)
-
-    asyncio.run(told())
 
 
 def test_no_runtime_is_two(tmp_path: Path) -> None:
@@ -41,10 +32,10 @@ def test_no_runtime_is_two(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--port", "--read-only-port", "--healthz-port"])
-def test_port_in_use_is_two(tmp_path: Path, flag: str) -> None:
+@on_loop
+async def test_port_in_use_is_two(tmp_path: Path, flag: str) -> None:
     """A port that is taken is named with the flag that chooses another."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         with socket.socket() as other:
             other.bind(("127.0.0.1", 0))
             other.listen()
@@ -60,13 +51,11 @@ def test_port_in_use_is_two(tmp_path: Path, flag: str) -> None:
             ),
         )
 
-    play(tmp_path, story)
 
-
-def test_two_on_one_root_folder_is_two(tmp_path: Path) -> None:
+@on_loop
+async def test_two_on_one_root_folder_is_two(tmp_path: Path) -> None:
     """A second one on the same root folder is refused and leaves the first alone."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         first = await machine.start()
         second = await machine.begin()
         code = await second.ended()
@@ -82,8 +71,6 @@ def test_two_on_one_root_folder_is_two(tmp_path: Path) -> None:
             ],
         )
         assert health == (200, "ok")
-
-    play(tmp_path, story)
 
 
 def test_root_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -125,11 +112,11 @@ LIES: dict[str, tuple[Callable[[Any], None], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rpc", LIES)
-def test_lying_runtime_is_logged_and_borne(tmp_path: Path, rpc: str) -> None:
+@on_loop
+async def test_lying_runtime_is_logged_and_borne(tmp_path: Path, rpc: str) -> None:
     """A runtime that leaves out what is needed is told of; the kubelet goes on, and does not run wild."""
     lie, said = LIES[rpc]
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         machine.runtime.lies[rpc] = lie
         machine.write("web.yaml", manifest())
         kubelet = await machine.start()
@@ -140,14 +127,12 @@ def test_lying_runtime_is_logged_and_borne(tmp_path: Path, rpc: str) -> None:
         assert health == (200, "ok")
         assert calls < 30
 
-    play(tmp_path, story)
-
 
 @pytest.mark.slow
-def test_runtime_that_stops_lying_is_used(tmp_path: Path) -> None:
+@on_loop
+async def test_runtime_that_stops_lying_is_used(tmp_path: Path) -> None:
     """What a lie kept from running runs when the runtime tells the truth, and runs once."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         machine.runtime.lies["Status"] = clear("status", "conditions")
         machine.write("web.yaml", manifest())
         kubelet = await machine.start()
@@ -157,13 +142,12 @@ def test_runtime_that_stops_lying_is_used(tmp_path: Path) -> None:
 
         assert machine.runtime.count("RunPodSandbox") == machine.runtime.count("StartContainer") == 1
 
-    play(tmp_path, story)
 
-
-def test_log_keeps_what_it_tells_in_one_line(tmp_path: Path) -> None:
+@on_loop
+async def test_log_keeps_what_it_tells_in_one_line(tmp_path: Path) -> None:
     """What a runtime says cannot begin a line of its own, nor reach the terminal as an escape."""
+    async with on_machine(tmp_path) as machine:
 
-    async def story(machine: Machine) -> None:
         def lie(message: Any) -> None:
             message.runtime_name = "evil\nE1121 fake\x1b[2J"
 
@@ -172,5 +156,3 @@ def test_log_keeps_what_it_tells_in_one_line(tmp_path: Path) -> None:
 
         assert any("on evil E1121 fake\\u001b[2J 1.0.0" in line for line in kubelet.lines)
         assert all(line[0] in "IWEF" for line in kubelet.lines)
-
-    play(tmp_path, story)

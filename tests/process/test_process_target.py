@@ -8,18 +8,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kubelet_command import Machine, on_machine
+from on_loop import on_loop
 
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.process import KubeletTarget, ProcessNode, reference_process
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.clearing import clear, mounts_below
-from kubelet_conformance.targets.process.log_events import event_fields
+from kubelet_conformance.targets.process.node import ProcessNode
+from kubelet_conformance.targets.process.target_file import KubeletTarget, reference_process
+from kubelet_conformance.targets.process.watching import event_fields
 from kubelet_conformance.targets.protocols import MANIFEST_URL, NotPossibleError
 from kubelet_conformance.trace.recorder import Item, Recorder
 
@@ -71,14 +74,11 @@ class Bench:
         return [each["status"].get("phase", "") for each in self.items("status")]
 
 
-def play(folder: Path, story: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
-    """Tell a story beside a runtime of its own."""
-
-    async def told() -> None:
-        async with on_machine(folder) as machine:
-            await story(Bench(machine))
-
-    asyncio.run(told())
+@asynccontextmanager
+async def bench_in(folder: Path) -> AsyncGenerator[Bench]:
+    """A bench with a runtime of its own."""
+    async with on_machine(folder) as machine:
+        yield Bench(machine)
 
 
 def python(script: str, *arguments: str, **more: Any) -> KubeletTarget:
@@ -89,10 +89,10 @@ def python(script: str, *arguments: str, **more: Any) -> KubeletTarget:
 
 
 @pytest.mark.slow
-def test_reference_process_lives_and_leaves_nothing(tmp_path: Path) -> None:
+@on_loop
+async def test_reference_process_lives_and_leaves_nothing(tmp_path: Path) -> None:
     """Pods come and go by files, statuses and events are seen, it is killed and started, all is cleared."""
-
-    async def story(bench: Bench) -> None:
+    async with bench_in(tmp_path) as bench:
         async with bench.node(reference_process()) as node:
             await node.kubelet.start()
             stored = node.api.create({"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": SPEC})
@@ -117,14 +117,12 @@ def test_reference_process_lives_and_leaves_nothing(tmp_path: Path) -> None:
         assert bench.machine.runtime.count("RunPodSandbox") == 1
         assert list(bench.folder.iterdir()) == []
 
-    play(tmp_path, story)
-
 
 @pytest.mark.slow
-def test_settings_and_the_manifest_url(tmp_path: Path) -> None:
+@on_loop
+async def test_settings_and_the_manifest_url(tmp_path: Path) -> None:
     """What a scenario sets goes into the configuration; the manifest URL is served, and can break off."""
-
-    async def story(bench: Bench) -> None:
+    async with bench_in(tmp_path) as bench:
         node = bench.node(reference_process(), static_pod_url=MANIFEST_URL, http_check_frequency=0.1)
         async with node:
             node.manifests.serve(0, "")
@@ -135,8 +133,6 @@ def test_settings_and_the_manifest_url(tmp_path: Path) -> None:
 
         assert bench.items("pod")[0]["source"] == "http"
         assert not node.kubelet.running
-
-    play(tmp_path, story)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +151,10 @@ def test_settings_and_the_manifest_url(tmp_path: Path) -> None:
     ],
     ids=["ends", "dies", "hangs", "absent"],
 )
-def test_kubelet_that_does_not_start(tmp_path: Path, target: KubeletTarget, said: str) -> None:
+@on_loop
+async def test_kubelet_that_does_not_start(tmp_path: Path, target: KubeletTarget, said: str) -> None:
     """The error says what became of it and what it wrote; nothing runs on, nothing is left."""
-
-    async def story(bench: Bench) -> None:
+    async with bench_in(tmp_path) as bench:
         async with bench.node(target) as node:
             with pytest.raises(TargetError) as caught:
                 await node.kubelet.start()
@@ -168,13 +164,11 @@ def test_kubelet_that_does_not_start(tmp_path: Path, target: KubeletTarget, said
         assert not running
         assert list(bench.folder.iterdir()) == []
 
-    play(tmp_path, story)
 
-
-def test_kubelet_that_does_not_end_is_killed(tmp_path: Path) -> None:
+@on_loop
+async def test_kubelet_that_does_not_end_is_killed(tmp_path: Path) -> None:
     """One that ignores SIGTERM is killed after its time, and that is an error."""
-
-    async def story(bench: Bench) -> None:
+    async with bench_in(tmp_path) as bench:
         async with bench.node(python(STUB, "stubborn", stop_seconds=0.1)) as node:
             await node.kubelet.start()
             with pytest.raises(TargetError, match=r"odd did not end in 0\.1 s after SIGTERM"):
@@ -182,28 +176,23 @@ def test_kubelet_that_does_not_end_is_killed(tmp_path: Path) -> None:
 
         assert [each["op"] for each in bench.items("kubelet")] == ["started", "killed"]
 
-    play(tmp_path, story)
 
-
-def test_kubelet_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
+@on_loop
+async def test_kubelet_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
     """Its end ends the wait for it, and is told with how it came."""
-
-    async def story(bench: Bench) -> None:
-        async with bench.node(python(STUB)) as node:
-            await node.kubelet.start()
+    async with bench_in(tmp_path) as bench, bench.node(python(STUB)) as node:
+        await node.kubelet.start()
+        node.kubelet.raise_if_failed()
+        os.kill(node.kubelet.pid, signal.SIGTERM)
+        await node.kubelet.over()
+        with pytest.raises(TargetError, match="odd ended by itself with signal SIGTERM"):
             node.kubelet.raise_if_failed()
-            os.kill(node.kubelet.pid, signal.SIGTERM)
-            await node.kubelet.over()
-            with pytest.raises(TargetError, match="odd ended by itself with signal SIGTERM"):
-                node.kubelet.raise_if_failed()
-
-    play(tmp_path, story)
 
 
-def test_what_it_started_goes_with_it(tmp_path: Path) -> None:
+@on_loop
+async def test_what_it_started_goes_with_it(tmp_path: Path) -> None:
     """A kubelet's own children are killed with it, however it ends."""
-
-    async def story(bench: Bench) -> None:
+    async with bench_in(tmp_path) as bench:
         told: list[bytes] = []
         async with bench.node(python(STUB, "parent")) as node:
             node.kubelet.on_line.append(told.append)
@@ -213,8 +202,6 @@ def test_what_it_started_goes_with_it(tmp_path: Path) -> None:
             await node.kubelet.stop()
 
         assert _has_ended(child)
-
-    play(tmp_path, story)
 
 
 def _has_ended(pid: int) -> bool:
@@ -254,10 +241,10 @@ def test_child_dies_with_us() -> None:
     asyncio.run(ended())
 
 
-def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
+@on_loop
+async def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
     """What needs an API server, or a capability it lacks, is refused with what is missing."""
-
-    async def story(bench: Bench) -> None:
+    async with bench_in(tmp_path) as bench:
         node = bench.node(python(STUB, capabilities=frozenset({"statuses"})))
         async with node:
             await node.kubelet.start()
@@ -287,21 +274,17 @@ def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
 
         assert (node.channels.pods, node.channels.api, node.channels.events) == ("sent", "told", "none")
 
-    play(tmp_path, story)
 
-
-def test_settings_that_cannot_be_set(tmp_path: Path) -> None:
+@on_loop
+async def test_settings_that_cannot_be_set(tmp_path: Path) -> None:
     """A setting without a field, and a kubelet without a configuration, make a scenario not applicable."""
-
-    async def story(bench: Bench) -> None:
+    async with bench_in(tmp_path) as bench:
         with pytest.raises(NotPossibleError, match="whose node_ip can be set"):
             await bench.node(reference_process(), node_ip="10.0.0.9").__aenter__()
         with pytest.raises(NotPossibleError, match="with a configuration file: max_pods"):
             await bench.node(python(STUB), max_pods=1).__aenter__()
         with pytest.raises(NotPossibleError, match="reads manifests from a URL"):
             await bench.node(python(STUB), static_pod_url=MANIFEST_URL).__aenter__()
-
-    play(tmp_path, story)
 
 
 def test_events_of_a_log() -> None:
@@ -330,17 +313,12 @@ def test_clearing_an_empty_folder(tmp_path: Path) -> None:
     assert mounts_below(tmp_path) == []
 
 
-def test_lines_of_a_child_arrive_whole() -> None:
+@on_loop
+async def test_lines_of_a_child_arrive_whole() -> None:
     """What a child writes is heard line by line, the last one too if it lacks its end."""
+    lines: list[bytes] = []
+    child = Child([sys.executable, "-S", "-c", "print('a'); print('b' * 70000, end='')"], {}, lines.append)
+    code = await child.ended()
+    child.kill()
 
-    async def story() -> None:
-        lines: list[bytes] = []
-        child = Child(
-            [sys.executable, "-S", "-c", "print('a'); print('b' * 70000, end='')"], {}, lines.append
-        )
-        code = await child.ended()
-        child.kill()
-
-        assert (code, [len(line) for line in lines]) == (0, [1, 70000])
-
-    asyncio.run(story())
+    assert (code, [len(line) for line in lines]) == (0, [1, 70000])

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kubelet_conformance.targets.choice import UnknownTargetError
-from kubelet_conformance.targets.process import read_target, reference_process
 from kubelet_conformance.targets.process.places import Places, configuration, free_ports
+from kubelet_conformance.targets.process.target_file import read_target, reference_process
 from kubelet_reference.process.loading import load
 from kubelet_reference.versions import Behaviour
 
@@ -58,56 +58,38 @@ def test_file_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "k.toml: kubelet: missing: begin with [kubelet]"),
-        ("[kubelt]", "k.toml: kubelt: unknown table: there is one, [kubelet]"),
-        ("[kubelet]", "k.toml: kubelet.command: missing: the program and its arguments"),
-        ("kubelet = 1", "k.toml: kubelet: missing: begin with [kubelet]"),
-        ("[kubelet]\ncomand = []", "k.toml: kubelet.comand: unknown key, did you mean command?"),
-        (
-            "[kubelet]\nzzz = 1",
-            "k.toml: kubelet.zzz: unknown key, known are baseline, capabilities, command,",
-        ),
-        ("[kubelet]\ncommand = 'kubelet'", "k.toml: kubelet.command: expected a list of strings"),
-        ("[kubelet]\ncommand = []", "k.toml: kubelet.command: expected a list of strings"),
-        ("[kubelet]\ncommand = ['a', 1]", "k.toml: kubelet.command[1]: expected a string"),
+        ("", "kubelet: missing: begin with [kubelet]"),
+        ("[kubelt]", "kubelt: unknown table: there is one, [kubelet]"),
+        ("[kubelet]", "kubelet.command: missing: the program and its arguments"),
+        ("kubelet = 1", "kubelet: missing: begin with [kubelet]"),
+        ("[kubelet]\ncomand = []", "kubelet.comand: unknown key, did you mean command?"),
+        ("[kubelet]\nzzz = 1", "kubelet.zzz: unknown key, known are baseline, capabilities, command,"),
+        ("[kubelet]\ncommand = 'kubelet'", "kubelet.command: expected a list of strings"),
+        ("[kubelet]\ncommand = []", "kubelet.command: expected a list of strings"),
+        ("[kubelet]\ncommand = ['a', 1]", "kubelet.command[1]: expected a string"),
         (
             "[kubelet]\ncommand = ['{rot}']",
-            "k.toml: kubelet.command[0]: nothing is called {rot}: known are {config},",
+            "kubelet.command[0]: nothing is called {rot}: known are {config},",
         ),
-        ("[kubelet]\nconfig = 'a: ['", "k.toml: kubelet.config: no YAML: "),
-        ("[kubelet]\nconfig = 'a'", "k.toml: kubelet.config: expected an object in YAML"),
-        ("[kubelet]\npods = 'api'", 'k.toml: kubelet.pods: expected "folder"'),
-        ("[kubelet]\nkubernetes = 'new'", "k.toml: kubelet.kubernetes: expected a version such as 1.32"),
-        ("[kubelet]\nkubernetes = 1.32", "k.toml: kubelet.kubernetes: expected a string"),
-        (
-            "[kubelet]\nhealthz = 'https://example.com'",
-            "k.toml: kubelet.healthz: expected a URL such as http://127",
-        ),
-        (
-            "[kubelet]\nstart_seconds = 0",
-            "k.toml: kubelet.start_seconds: expected a number of seconds up to 600",
-        ),
-        (
-            "[kubelet]\nstop_seconds = true",
-            "k.toml: kubelet.stop_seconds: expected a number of seconds up to 600",
-        ),
-        (
-            "[kubelet]\ncapabilities = ['fly']",
-            "k.toml: kubelet.capabilities: expected a list of some of restart,",
-        ),
-        (
-            "[kubelet]\ncapabilities = 'fly'",
-            "k.toml: kubelet.capabilities: expected a list of some of restart,",
-        ),
-        ("[kubelet]\nfeature_gates = {A = 1}", "k.toml: kubelet.feature_gates.A: expected true or false"),
-        ("[kubelet]\nenvironment = 1", "k.toml: kubelet.environment: expected a table"),
-        ("[kubelet]\nenvironment = {A = 1}", "k.toml: kubelet.environment.A: expected a string"),
-        ("a = ", "k.toml: no TOML: "),
+        ("[kubelet]\nconfig = 'a: ['", "kubelet.config: no YAML: "),
+        ("[kubelet]\nconfig = 'a'", "kubelet.config: expected an object in YAML"),
+        ("[kubelet]\npods = 'api'", 'kubelet.pods: expected "folder"'),
+        ("[kubelet]\nkubernetes = 'new'", "kubelet.kubernetes: expected a version such as 1.32"),
+        ("[kubelet]\nkubernetes = 1.32", "kubelet.kubernetes: expected a string"),
+        ("[kubelet]\nhealthz = 'https://example.com'", "kubelet.healthz: expected a URL such as http://127"),
+        ("[kubelet]\nstart_seconds = 0", "kubelet.start_seconds: expected a number of seconds up to 600"),
+        ("[kubelet]\nstop_seconds = true", "kubelet.stop_seconds: expected a number of seconds up to 600"),
+        ("[kubelet]\ncapabilities = ['fly']", "kubelet.capabilities: expected a list of some of restart,"),
+        ("[kubelet]\ncapabilities = 'fly'", "kubelet.capabilities: expected a list of some of restart,"),
+        ("[kubelet]\nfeature_gates = {A = 1}", "kubelet.feature_gates.A: expected true or false"),
+        ("[kubelet]\nenvironment = 1", "kubelet.environment: expected a table"),
+        ("[kubelet]\nenvironment = {A = 1}", "kubelet.environment.A: expected a string"),
+        ("a = ", "no TOML: "),
     ],
 )
 def test_mistake_is_named(tmp_path: Path, text: str, said: str) -> None:
     """The message names the file and the key, and what was expected there."""
-    assert refused(tmp_path, text).startswith(said)
+    assert refused(tmp_path, text).startswith(f"k.toml: {said}")
 
 
 def test_file_that_is_not_there(tmp_path: Path) -> None:

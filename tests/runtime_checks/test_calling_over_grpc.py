@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from on_loop import on_loop
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.runtime_checks.judging import judged, the_runtimes
-from kubelet_conformance.runtime_checks.running import tell_and_sweep
+from kubelet_conformance.runtime_checks.running import tell, tell_all, tell_and_sweep
 from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.runtime_checks.story import Story
-from kubelet_conformance.runtime_checks.telling import tell, tell_all
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.direct import (
     DirectRuntime,
@@ -50,24 +51,24 @@ def story(name: str) -> Story:
     return next(each for each in every_story() if each.name == name)
 
 
-def on_a_fake(deed: Callable[[DirectRuntime], Awaitable[Any]]) -> Any:
-    """What is done to a fake over gRPC."""
-
-    async def main() -> Any:
-        async with opened(Wanted("fake-grpc", "", "run-1", 10**18)) as target:
-            return await deed(target)
-
-    return asyncio.run(main())
+def a_fake() -> AbstractAsyncContextManager[DirectRuntime]:
+    """A fake over gRPC."""
+    return opened(Wanted("fake-grpc", "", "run-1", 10**18))
 
 
-def test_stories_side_by_side_keep_every_contract(tmp_path: Path) -> None:
+async def run_foreign_sandbox(target: DirectRuntime) -> None:
+    """Somebody else runs a sandbox."""
+    config = cri.PodSandboxConfig(metadata=FOREIGN, labels={"secret": "label"})
+    await target.services.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
+
+
+@on_loop
+async def test_stories_side_by_side_keep_every_contract(tmp_path: Path) -> None:
     """Told at the same time to one runtime, stories do not disturb each other's verdicts."""
     stories = [story(name) for name in QUICK]
 
-    async def deed(target: DirectRuntime) -> Any:
-        return await tell_and_sweep(target, "run-1", lambda: tell_all(target, stories, "run-1", "1.32", 4))
-
-    run = on_a_fake(deed)
+    async with a_fake() as target:
+        run = await tell_and_sweep(target, "run-1", lambda: tell_all(target, stories, "run-1", "1.32", 4))
     check, played = judged(run.told, list(the_runtimes().values()), None, tmp_path)
     verdicts = {one.outcome.verdict for one in check.results.values()}
 
@@ -77,15 +78,12 @@ def test_stories_side_by_side_keep_every_contract(tmp_path: Path) -> None:
     assert run.left == []
 
 
-def test_what_belongs_to_others_is_not_recorded() -> None:
+@on_loop
+async def test_what_belongs_to_others_is_not_recorded() -> None:
     """A list's answer, as the story gets it and as the record has it, holds the story's own pods alone."""
-
-    async def deed(target: DirectRuntime) -> bytes:
-        config = cri.PodSandboxConfig(metadata=FOREIGN, labels={"secret": "label"})
-        await target.services.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
-        return (await tell(target, story("a_new_sandbox_is_ready"), "run-1", "1.32")).trace
-
-    trace = on_a_fake(deed)
+    async with a_fake() as target:
+        await run_foreign_sandbox(target)
+        trace = (await tell(target, story("a_new_sandbox_is_ready"), "run-1", "1.32")).trace
     with Reader("story", io.BytesIO(trace)) as reader:
         listed = [one for one in reader if getattr(getattr(one, "call", None), "rpc", "") == "ListPodSandbox"]
 
@@ -94,17 +92,15 @@ def test_what_belongs_to_others_is_not_recorded() -> None:
     assert any(b"a-new-sandbox-is-ready-web" in bytes(getattr(one, "response").raw) for one in listed)  # noqa: B009
 
 
-def test_what_others_made_stays() -> None:
+@on_loop
+async def test_what_others_made_stays() -> None:
     """A run removes what it made, by its own label, and nothing else."""
-
-    async def deed(target: DirectRuntime) -> list[str]:
-        config = cri.PodSandboxConfig(metadata=FOREIGN)
-        await target.services.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
+    async with a_fake() as target:
+        await run_foreign_sandbox(target)
         await tell_and_sweep(target, "run-1", lambda: _nothing([]))
         listed = await target.services.ListPodSandbox(cri.ListPodSandboxRequest())
-        return [one.metadata.name for one in listed.items]
 
-    assert on_a_fake(deed) == ["foreign"]
+    assert [one.metadata.name for one in listed.items] == ["foreign"]
 
 
 async def _nothing(told: list[Any]) -> list[Any]:
@@ -140,49 +136,44 @@ def test_a_run_that_is_broken_off_leaves_nothing() -> None:
     assert left == []
 
 
-def test_a_story_that_ends_early_is_told_and_cleaned_up() -> None:
+@on_loop
+async def test_a_story_that_ends_early_is_told_and_cleaned_up() -> None:
     """A call that fails where it has to succeed ends its story; its place, error and trace are kept."""
 
-    async def deed(target: DirectRuntime) -> Any:
-        async def too_soon(runtime: Runtime) -> None:
-            sandbox = await runtime.sandbox()
-            await sandbox.stop()
-            await sandbox.create()
+    async def too_soon(runtime: Runtime) -> None:
+        sandbox = await runtime.sandbox()
+        await sandbox.stop()
+        await sandbox.create()
 
-        return await tell(target, Story("too_soon", too_soon, ("CRI-11",)), "run-1", "1.32")
-
-    told = on_a_fake(deed)
+    async with a_fake() as target:
+        told = await tell(target, Story("too_soon", too_soon, ("CRI-11",)), "run-1", "1.32")
 
     assert "a call that has to succeed failed: FAILED_PRECONDITION" in told.vain
     assert (told.failed, told.impossible) == ("", "")
     assert b"RemovePodSandbox" in told.trace
 
 
-def test_a_mistake_in_a_story_is_the_suites_own() -> None:
+@on_loop
+async def test_a_mistake_in_a_story_is_the_suites_own() -> None:
     """An exception that is no failed call is told as a failure of the suite, with where it happened."""
 
-    async def deed(target: DirectRuntime) -> Any:
-        async def mistaken(_: Runtime) -> None:
-            raise ZeroDivisionError("oh")
+    async def mistaken(_: Runtime) -> None:
+        raise ZeroDivisionError("oh")
 
-        return await tell(target, Story("mistaken", mistaken, ()), "run-1", "1.32")
-
-    told = on_a_fake(deed)
+    async with a_fake() as target:
+        told = await tell(target, Story("mistaken", mistaken, ()), "run-1", "1.32")
 
     assert told.failed.startswith("ZeroDivisionError: oh\n")
     assert told.trace
 
 
-def test_what_a_runtime_lacks_makes_a_story_impossible(tmp_path: Path) -> None:
+@on_loop
+async def test_what_a_runtime_lacks_makes_a_story_impossible(tmp_path: Path) -> None:
     """A contract whose every story is impossible is not applicable, for the reason of that."""
-
-    async def deed(target: DirectRuntime) -> Any:
-        from dataclasses import replace  # noqa: PLC0415
-
+    async with a_fake() as target:
         poor = replace(target, lacks={"events": "it has no events"})
-        return [await tell(poor, story("every_transition_is_told"), "run-1", "1.32")]
-
-    check, _ = judged(on_a_fake(deed), [the_runtimes()["CRI-30"]], None, tmp_path)
+        told = await tell(poor, story("every_transition_is_told"), "run-1", "1.32")
+    check, _ = judged([told], [the_runtimes()["CRI-30"]], None, tmp_path)
     result = check.results["CRI-30"]
 
     assert (result.outcome.verdict, result.reasons) == (Verdict.NOT_APPLICABLE, ["it has no events"])
@@ -197,24 +188,21 @@ def test_what_a_runtime_lacks_makes_a_story_impossible(tmp_path: Path) -> None:
         ("bug:NOT-A-BUG-grpc", UnknownTargetError, "no bug is named"),
     ],
 )
-def test_what_cannot_be_called_is_refused(target: str, error: type[Exception], said: str) -> None:
+@on_loop
+async def test_what_cannot_be_called_is_refused(target: str, error: type[Exception], said: str) -> None:
     """A target that is none, or that nobody serves, is refused in one sentence."""
-
-    async def main() -> None:
+    with pytest.raises(error, match=said):
         async with opened(Wanted(target, "img:1", "run-1", 0)):
             raise AssertionError("it was opened")
 
-    with pytest.raises(error, match=said):
-        asyncio.run(main())
 
-
-def test_streams_end_with_their_story() -> None:
+@on_loop
+async def test_streams_end_with_their_story() -> None:
     """A story that listens hears of its own pods alone, and leaves no stream open."""
 
     async def listening(runtime: Runtime) -> None:
         async with runtime.events() as came:
-            config = cri.PodSandboxConfig(metadata=FOREIGN)
-            await runtime.target.services.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
+            await run_foreign_sandbox(runtime.target)
             await (await runtime.sandbox()).running()
 
             async def has_heard() -> bool:
@@ -222,10 +210,8 @@ def test_streams_end_with_their_story() -> None:
 
             assert await runtime.until(has_heard, 10)
 
-    async def deed(target: DirectRuntime) -> Any:
-        return await tell(target, Story("listening", listening, ("CRI-30",)), "run-1", "1.32")
-
-    told = on_a_fake(deed)
+    async with a_fake() as target:
+        told = await tell(target, Story("listening", listening, ("CRI-30",)), "run-1", "1.32")
     with Reader("story", io.BytesIO(told.trace)) as reader:
         replies = [one for one in reader if isinstance(one, Reply) and one.call.rpc == "GetContainerEvents"]
 

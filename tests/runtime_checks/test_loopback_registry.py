@@ -7,13 +7,14 @@ import hashlib
 import json
 
 import pytest
+from on_loop import on_loop
 
-from kubelet_conformance.targets.direct.registry import LoopbackRegistry
+from kubelet_conformance.targets.containerd.registry import TwoTags
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 
-async def ask(registry: LoopbackRegistry, request: str) -> tuple[int, dict[str, str], bytes]:
+async def ask(registry: TwoTags, request: str) -> tuple[int, dict[str, str], bytes]:
     """One HTTP exchange: status, headers and body."""
     host, _, port = registry.host.partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -25,30 +26,25 @@ async def ask(registry: LoopbackRegistry, request: str) -> tuple[int, dict[str, 
     return int(first.split()[1]), dict(line.split(": ", 1) for line in lines), body
 
 
-def test_both_tags_are_one_image_with_all_its_parts() -> None:
+@on_loop
+async def test_both_tags_are_one_image_with_all_its_parts() -> None:
     """A pull finds a manifest by either tag and by digest, and every blob that it names by its digest."""
+    with TwoTags("run-1") as registry:
+        names = await registry.names()
+        tags = [name.rpartition(":")[2] for name in names]
+        answers = [await ask(registry, f"GET /v2/kubelet-conformance/two/manifests/{tag}") for tag in tags]
+        status, headers, manifest = answers[0]
+        digest = headers["Docker-Content-Digest"]
+        by_digest = await ask(registry, f"GET /v2/kubelet-conformance/two/manifests/{digest}?ns=x")
+        parts = json.loads(manifest)
+        for part in (parts["config"], *parts["layers"]):
+            found = await ask(registry, f"GET /v2/kubelet-conformance/two/blobs/{part['digest']}")
+            assert f"sha256:{hashlib.sha256(found[2]).hexdigest()}" == part["digest"]
+            assert len(found[2]) == part["size"]
 
-    async def story() -> None:
-        async with LoopbackRegistry("run-1") as registry:
-            names = await registry.names()
-            tags = [name.rpartition(":")[2] for name in names]
-            answers = [
-                await ask(registry, f"GET /v2/kubelet-conformance/two/manifests/{tag}") for tag in tags
-            ]
-            status, headers, manifest = answers[0]
-            digest = headers["Docker-Content-Digest"]
-            by_digest = await ask(registry, f"GET /v2/kubelet-conformance/two/manifests/{digest}?ns=x")
-            parts = json.loads(manifest)
-            for part in (parts["config"], *parts["layers"]):
-                found = await ask(registry, f"GET /v2/kubelet-conformance/two/blobs/{part['digest']}")
-                assert f"sha256:{hashlib.sha256(found[2]).hexdigest()}" == part["digest"]
-                assert len(found[2]) == part["size"]
-
-        assert all(name.startswith("127.0.0.1:") for name in names)
-        assert (status, headers["Content-Type"], by_digest[2]) == (200, MANIFEST, manifest)
-        assert answers[1][2] == manifest
-
-    asyncio.run(story())
+    assert all(name.startswith("127.0.0.1:") for name in names)
+    assert (status, headers["Content-Type"], by_digest[2]) == (200, MANIFEST, manifest)
+    assert answers[1][2] == manifest
 
 
 @pytest.mark.parametrize(
@@ -62,24 +58,21 @@ def test_both_tags_are_one_image_with_all_its_parts() -> None:
         ("HEAD /v2/kubelet-conformance/two/manifests/a", 200),
     ],
 )
-def test_other_requests(request_line: str, status: int) -> None:
+@on_loop
+async def test_other_requests(request_line: str, status: int) -> None:
     """What is not the image is not found; HEAD has headers and no body."""
+    with TwoTags("run-1") as registry:
+        answer = await ask(registry, request_line)
 
-    async def story() -> None:
-        async with LoopbackRegistry("run-1") as registry:
-            answer = await ask(registry, request_line)
-
-        assert answer[0] == status
-        assert bool(answer[2]) is not request_line.startswith("HEAD")
-
-    asyncio.run(story())
+    assert answer[0] == status
+    assert bool(answer[2]) is not request_line.startswith("HEAD")
 
 
 def test_away_is_503_for_everything_until_it_is_back() -> None:
     """While it is away each request is answered by 503."""
 
     async def story() -> list[int]:
-        async with LoopbackRegistry("run-1") as registry:
+        with TwoTags("run-1") as registry:
             statuses: list[int] = []
             for away in (True, False):
                 registry.set_away(away=away)
@@ -90,14 +83,14 @@ def test_away_is_503_for_everything_until_it_is_back() -> None:
 
 
 def test_nonsense_harms_nobody() -> None:
-    """A client that speaks something else is hung up on; the next one is served."""
+    """A client that speaks something else is told so; the next one is served."""
 
     async def story() -> int:
-        async with LoopbackRegistry("run-1") as registry:
+        with TwoTags("run-1") as registry:
             host, _, port = registry.host.partition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
             writer.write(b"\x00\x01\r\n")
-            assert await reader.read() == b""
+            assert b"Bad request" in await reader.read()
             writer.close()
             return (await ask(registry, "GET /v2/"))[0]
 
@@ -110,7 +103,7 @@ def test_an_image_is_of_its_run() -> None:
     async def story() -> set[str]:
         digests: set[str] = set()
         for run in ("run-1", "run-2"):
-            async with LoopbackRegistry(run) as registry:
+            with TwoTags(run) as registry:
                 _, headers, _ = await ask(registry, "GET /v2/kubelet-conformance/two/manifests/a")
                 digests.add(headers["Docker-Content-Digest"])
         return digests

@@ -16,7 +16,8 @@ from jsonschema import Draft202012Validator
 
 from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.runtime_checks.judging import shipped_baseline
+from kubelet_conformance.runtime_checks import baselines
+from kubelet_conformance.targets.live.endpoint import shipped_baseline
 
 VALIDATOR: Any = Draft202012Validator(
     json.loads(
@@ -170,8 +171,8 @@ def test_the_guide_explains_every_option(runtime: Callable[..., Ended]) -> None:
 def test_the_guide_tells_the_deviations_that_come_along() -> None:
     """The table of containerd's deviations has a line for each entry of the baseline, in its order."""
     table = GUIDE.read_text(encoding="utf-8").partition("## Known deviations")[2].partition("\n## ")[0]
-    shipped = shipped_baseline("containerd", "1.6.20")
-    known = Baseline.read(shipped or "", every_contract()).deviations
+    shipped = shipped_baseline(baselines, "containerd", "1.6.20")
+    known = Baseline.read(str(shipped), every_contract()).deviations
 
     assert re.findall(r"^\| (CRI-\d+) \|", table, re.MULTILINE) == [each.id for each in known]
 

@@ -11,8 +11,9 @@ from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.runtime_checks import baselines
-from kubelet_conformance.runtime_checks.judging import shipped_baseline, the_runtimes
+from kubelet_conformance.runtime_checks.judging import the_runtimes
 from kubelet_conformance.runtime_checks.stories import every_story
+from kubelet_conformance.targets.live.endpoint import shipped_baseline
 
 FILES = [Path(str(each)) for each in resources.files(baselines).iterdir() if each.name.endswith(".toml")]
 
@@ -43,9 +44,9 @@ def test_entries_name_what_there_is(file: Path) -> None:
 )
 def test_a_baseline_is_chosen_by_name_and_version(name: str, version: str, chosen: str | None) -> None:
     """The runtime's own words choose: its name, and the first two numbers of its version."""
-    found = shipped_baseline(name, version)
+    found = shipped_baseline(baselines, name, version)
 
-    assert (Path(found).name if found else None) == chosen
+    assert (found.name if found else None) == chosen
 
 
 def deviations(tmp_path: Path, sometimes: str) -> Baseline:

@@ -80,6 +80,13 @@ class Machine:
         await kubelet.says("Started kubelet-reference")
         return kubelet
 
+    async def start_with_pod(self) -> KubeletCommand:
+        """Start a kubelet whose one pod, `web`, runs."""
+        self.write("web.yaml", manifest())
+        kubelet = await self.start()
+        await kubelet.until_running("web")
+        return kubelet
+
     async def begin(self, *flags: str) -> KubeletCommand:
         """Start a kubelet."""
         kubelet = KubeletCommand(await begun(*self.flags, *flags))

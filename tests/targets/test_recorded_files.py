@@ -8,8 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from kubelet_conformance.targets.disk_record import RecordedFiles
-from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
+from kubelet_conformance.targets.disk_record import RecordedCgroups, RecordedFiles
 from kubelet_conformance.targets.resource_plugin import RecordedPlugin
 from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
 from kubelet_fakes.clock import run

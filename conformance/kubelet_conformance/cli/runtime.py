@@ -117,11 +117,13 @@ def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
 
 def _run(asked: _Asked, contracts: list[Contract]) -> int:
     from kubelet_conformance.reports.called import CalledRun  # noqa: PLC0415
-    from kubelet_conformance.runtime_checks.judging import judged, shipped_baseline, stories_for  # noqa: PLC0415
+    from kubelet_conformance.runtime_checks import baselines  # noqa: PLC0415
+    from kubelet_conformance.runtime_checks.judging import judged, stories_for  # noqa: PLC0415
     from kubelet_conformance.runtime_checks.running import left_behind, run_stories  # noqa: PLC0415
     from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415
     from kubelet_conformance.targets.choice import TargetError, UnknownTargetError  # noqa: PLC0415
     from kubelet_conformance.targets.direct import Wanted  # noqa: PLC0415
+    from kubelet_conformance.targets.live.endpoint import shipped_baseline  # noqa: PLC0415
 
     known = _baseline(asked.baseline)
     with _folder(asked.record) as folder:
@@ -132,8 +134,8 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
             run = run_stories(wanted, stories, asked.version, asked.concurrency)
         except (TargetError, UnknownTargetError) as error:
             raise click.ClickException(str(error)) from None
-        shipped = shipped_baseline(run.name, run.version) if asked.baseline is None else None
-        baseline = _baseline(shipped) if shipped else known
+        shipped = shipped_baseline(baselines, run.name, run.version) if asked.baseline is None else None
+        baseline = _baseline(str(shipped)) if shipped else known
         check, played = judged(run.told, contracts, baseline, folder)
         called = CalledRun(
             check,
@@ -148,7 +150,7 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
             kept=asked.record is not None,
             debug=asked.debug,
             address=asked.target,
-            known=f"{Path(shipped).stem}, which come along" if shipped else asked.baseline or "",
+            known=f"{shipped.stem}, which come along" if shipped else asked.baseline or "",
         )
         deliver(in_form(asked.form, called, to_file=bool(asked.output)), asked.output)
         if asked.record is not None:

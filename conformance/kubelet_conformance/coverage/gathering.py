@@ -130,7 +130,7 @@ def _kept(played: Played) -> Counts:
 
 def _told() -> dict[str, Counts]:
     """What each story that calls a runtime directly puts to the test, on the fake."""
-    from kubelet_conformance.runtime_checks.in_process import told_directly  # noqa: PLC0415 - it needs gRPC
+    from kubelet_conformance.runtime_checks.judging import told_directly  # noqa: PLC0415 - it needs gRPC
     from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415
 
     told = told_directly("fake", every_story(), USUAL_VERSION)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kubelet_conformance.node import Node, scenario_of
@@ -53,7 +53,7 @@ def rehearse(
 
     async def on(target: Target) -> None:
         try:
-            await story(**{**arguments, "node": Node(_Watched(target, found.uses))})
+            await story(**{**arguments, "node": Node(_watched(target, found.uses))})
         finally:
             found.seconds = target.now()
             _look_at(target.recorder, found)
@@ -66,22 +66,11 @@ def rehearse(
     return found
 
 
-class _Watched:
-    """A target that notes which of its controls are used."""
-
-    def __init__(self, target: Target, uses: set[str]) -> None:
-        self.node_name = target.node_name
-        self.patience = target.patience
-        self.recheck_seconds = target.recheck_seconds
-        self.recorder = target.recorder
-        self.now = target.now
-        self.sleep = target.sleep
-        self.namespace = target.namespace
-        self.runtime: Any = _Control("runtime", target.runtime, uses)
-        self.api: Any = _Control("api", target.api, uses)
-        self.manifests: Any = _Control("manifests", target.manifests, uses)
-        self.kubelet: Any = _Control("kubelet", target.kubelet, uses)
-        self.machine: Any = _Control("machine", target.machine, uses)
+def _watched(target: Target, uses: set[str]) -> Target:
+    """The target with controls that note their use."""
+    controls = ("runtime", "api", "manifests", "kubelet", "machine")
+    noting: Any = {name: _Control(name, getattr(target, name), uses) for name in controls}
+    return replace(target, **noting)
 
 
 class _Control:

@@ -23,7 +23,8 @@ from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.played import Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
 from kubelet_conformance.targets.choice import UnknownTargetError
-from kubelet_conformance.targets.opening import open_stage, resolved
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.process.target_file import resolved
 
 
 class Session:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Sequence
-from importlib import resources
 from pathlib import Path
 
 from kubelet_conformance.contract.baseline import Baseline
@@ -14,9 +14,9 @@ from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.played import Played
-from kubelet_conformance.runtime_checks import baselines
+from kubelet_conformance.runtime_checks.running import Told, run_stories
 from kubelet_conformance.runtime_checks.story import Story
-from kubelet_conformance.runtime_checks.telling import Told
+from kubelet_conformance.targets.direct import Wanted
 
 _OF_THE_CALLER = frozenset({"CRI-41", "CRI-42"})
 """Of the area of the runtime, but what they hold to their word is who calls it."""
@@ -35,13 +35,6 @@ def stories_for(stories: Iterable[Story], contracts: Iterable[str]) -> list[Stor
     """The stories that put one of these contracts to the test."""
     wanted = set(contracts)
     return [story for story in stories if not wanted.isdisjoint(story.contracts)]
-
-
-def shipped_baseline(name: str, version: str) -> str | None:
-    """The file with the known deviations of a runtime of this name and version, if one comes along."""
-    minor = ".".join(version.removeprefix("v").split(".")[:2])
-    file = resources.files(baselines).joinpath(f"{name}-{minor}.toml")
-    return str(file) if file.is_file() else None
 
 
 @seldom_collected()
@@ -78,3 +71,12 @@ def _impossible(told: Sequence[Told], contracts: Sequence[Contract]) -> dict[str
         if of_it and all(each.impossible for each in of_it):
             reasons[row(contract.id).id] = "; ".join(dict.fromkeys(each.impossible for each in of_it))
     return reasons
+
+
+def told_directly(runtime: str, stories: Iterable[Story], kubernetes: str) -> dict[str, tuple[bytes, Played]]:
+    """What became of stories told to a fake in process, by `Story.title`: each trace, and its judgement."""
+    run = run_stories(Wanted(runtime, "", "run", 0), stories, kubernetes)
+    told = {each.story.name: each for each in run.told}
+    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+        _, played = judged(run.told, list(the_runtimes().values()), None, Path(folder))
+    return {told[each.scenario].story.title: (told[each.scenario].trace, each) for each in played}

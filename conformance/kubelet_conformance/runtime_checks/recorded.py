@@ -12,6 +12,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from kubelet_conformance.targets.direct import DirectRuntime
+from kubelet_conformance.targets.tap import failed
 from kubelet_conformance.trace.recorder import Failed, Recorder
 
 CALL_SECONDS = 60.0
@@ -41,7 +42,7 @@ class Recorded:
         try:
             response = await getattr(self._services, rpc)(request, timeout=timeout)
         except grpc.RpcError as error:
-            self._recorder.reply(call, _failed(error))
+            self._recorder.reply(call, failed(error))
             raise
         if self._filters:
             response = self._own(response)
@@ -66,7 +67,7 @@ class Recorded:
                     self._recorder.record("message", rpc="GetContainerEvents", id=call.id, message=told)
                     yield event
         except grpc.RpcError as error:
-            outcome = _failed(error)
+            outcome = failed(error)
             raise
         finally:
             self._recorder.reply(call, outcome)
@@ -121,7 +122,3 @@ async def _closable(stream: Any) -> AsyncGenerator[cri.ContainerEventResponse]: 
             stream.cancel()
         else:
             await stream.aclose()
-
-
-def _failed(error: Any) -> Failed:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
-    return Failed(error.code().name, error.details() or "", effect=getattr(error, "effect", True))

@@ -1,18 +1,24 @@
-"""One run of stories against one runtime: opened, told, cleaned up after, judged."""
+"""One run of checks against one runtime: opened, run one by one or side by side, cleaned up after."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import signal
+import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.reports.output import complain
+from kubelet_conformance.runtime_checks.runtime import RUN_LABEL, Runtime
 from kubelet_conformance.runtime_checks.story import Story
-from kubelet_conformance.runtime_checks.sweeping import sweep
-from kubelet_conformance.runtime_checks.telling import Told, tell, tell_all
-from kubelet_conformance.runtime_checks.trial import see_that_containers_run
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.direct import (
     DirectRuntime,
     Wanted,
@@ -21,8 +27,43 @@ from kubelet_conformance.targets.direct import (
     opened,
     opened_in_process,
 )
+from kubelet_conformance.targets.protocols import NotPossibleError
+from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
+from kubelet_conformance.trace.recorder import RecordedReply, Recorder
 
 CONCURRENCY = 8
+STORY_SECONDS = 120.0
+"""A story that is not over by then is given up."""
+GATES = {"EventedPLEG": True}
+"""Whether a runtime offers events is asked of itself."""
+_REMEDIES = {
+    "RunPodSandbox": "see that its network (CNI) and its sandbox image are there",
+    "CreateContainer": "name another image with --image",
+    "StartContainer": "the image must have a shell, sh: name one with --image",
+}
+_SWEEP_SECONDS_MAX = 20.0
+_SWEEP_PAUSE_SECONDS = 0.5
+_LOOKS_IN_HASTE = 3
+_SWEEP_CALL_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A story that was told, or could not be.
+
+    Attributes:
+        story: which.
+        trace: the record, as a trace; empty if nothing was called.
+        vain: the call that failed where it had to succeed, and so ended the story.
+        failed: what went wrong in the suite itself.
+        impossible: why the runtime could not be brought into the situation.
+    """
+
+    story: Story
+    trace: bytes = b""
+    vain: str = ""
+    failed: str = ""
+    impossible: str = ""
 
 
 @dataclass(slots=True)
@@ -68,7 +109,7 @@ def _in_process(make: Callable[[], DirectRuntime], stories: Iterable[Story], kub
         target = make()
         run.name, run.version = target.name, target.version
         run.told.append(await tell(target, story, "run", kubernetes, virtual=True))
-        run.left += [f"{story.name}: {each}" for each in await sweep(target, "run")]
+        run.left += [f"{story.name}: {each}" for each in await _sweep(target, "run")]
 
     for story in stories:
         on_virtual_time(one(story))
@@ -92,16 +133,165 @@ async def tell_and_sweep(
     """Tell stories and take away what they have left, also when the run is broken off."""
     run = Run(target.name, target.version)
     try:
-        await see_that_containers_run(target, run_id)
+        await _see_that_containers_run(target, run_id)
         run.told = await told()
     except BaseException:
-        for each in await sweep(target, run_id, in_haste=True):
+        for each in await _sweep(target, run_id, in_haste=True):
             complain(left_behind(each))
         raise
-    run.left = await sweep(target, run_id)
+    run.left = await _sweep(target, run_id)
     return run
 
 
 def left_behind(what: str) -> str:
     """The message about what could not be removed."""
     return f"left behind at the runtime: {what}; remove it by hand"
+
+
+def header_of(target: DirectRuntime, story: str, kubernetes: str, *, virtual: bool) -> Header:
+    """The header of a story's trace: whatever it holds was made in it."""
+    return Header(
+        trace=FORMAT_VERSION,
+        clock="virtual" if virtual else "wall",
+        channels=Channels(cri="full"),
+        kubernetes=kubernetes,
+        feature_gates=GATES,
+        runtime=f"{target.name} {target.version}",
+        from_start=True,
+        scenario=story,
+    )
+
+
+async def tell(
+    target: DirectRuntime, story: Story, run_id: str, kubernetes: str, *, virtual: bool = False
+) -> Told:
+    """Tell one story, and clean up after it."""
+    lacking = [target.lacks[need] for need in story.needs if need in target.lacks]
+    if lacking:
+        return Told(story, impossible="; ".join(lacking))
+    began = target.now()
+    recorder = Recorder(lambda: round(target.now() - began, 6))
+    vain = failed = impossible = ""
+    runtime = Runtime(target, recorder, story.name, run_id)
+    if target.listen is not None:
+        target.listen(runtime.hear)
+    try:
+        async with asyncio.timeout(STORY_SECONDS):
+            await runtime.look()
+            await story.tell(runtime)
+            await runtime.look()
+    except NotPossibleError as error:
+        impossible = str(error)
+    except (grpc.RpcError, TimeoutError) as error:
+        vain = f"{_place(error)}{_said(error)}"
+    except Exception as error:  # noqa: BLE001 - the other stories are told all the same
+        failed = f"{_place(error)}{type(error).__name__}: {error}\n{traceback.format_exc()}"
+    await runtime.clean_up()
+    await runtime.ended(runtime.look())
+    file = io.BytesIO()
+    recorder.write(file, header_of(target, story.name, kubernetes, virtual=virtual))
+    return Told(story, file.getvalue(), vain, failed, impossible)
+
+
+async def tell_all(
+    target: DirectRuntime, stories: Iterable[Story], run_id: str, kubernetes: str, concurrency: int
+) -> list[Told]:
+    """Tell stories side by side, at most `concurrency` at a time; those that want to be alone come after."""
+    every = list(stories)
+    places = asyncio.Semaphore(concurrency)
+
+    async def in_turn(story: Story) -> Told:
+        async with places:
+            return await tell(target, story, run_id, kubernetes)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {story.name: group.create_task(in_turn(story)) for story in every if not story.alone}
+    told = {name: task.result() for name, task in tasks.items()}
+    for story in every:
+        if story.alone:
+            told[story.name] = await tell(target, story, run_id, kubernetes)
+    return [told[story.name] for story in every]
+
+
+def _said(error: Any) -> str:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
+    """An error in words."""
+    if isinstance(error, TimeoutError):
+        return f"not over after {STORY_SECONDS:g} s"
+    return f"a call that has to succeed failed: {error.code().name}: {error.details() or 'no words'}"
+
+
+def _place(error: BaseException) -> str:
+    """The last line of a story that was reached, such as `stops.py:12: `."""
+    folder = Path(__file__).with_name("stories")
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename).parent == folder]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
+
+
+async def _see_that_containers_run(target: DirectRuntime, run_id: str) -> None:
+    """Run a container that ends at once, by its shell. Raises `TargetError` with a remedy if that fails."""
+    recorder = Recorder(target.now)
+    runtime = Runtime(target, recorder, "trial", run_id)
+    try:
+        container = await (await runtime.sandbox()).running(target.commands.exit(0))
+        status = await container.end()
+    except grpc.RpcError as error:
+        failed: Any = error
+        rpc = [each.call.rpc for each in recorder.records if isinstance(each, RecordedReply)][-1]
+        remedy = _REMEDIES.get(rpc, "look into the log of the runtime")
+        said = f"{failed.code().name}: {failed.details()}"
+        raise TargetError(f"{target.name} runs no container: {rpc} is answered by {said}; {remedy}") from None
+    finally:
+        await runtime.clean_up()
+    if status.exit_code:
+        raise TargetError(
+            f"{target.name} runs no shell: `sh` of {target.image} ends with {status.exit_code}"
+            f" {status.message}; {_REMEDIES['StartContainer']}"
+        )
+
+
+async def _sweep(target: DirectRuntime, run_id: str, *, in_haste: bool = False) -> list[str]:
+    """Remove every sandbox and container of the run; what could not be removed, in words.
+
+    Calls that were broken off, as when the run is interrupted (`in_haste`), may still make something for a
+    moment: then it looks until nothing was there for a while.
+    """
+    left, clean, deadline = list[str](), 0, target.now() + _SWEEP_SECONDS_MAX
+    while True:
+        try:
+            left = await _removed(target, run_id)
+        except grpc.RpcError as error:
+            left = [f"the runtime does not say what is left: {error}"]
+        clean = 0 if left else clean + 1
+        if clean >= (_LOOKS_IN_HASTE if in_haste else 1) or target.now() >= deadline:
+            return left
+        await target.sleep(_SWEEP_PAUSE_SECONDS)
+
+
+async def _removed(target: DirectRuntime, run_id: str) -> list[str]:
+    """Remove what is listed; what was there, in words."""
+    services, ours = target.services, {RUN_LABEL: run_id}
+    of_sandboxes = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=ours))
+    of_containers = cri.ListContainersRequest(filter=cri.ContainerFilter(label_selector=ours))
+    sandboxes = (await services.ListPodSandbox(of_sandboxes, timeout=_SWEEP_CALL_SECONDS)).items
+    containers = (await services.ListContainers(of_containers, timeout=_SWEEP_CALL_SECONDS)).containers
+
+    async def sandbox_goes(one: str) -> None:
+        stop, remove = (
+            cri.StopPodSandboxRequest(pod_sandbox_id=one),
+            cri.RemovePodSandboxRequest(pod_sandbox_id=one),
+        )
+        await services.StopPodSandbox(stop, timeout=_SWEEP_CALL_SECONDS)
+        await services.RemovePodSandbox(remove, timeout=_SWEEP_CALL_SECONDS)
+
+    await _side_by_side(sandbox_goes(one.id) for one in sandboxes)
+    requests = (cri.RemoveContainerRequest(container_id=one.id) for one in containers)
+    await _side_by_side(
+        services.RemoveContainer(request, timeout=_SWEEP_CALL_SECONDS) for request in requests
+    )
+    names = [f"sandbox {one.metadata.name} {one.id}" for one in sandboxes]
+    return names + [f"container {one.metadata.name} {one.id}" for one in containers]
+
+
+async def _side_by_side(calls: Iterable[Awaitable[object]]) -> None:
+    """Make them side by side; what fails is found again in the next round."""
+    await asyncio.gather(*calls, return_exceptions=True)

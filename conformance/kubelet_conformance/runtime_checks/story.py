@@ -16,10 +16,6 @@ STORY = "runtime: "
 """What the title of a story begins with, where it stands beside names of scenarios."""
 
 
-class NotPossible(Exception):  # noqa: N818 - it names what was met
-    """The runtime cannot be brought into the situation that the story is about; the text says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Story:
     """One story.

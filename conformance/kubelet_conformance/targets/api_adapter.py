@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
-from kubelet_conformance.targets.protocols import ObjectKind
+from kubelet_conformance.targets.protocols import OF_THE_CLUSTER, Fault, InjectedFault, ObjectKind
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connection, FrozenDict
 from kubelet_fakes.api.connection import Fault as Trouble
@@ -29,7 +29,6 @@ _RESOURCES: dict[ObjectKind, str] = {
     "Node": "nodes",
     "RuntimeClass": "runtimeclasses",
 }
-_OF_THE_CLUSTER = frozenset({"Node", "RuntimeClass"})
 
 
 def record_pods(core: ApiCore, recorder: Recorder, node_name: str) -> None:
@@ -218,44 +217,20 @@ class RecordedEvents:
         )
 
 
-class _Outage:
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        connection.go_down()
-
-    def heal(self) -> None:
-        """The API server is back."""
-        self._connection.come_up()
+@contextmanager
+def _away(connection: Connection) -> Generator[None]:
+    """The API server answers nothing on this connection."""
+    connection.go_down()
+    yield
+    connection.come_up()
 
 
-class _Tolerance:
-    def __init__(self, core: ApiCore) -> None:
-        self._core = core
-        core.tolerant = True
-
-    def heal(self) -> None:
-        """What is invalid is refused again."""
-        self._core.tolerant = False
-
-
-class _Lateness:
-    def __init__(self, connection: Connection, seconds: float) -> None:
-        self._open = ExitStack()
-        self._open.enter_context(connection.late(seconds))
-
-    def heal(self) -> None:
-        """Changes are told as they happen; those that were held back are told now."""
-        self._open.close()
-
-
-class _Refusal:
-    def __init__(self, connection: Connection, trouble: Trouble) -> None:
-        self._open = ExitStack()
-        self._open.enter_context(connection.failing(trouble))
-
-    def heal(self) -> None:
-        """Requests are answered as ever."""
-        self._open.close()
+@contextmanager
+def _tolerant(core: ApiCore) -> Generator[None]:
+    """What is invalid is stored all the same."""
+    core.tolerant = True
+    yield
+    core.tolerant = False
 
 
 class WorldApi:
@@ -314,7 +289,7 @@ class WorldApi:
     def put(self, kind: ObjectKind, manifest: Json) -> None:
         """Create or replace an object."""
         metadata = manifest["metadata"]
-        namespace = "" if kind in _OF_THE_CLUSTER else metadata.get("namespace", "default")
+        namespace = "" if kind in OF_THE_CLUSTER else metadata.get("namespace", "default")
         try:
             self._core.get(_RESOURCES[kind], metadata["name"], namespace)
         except ApiStatusError:
@@ -326,28 +301,34 @@ class WorldApi:
 
     def remove(self, kind: ObjectKind, namespace: str, name: str) -> Json:
         """Remove an object; what was stored comes back."""
-        namespace = "" if kind in _OF_THE_CLUSTER else namespace
+        namespace = "" if kind in OF_THE_CLUSTER else namespace
         stored = dict(self._core.get(_RESOURCES[kind], name, namespace))
         self._core.delete(_RESOURCES[kind], name, namespace)
         return stored
 
-    def outage(self) -> _Outage:
+    def outage(self) -> Fault:
         """Nothing is answered to the kubelet until healed."""
-        return _Outage(self._kubelet)
+        return InjectedFault(_away(self._kubelet))
 
-    def late_watch(self, seconds: float) -> _Lateness:
+    def late_watch(self, seconds: float) -> Fault:
         """Watches tell the kubelet of each change so much later until healed."""
-        return _Lateness(self._kubelet, seconds)
+        return InjectedFault(self._kubelet.late(seconds))
 
     def forget_history(self) -> None:
         """Watches break with 410 Gone: what they had not told yet is told to nobody."""
         self._core.forget_history()
         self._kubelet.break_watches(gone())
 
-    def tolerate(self) -> _Tolerance:
+    def tolerate(self) -> Fault:
         """What would be invalid is stored all the same until healed."""
-        return _Tolerance(self._core)
+        return InjectedFault(_tolerant(self._core))
 
-    def refuse(self, verb: str, code: int, times: int | None = None) -> _Refusal:
+    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
         """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
-        return _Refusal(self._kubelet, Trouble(unavailable(code), verb, "pods", left=times))
+        return InjectedFault(self._kubelet.failing(Trouble(unavailable(code), verb, "pods", left=times)))
+
+
+def node_object(name: str) -> Json:
+    """The Node that a kubelet of this name has registered."""
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}

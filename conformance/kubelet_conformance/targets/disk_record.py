@@ -1,4 +1,4 @@
-"""What happens to pods' files on an in-process node's disk, put on the record."""
+"""What happens to pods' files and cgroups on an in-process node, put on the record."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _TEXT_BYTES_MAX = 4096
 _VOLUME = re.compile(r"volumes/[^/]+/[^/]+")
 _DATA_FOLDERS = frozenset({"", "volumes", "plugins"})
 """What each pod has below its folder, and its folder itself."""
+_ROOT = "/sys/fs/cgroup/kubepods/pod"
 
 
 class RecordedFiles:
@@ -55,3 +56,35 @@ class RecordedFiles:
         size = self._disk.size(path) or 0
         text = self._disk.read(path).decode(errors="replace") if size <= _TEXT_BYTES_MAX else None
         self._recorder.record("disk", op="written", path=path, text=text)
+
+
+class RecordedCgroups:
+    """Names only: what runs in them is the runtime's matter. Each change is a `disk` record."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._uids: dict[str, None] = {}
+
+    def uids(self) -> list[str]:
+        """The pods that have one."""
+        return list(self._uids)
+
+    def exists(self, uid: str) -> bool:
+        """Whether the pod has one."""
+        return uid in self._uids
+
+    def make(self, uid: str) -> None:
+        """Make the pod's."""
+        if uid not in self._uids:
+            self._uids[uid] = None
+            self._recorder.record("disk", op="folder", path=f"{_ROOT}{uid}")
+
+    def remove(self, uid: str) -> None:
+        """Remove the pod's."""
+        if uid in self._uids:
+            del self._uids[uid]
+            self._recorder.record("disk", op="removed", path=f"{_ROOT}{uid}")
+
+    def reduce(self, uid: str) -> None:
+        """Leave it as little CPU as there is."""
+        self._recorder.record("disk", op="reduced", path=f"{_ROOT}{uid}")

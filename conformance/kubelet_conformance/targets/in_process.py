@@ -14,14 +14,19 @@ from typing import Any, cast
 from kubelet_bugs import Bug, find_bug
 from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.versions import USUAL_VERSION
-from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
+from kubelet_conformance.targets.api_adapter import (
+    KubeletApi,
+    RecordedEvents,
+    WorldApi,
+    node_object,
+    record_pods,
+)
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
-from kubelet_conformance.targets.disk_record import RecordedFiles
+from kubelet_conformance.targets.disk_record import RecordedCgroups, RecordedFiles
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
 from kubelet_conformance.targets.machine import Machine, allocatable, configuration
 from kubelet_conformance.targets.manifest_source import WrittenManifests
 from kubelet_conformance.targets.orders import DrawnChance, OrderedClock, Orders
-from kubelet_conformance.targets.pod_cgroups import RecordedCgroups
 from kubelet_conformance.targets.pod_servers import PodServers
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, StoryError, Target
 from kubelet_conformance.targets.resource_plugin import RecordedPlugin
@@ -61,10 +66,7 @@ class InProcessStage:
     def __init__(
         self, choice: Choice, parts: Parts | None = None, runtime: RuntimeParts | None = None
     ) -> None:
-        try:
-            Behaviour.of(choice.kubernetes or USUAL_VERSION)
-        except ValueError as error:
-            raise UnknownTargetError(str(error)) from None
+        behaviour_of(choice.kubernetes or USUAL_VERSION)
         self._parts = parts or parts_of(choice.kubelet)
         self._runtime = runtime or runtime_parts_of(choice.runtime)
         self._choice = choice
@@ -94,7 +96,7 @@ class InProcessStage:
 
 
 class _Life:
-    """One node from its kubelet's start to its end: what scenarios call a target."""
+    """One node from its kubelet's start to its end."""
 
     def __init__(
         self,
@@ -103,10 +105,7 @@ class _Life:
         runtime: RuntimeParts,
         settings: Mapping[str, object],
     ) -> None:
-        self.node_name = _NODE
         self._runtime = runtime
-        self.patience = math.inf
-        self.recheck_seconds = None
         self._parts = parts
         self._choice = choice
         changes: dict[str, Any] = dict(settings)
@@ -119,7 +118,7 @@ class _Life:
         self._disk = MemoryDisk()
         RecordedFiles(self._disk, self.recorder, self._settings.root_dir, self._settings.pod_logs_dir)
         self._url = MemoryUrl(FetchError)
-        self.manifests = WrittenManifests(
+        self._manifests = WrittenManifests(
             self._disk, self._url, self.recorder, self._settings.static_pod_path
         )
         self._lives = 0
@@ -137,10 +136,6 @@ class _Life:
         """Let time pass."""
         await self._clock.sleep(seconds)
 
-    def namespace(self, name: str) -> str:
-        """The same: the scenario has the node for itself."""
-        return name
-
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
         self._clock = LoopClock(EPOCH_NS, get_running_loop().time)
@@ -152,27 +147,39 @@ class _Life:
         )
         self._plugin = RecordedPlugin(runtime.faults, self.recorder, self.sleep)
         self._cgroups = RecordedCgroups(self.recorder)
-        self.runtime = FakeRuntimeControl(runtime, self._servers, self.recorder, self._cgroups)
         counts = self._behaviour.minor >= _GENERATIONS_SINCE
         api_core = ApiCore(self._clock.wall_ns, pod_generations=counts)
         record_pods(api_core, self.recorder, _NODE)
-        self.machine = Machine(
+        self._machine = Machine(
             self.recorder, self._settings.memory_bytes, partial(_runs, runtime), self._disk
         )
         api = KubeletApi(api_core, self.recorder)
-        self.api = WorldApi(api_core, api.connection, _NODE)
-        self.api.put("Node", _node())
         tap = Tap(runtime, self.recorder)
         self._orders = Orders()
-        self.kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
-        self.manifests.look()
-        await self.kubelet.start()
+        kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
+        target = Target(
+            node_name=_NODE,
+            patience=math.inf,
+            recheck_seconds=None,
+            recorder=self.recorder,
+            runtime=FakeRuntimeControl(runtime, self._servers, self.recorder, self._cgroups),
+            api=WorldApi(api_core, api.connection, _NODE),
+            manifests=self._manifests,
+            kubelet=kubelet,
+            machine=self._machine,
+            now=self.now,
+            sleep=self.sleep,
+            namespace=lambda name: name,
+        )
+        target.api.put("Node", node_object(_NODE))
+        self._manifests.look()
+        await kubelet.start()
         try:
-            await story(cast("Target", self))
-            self.kubelet.raise_if_failed()
+            await story(target)
+            kubelet.raise_if_failed()
         finally:
             self._ended_at = self.now()
-            await self.kubelet.kill()
+            await kubelet.kill()
 
     def _new_kubelet(self, tap: Tap, api: KubeletApi) -> Kubelet:
         self._lives += 1
@@ -189,8 +196,8 @@ class _Life:
             network=self._servers,
             resources=self._plugin,
             cgroups=self._cgroups,
-            stats=self.machine,
-            shutdown=self.machine,
+            stats=self._machine,
+            shutdown=self._machine,
         )
         return Kubelet(ports, self._settings, self._behaviour, self._parts)
 
@@ -223,6 +230,14 @@ def parts_of(kubelet: str) -> Parts:
     if bug.is_of_runtimes:
         raise UnknownTargetError(f"{bug.id} is a bug of runtimes: choose --runtime bug:{bug.id}")
     return bug.parts()
+
+
+def behaviour_of(kubernetes: str) -> Behaviour:
+    """The behaviour of that version; raises `UnknownTargetError`."""
+    try:
+        return Behaviour.of(kubernetes)
+    except ValueError as error:
+        raise UnknownTargetError(str(error)) from None
 
 
 def runtime_parts_of(runtime: str) -> RuntimeParts:
@@ -261,11 +276,3 @@ def _runs(runtime: FakeRuntime, uid: str) -> bool:
     """Whether a container of the pod runs."""
     running = (one for one in runtime.core.store.containers.values() if one.is_running)
     return any(one.sandbox.config.metadata.uid == uid for one in running)
-
-
-def _node() -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": _NODE, "labels": {"kubernetes.io/hostname": _NODE, "kubernetes.io/os": "linux"}},
-    }

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from kubelet_conformance.targets.orders import Orders
-from kubelet_conformance.targets.protocols import NotPossibleError
+from kubelet_conformance.targets.protocols import KubeletControl
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_reference.kubelet import Kubelet
 
 
-class InProcessKubelet:
+class InProcessKubelet(KubeletControl):
     """Runs one kubelet after another on the same node; `make` builds a new one, which knows nothing yet.
 
     `orders` are the choices that all of them share, where somebody may make them.
@@ -82,5 +82,6 @@ class InProcessKubelet:
     def choose_orders(self, *choices: int) -> None:
         """Which comes first of several things that are ready, choice by choice and over and over."""
         if self._orders is None:
-            raise NotPossibleError("a kubelet that takes its inputs in an order of choice")
-        self._orders.choose(*choices)
+            super().choose_orders(*choices)
+        else:
+            self._orders.choose(*choices)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from typing import Any, NoReturn
+from typing import Any
 
-from kubelet_conformance.targets.protocols import NotPossibleError
+from kubelet_conformance.targets.protocols import Fault, InjectedFault, MachineControl
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.ports import Amount, PodUsage
@@ -43,19 +42,7 @@ _DURATIONS = frozenset(
 )
 
 
-class Damage:
-    """A part of a disk that fails."""
-
-    def __init__(self, disk: MemoryDisk, path: str) -> None:
-        self._open = ExitStack()
-        self._open.enter_context(disk.broken(path))
-
-    def heal(self) -> None:
-        """It works again."""
-        self._open.close()
-
-
-class Machine:
+class Machine(MachineControl):
     """The ports `NodeStats` and `ShutdownSignal` of the kubelet, and a scenario's hands on them.
 
     Memory that a pod used is free again when no container of it runs any more; `runs` tells that by UID.
@@ -96,9 +83,9 @@ class Machine:
         self._recorder.record("fault", what="the node shuts down")
         self._goes_down.set()
 
-    def damage(self, path: str) -> Damage:
+    def damage(self, path: str) -> Fault:
         """Nothing at `path` and below can be read, written or removed until healed."""
-        return Damage(self._disk, path)
+        return InjectedFault(self._disk.broken(path))
 
     def leave_file(self, path: str) -> None:
         """Put an empty file there, as somebody else might."""
@@ -146,32 +133,8 @@ def _named(told: Mapping[str, str], prefix: str) -> dict[str, int]:
     return {name.removeprefix(prefix): whole(text) for name, text in told.items() if name.startswith(prefix)}
 
 
-class NoMachine:
+class NoMachine(MachineControl):
     """Where nobody can make the kubelet believe anything of its machine."""
-
-    def press(self, signal: str, available: str) -> NoReturn:
-        """Impossible."""
-        raise NotPossibleError(f"a node whose {signal} can be set to {available}")
-
-    def relieve(self, signal: str) -> NoReturn:
-        """Impossible."""
-        raise NotPossibleError(f"a node whose {signal} can be set")
-
-    def use(self, uid: str, amounts: Mapping[str, str]) -> NoReturn:
-        """Impossible."""
-        raise NotPossibleError(f"a node that can be told that pod {uid} uses {', '.join(amounts)}")
-
-    def shut_down(self) -> NoReturn:
-        """Impossible."""
-        raise NotPossibleError("a node that can be shut down")
-
-    def leave_file(self, path: str) -> NoReturn:
-        """Impossible."""
-        raise NotPossibleError(f"a foreign file {path}")
-
-    def damage(self, path: str) -> NoReturn:
-        """Impossible."""
-        raise NotPossibleError(f"a disk that fails at {path}")
 
 
 def configuration(settings: Settings) -> dict[str, Any]:

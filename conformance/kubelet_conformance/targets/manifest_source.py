@@ -1,8 +1,9 @@
-"""The manifest folder and URL of an in-process node, everything that is written to them on the record."""
+"""The manifest folder and URL of a node, everything that is written to them on the record."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -14,6 +15,7 @@ from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.web import MemoryUrl
+from kubelet_reference.disk_os import OsDisk
 
 Json = dict[str, Any]
 
@@ -138,3 +140,27 @@ def _is_pod(value: Any) -> bool:  # noqa: ANN401 - what a file holds
     except msgspec.ValidationError:
         return False  # A field of another type: no kubelet can take it for a pod either.
     return bool(pod.metadata.name) and isinstance(cast("Json", value).get("spec"), dict)
+
+
+class RootedDisk:
+    """The disk below `root`, so that whoever writes `/etc/kubernetes` writes into a private folder."""
+
+    def __init__(self, disk: OsDisk, root: Path) -> None:
+        self._disk = disk
+        self._root = str(root)
+
+    def make_folder(self, path: str) -> None:
+        """Make the folder and those above it."""
+        self._disk.make_folder(self._root + path)
+
+    def is_folder(self, path: str) -> bool:
+        """Whether it is a folder."""
+        return self._disk.is_folder(self._root + path)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Replace the content of a file."""
+        self._disk.write(self._root + path, content)
+
+    def remove(self, path: str) -> None:
+        """Remove a file or folder."""
+        self._disk.remove(self._root + path)

@@ -37,12 +37,21 @@ class PodServers:
         self._closed: set[int] = set()
         self._health: dict[str, str] = {}
 
-    def answer(self, path: str, answer: HttpAnswer, delay: float = 0, *, plain: bool = False) -> None:
+    def answer_http(  # noqa: PLR0913 - each is a side of an answer
+        self,
+        path: str,
+        status: int,
+        *,
+        location: str = "",
+        delay: float = 0,
+        body: str = "",
+        plain: bool = False,
+    ) -> None:
         """From now on answer requests for this path so, after `delay` seconds; status 0 refuses.
 
         A `plain` server knows no TLS.
         """
-        self._answers[path] = answer, delay
+        self._answers[path] = HttpAnswer(status, location, body), delay
         (self._plain.add if plain else self._plain.discard)(path)
 
     def open_port(self, port: int, *, is_open: bool) -> None:

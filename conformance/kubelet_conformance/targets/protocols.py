@@ -1,14 +1,18 @@
-"""What a target lets a scenario do to it: a kubelet and a runtime under test, and the world around them."""
+"""What a target lets a scenario do to it: a kubelet and a runtime under test, and the world around them.
 
+A control has all its methods from the start, and what a target does not override raises `NotPossibleError`.
+"""
+
+# ruff: noqa: ARG002 - a default refuses whatever it is asked for
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import msgspec
 
-from kubelet_conformance.targets.event_control import EventControl
 from kubelet_conformance.trace.recorder import Recorder
 
 Json = dict[str, Any]
@@ -18,6 +22,8 @@ MANIFEST_URL = "http://127.0.0.1/manifests"
 """The URL that a scenario sets as `static_pod_url` to have the kubelet read it."""
 ObjectKind = Literal["ConfigMap", "Secret", "Node", "RuntimeClass"]
 """The kinds of objects besides pods that a scenario can put into the API server."""
+OF_THE_CLUSTER: frozenset[ObjectKind] = frozenset({"Node", "RuntimeClass"})
+"""Of these, the ones that are in no namespace."""
 Effect = Literal["none", "before", "after", "hang", "pretend", "lost-reply"]
 
 
@@ -70,12 +76,33 @@ class Fault(Protocol):
         ...
 
 
+class InjectedFault:
+    """A fault that is in force as long as a context is open; see `Fault`."""
+
+    def __init__(self, context: AbstractContextManager[object]) -> None:
+        self._open = ExitStack()
+        self._open.enter_context(context)
+
+    def heal(self) -> None:
+        """Leave the context; again is fine."""
+        self._open.close()
+
+
 class NotPossibleError(Exception):
     """A target cannot do what a scenario asks of it; the text says what is missing, to follow "needs"."""
 
 
-class RuntimeControl(EventControl, Protocol):
-    """What may be done to the runtime from outside; what a target cannot do raises `NotPossibleError`."""
+def _not_scripted(control: str) -> NotPossibleError:
+    return NotPossibleError(f"a scripted runtime: {control}")
+
+
+def no_api_server(what: str) -> NotPossibleError:
+    """The target has no API server, which this needs."""
+    return NotPossibleError(f"an API server: {what}")
+
+
+class RuntimeControl(Protocol):
+    """What may be done to the runtime from outside; by default only a scripted one can do it."""
 
     def sandboxes(self) -> Sequence[RuntimeSandbox]:
         """All records, oldest first."""
@@ -87,47 +114,67 @@ class RuntimeControl(EventControl, Protocol):
 
     def exit(self, container_id: str, code: int) -> None:
         """Its process ends by itself."""
-        ...
+        raise _not_scripted("exit")
 
     def oom(self, container_id: str, code: int = 137) -> None:
         """A process of it is killed for lack of memory, and it ends with `code`."""
-        ...
+        raise _not_scripted("oom")
 
     def lose_track(self, container_id: str) -> None:
         """Its state becomes UNKNOWN."""
-        ...
+        raise _not_scripted("lose_track")
 
     def kill_sandbox(self, sandbox_id: str) -> None:
         """The sandbox becomes NOTREADY; containers go on."""
-        ...
+        raise _not_scripted("kill_sandbox")
 
     def remove_container(self, container_id: str) -> None:
         """Its record vanishes."""
-        ...
+        raise _not_scripted("remove_container")
 
     def remove_sandbox(self, sandbox_id: str) -> None:
         """Its record and those of its containers vanish."""
-        ...
+        raise _not_scripted("remove_sandbox")
 
     def restart(self, *, lose_state: bool = False) -> None:
         """The runtime goes down and comes up at once."""
-        ...
+        raise _not_scripted("restart")
 
     def reboot(self) -> None:
         """The node went down and up: nothing runs, all records remain."""
-        ...
+        raise _not_scripted("reboot")
 
     def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
         """What Status answers from now on."""
-        ...
+        raise _not_scripted("set_conditions")
 
     def set_address(self, address: str | None) -> None:
         """What sandboxes run from now on get as their address: a text, nothing if empty, or None for one."""
-        ...
+        raise _not_scripted("set_address")
+
+    # The stream of container events. A count of 0 ends what was begun.
+
+    def lose_events(self, count: int) -> None:
+        """Nobody is told of the next `count` events."""
+        raise _not_scripted("lose_events")
+
+    def delay_events(self, count: int, seconds: float) -> None:
+        """Each of the next `count` events is told so much later; those that come after them overtake."""
+        raise _not_scripted("delay_events")
+
+    def reverse_events(self, count: int) -> None:
+        """The next `count` events are held back, and then told in reverse order."""
+        raise _not_scripted("reverse_events")
+
+    def cut_events(self) -> None:
+        """The stream breaks; what happens before it is opened anew is told to nobody."""
+        raise _not_scripted("cut_events")
+
+    # What containers find, in their files and over the network.
 
     def set_file(self, name: str, *, there: bool) -> None:
         """What an `xf NAME` command finds."""
-        ...
+        raise _not_scripted("set_file")
 
     def answer_http(  # noqa: PLR0913 - each is a side of an answer
         self,
@@ -144,46 +191,50 @@ class RuntimeControl(EventControl, Protocol):
         0 refuses; `location` is where a redirect leads, `delay` how late the answer is, in seconds. A `plain`
         server knows no TLS.
         """
-        ...
+        raise _not_scripted("answer_http")
 
     def open_port(self, port: int, *, is_open: bool) -> None:
         """Whether servers in pods take TCP connections at this port, which they do unless told otherwise."""
-        ...
+        raise _not_scripted("open_port")
 
     def report_health(self, service: str, status: str) -> None:
         """What servers in pods answer to health checks, SERVING unless told otherwise; "" refuses.
 
         With UNIMPLEMENTED they know of no health checks.
         """
-        ...
+        raise _not_scripted("report_health")
 
     def add_image(self, name: str, *, user: str = "") -> None:
         """Put an image onto the node."""
-        ...
+        raise _not_scripted("add_image")
 
     def remove_image(self, name: str) -> None:
         """Take an image off the node."""
-        ...
+        raise _not_scripted("remove_image")
 
     def protect_image(self, name: str, username: str, password: str) -> None:
         """Let the registry give it only to this user."""
-        ...
+        raise _not_scripted("protect_image")
 
     def publish_image(self, name: str, *, there: bool = True) -> None:
         """Whether the registry has it."""
-        ...
+        raise _not_scripted("publish_image")
 
     def remove_cgroup(self, uid: str) -> None:
         """The cgroup of the pod with this UID vanishes."""
-        ...
+        raise _not_scripted("remove_cgroup")
 
     def inject(self, plan: FaultPlan) -> Fault:
         """Let calls fail from now on."""
-        ...
+        raise _not_scripted("inject")
+
+
+RUNTIME_CONTROLS = frozenset(name for name in vars(RuntimeControl) if not name.startswith("_"))
+"""What may be done to a runtime, by the names of the methods."""
 
 
 class ApiControl(Protocol):
-    """What users and controllers do at the API server."""
+    """What users and controllers do at the API server; by default it is not there."""
 
     def create(self, manifest: Json) -> Json:
         """Create a pod bound to the node; what is stored comes back."""
@@ -191,11 +242,11 @@ class ApiControl(Protocol):
 
     def create_unbound(self, manifest: Json) -> Json:
         """Create a pod that no node has yet, and give it back as stored."""
-        ...
+        raise no_api_server("pods that no node has yet")
 
     def bind(self, namespace: str, name: str) -> None:
         """Give a pod to the node, as a scheduler does."""
-        ...
+        raise no_api_server("pods that no node has yet")
 
     def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Merge `changes` into a pod's metadata and spec (containers by name)."""
@@ -203,15 +254,15 @@ class ApiControl(Protocol):
 
     def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Another writer merges `changes` into a pod's status."""
-        ...
+        raise no_api_server("other writers of statuses")
 
     def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
         """Change the resources of containers, by name."""
-        ...
+        raise no_api_server("other resources of pods that run")
 
     def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
         """Add an ephemeral container."""
-        ...
+        raise no_api_server("ephemeral containers")
 
     def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
         """Ask for deletion; 0 forces it."""
@@ -223,31 +274,31 @@ class ApiControl(Protocol):
 
     def put(self, kind: ObjectKind, manifest: Json) -> None:
         """Create or replace another object."""
-        ...
+        raise no_api_server(f"objects of kind {kind}")
 
     def remove(self, kind: ObjectKind, namespace: str, name: str) -> Json:
         """Remove another object; what was stored comes back."""
-        ...
+        raise no_api_server(f"objects of kind {kind}")
 
     def outage(self) -> Fault:
         """Nothing is answered until healed."""
-        ...
+        raise no_api_server("an outage of it")
 
     def late_watch(self, seconds: float) -> Fault:
         """Watches tell the kubelet of each change so much later until healed."""
-        ...
+        raise no_api_server("a watch of it that is late")
 
     def forget_history(self) -> None:
         """Watches break with 410 Gone: what they had not told yet is told to nobody."""
-        ...
+        raise no_api_server("a history that it forgets")
 
     def tolerate(self) -> Fault:
         """What would be invalid is stored all the same until healed."""
-        ...
+        raise no_api_server("objects that are not valid")
 
     def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
         """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
-        ...
+        raise no_api_server("requests to it that fail")
 
 
 class Manifests(Protocol):
@@ -300,42 +351,50 @@ class KubeletControl(Protocol):
 
     def choose_orders(self, *choices: int) -> None:
         """Which of several ready things comes first, choice by choice and over and over; 0 is FIFO."""
-        ...
+        raise NotPossibleError("a kubelet that takes its inputs in an order of choice")
 
 
 class MachineControl(Protocol):
-    """What the kubelet measures of its machine; what a target cannot do raises `NotPossibleError`."""
+    """What the kubelet measures of its machine; by default nobody can change it."""
 
     def press(self, signal: str, available: str) -> None:
         """Leave so much of a signal such as `memory.available`, an amount or a share such as 5%."""
-        ...
+        raise NotPossibleError(f"a node whose {signal} can be set to {available}")
 
     def relieve(self, signal: str) -> None:
         """There is enough of it again."""
-        ...
+        raise NotPossibleError(f"a node whose {signal} can be set")
 
     def use(self, uid: str, amounts: Mapping[str, str]) -> None:
         """Let a pod use so much: `memory`, `ephemeral-storage`, `volume NAME`, `container NAME`."""
-        ...
+        raise NotPossibleError(f"a node that can be told that pod {uid} uses {', '.join(amounts)}")
 
     def shut_down(self) -> None:
         """Announce that the machine goes down."""
-        ...
+        raise NotPossibleError("a node that can be shut down")
 
     def leave_file(self, path: str) -> None:
         """Put an empty file on the node's disk, as somebody else might."""
-        ...
+        raise NotPossibleError(f"a foreign file {path}")
 
     def damage(self, path: str) -> Fault:
         """Nothing at `path` and below can be read, written or removed until healed."""
-        ...
+        raise NotPossibleError(f"a disk that fails at {path}")
 
 
-class Target(Protocol):
+@dataclass(slots=True)
+class Target:
     """A kubelet and a runtime under test, with everything around them.
 
-    `patience` is the longest that a scenario may wait for something, in seconds. `recheck_seconds` is how
-    often a wait looks again though nothing was recorded; None where nothing changes without a record.
+    Attributes:
+        node_name: the node's.
+        patience: the longest that a scenario may wait for something, in seconds.
+        recheck_seconds: how often a wait looks again though nothing was recorded; None where nothing changes
+            without a record.
+        recorder: takes what is wanted and what is seen.
+        now: the seconds since the start of the trace.
+        sleep: lets so many seconds pass.
+        namespace: the namespace that stands for one here: scenarios that share a node have their own.
     """
 
     node_name: str
@@ -347,18 +406,9 @@ class Target(Protocol):
     manifests: Manifests
     kubelet: KubeletControl
     machine: MachineControl
-
-    def now(self) -> float:
-        """Seconds since the start of the trace."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        ...
-
-    def namespace(self, name: str) -> str:
-        """The namespace that stands for this one here: scenarios that share a node have their own."""
-        ...
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    namespace: Callable[[str], str]
 
 
 class StoryError(Exception):

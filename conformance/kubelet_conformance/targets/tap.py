@@ -41,7 +41,7 @@ class Tap:
         try:
             response: Message = await method(request, timeout=timeout)
         except grpc.RpcError as error:
-            self._recorder.reply(call, _failed(error))
+            self._recorder.reply(call, failed(error))
             raise
         self._recorder.reply(call, response)
         return response
@@ -59,9 +59,10 @@ class Tap:
                     self._recorder.record("message", rpc=call.rpc, id=call.id, message=told)
                     yield event
         except grpc.RpcError as error:
-            self._recorder.reply(call, _failed(error))
+            self._recorder.reply(call, failed(error))
             raise
 
 
-def _failed(error: Any) -> Failed:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
+def failed(error: Any) -> Failed:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
+    """An error of a call, as the record has it."""
     return Failed(error.code().name, error.details() or "", effect=getattr(error, "effect", True))

@@ -13,8 +13,7 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, judge, perform
 from kubelet_conformance.reports.played import Played
-from kubelet_conformance.runtime_checks.in_process import told_directly
-from kubelet_conformance.runtime_checks.judging import stories_for
+from kubelet_conformance.runtime_checks.judging import stories_for, told_directly
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.runtime_checks.story import Story
 from kubelet_conformance.scenarios import every_scenario

@@ -8,7 +8,8 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.story import NotPossible, story
+from kubelet_conformance.runtime_checks.story import story
+from kubelet_conformance.targets.protocols import NotPossibleError
 
 _KILLED = 137
 _SOON = 0.5
@@ -148,7 +149,7 @@ async def a_container_knows_its_image(runtime: Runtime) -> None:
 async def a_container_knows_the_id_of_its_image(runtime: Runtime) -> None:
     """Do the same where the runtime tells image_id, which came with Kubernetes 1.30."""
     if not (await _by_image_id(runtime)).image_id:
-        raise NotPossible("its ContainerStatus has no image_id, which the CRI has since Kubernetes 1.30")
+        raise NotPossibleError("its ContainerStatus has no image_id, which the CRI has since Kubernetes 1.30")
 
 
 async def _by_image_id(runtime: Runtime) -> cri.ContainerStatus:

@@ -6,7 +6,8 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.story import NotPossible, story
+from kubelet_conformance.runtime_checks.story import story
+from kubelet_conformance.targets.protocols import NotPossibleError
 
 _PULL_SECONDS = 20.0
 _NOT_HERE = "it does not pull from a registry on loopback over plain HTTP"
@@ -28,9 +29,9 @@ async def _pulled(runtime: Runtime, name: str) -> None:
         await runtime.call("PullImage", cri.PullImageRequest(image=_spec(name)), timeout=_PULL_SECONDS)
     except grpc.RpcError as error:
         said: str = getattr(error, "details", str)() or ""
-        raise NotPossible(f"{_NOT_HERE} ({said})") from None
+        raise NotPossibleError(f"{_NOT_HERE} ({said})") from None
     if not runtime.target.registry.was_asked:
-        raise NotPossible(_NOT_HERE)
+        raise NotPossibleError(_NOT_HERE)
 
 
 @story("CRI-23")
@@ -67,6 +68,6 @@ async def an_absent_registry_is_told_by_its_word(runtime: Runtime) -> None:
         request = cri.PullImageRequest(image=_spec(first))
         await runtime.attempt("PullImage", request, timeout=_PULL_SECONDS)
         if not runtime.target.registry.was_asked:
-            raise NotPossible(_NOT_HERE)
+            raise NotPossibleError(_NOT_HERE)
     finally:
         runtime.set_registry_away(away=False)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.story import NotPossible, story
+from kubelet_conformance.runtime_checks.story import story
 from kubelet_conformance.targets.direct import Mishaps
+from kubelet_conformance.targets.protocols import NotPossibleError
 
 
 def _mishaps(runtime: Runtime) -> Mishaps:
     """What can be done to the runtime."""
     if runtime.target.mishaps is None:
-        raise NotPossible("only a fake can be made to lose what it knows")
+        raise NotPossibleError("only a fake can be made to lose what it knows")
     return runtime.target.mishaps
 
 

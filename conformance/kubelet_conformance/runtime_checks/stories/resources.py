@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.runtime_checks.made import MadeContainer
-from kubelet_conformance.runtime_checks.runtime import Runtime
+from kubelet_conformance.runtime_checks.runtime import MadeContainer, Runtime
 from kubelet_conformance.runtime_checks.story import story
 
 _MIB = 1 << 20

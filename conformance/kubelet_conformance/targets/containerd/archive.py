@@ -77,13 +77,21 @@ def full_name(name: str) -> str:
 
 def image_source(name: str, *, command: tuple[str, ...] = ("run",), user: str = "") -> ImageSource:
     """The image of that name: all have one layer, and each a configuration, and thus an id, of its own."""
-    content = layer()
     settings: dict[str, Any] = {"Cmd": list(command), "Env": ["PATH=/bin"], "Labels": {"name": name}}
+    return _image(layer(), {**settings, **({"User": user} if user else {})})
+
+
+def tiny_image(content: str) -> ImageSource:
+    """An image of one file with this content."""
+    return _image(_tar([_file("made-for", content.encode())]), {"Cmd": ["/none"]})
+
+
+def _image(content: bytes, settings: Mapping[str, Any]) -> ImageSource:
     config = _json(
         {
             "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
             "os": "linux",
-            "config": {**settings, **({"User": user} if user else {})},
+            "config": settings,
             "rootfs": {"type": "layers", "diff_ids": [_digest(content)]},
         }
     )

@@ -20,6 +20,16 @@ _LOCK = "lock"
 _OWNER = "owner.json"
 
 
+class _Entry:
+    """A path in the folder of a home."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, home: Home, _: type[Home]) -> Path:
+        return home.folder / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """Where everything of one private containerd lies; its folder's name names its bridge and network too."""
@@ -31,60 +41,28 @@ class Home:
         """Also the name of its bridge."""
         return self.folder.name
 
-    @property
-    def root(self) -> Path:
-        """What containerd keeps: content, snapshots, records."""
-        return self.folder / "root"
-
-    @property
-    def state(self) -> Path:
-        """What containerd keeps of what runs."""
-        return self.folder / "state"
-
-    @property
-    def socket(self) -> Path:
-        """Where it listens."""
-        return self.folder / "containerd.sock"
-
-    @property
-    def config(self) -> Path:
-        """Its configuration."""
-        return self.folder / "config.toml"
-
-    @property
-    def spec(self) -> Path:
-        """What each container's OCI specification begins with."""
-        return self.folder / "base-spec.json"
-
-    @property
-    def networks(self) -> Path:
-        """Its CNI configuration."""
-        return self.folder / "cni"
-
-    @property
-    def leases(self) -> Path:
-        """The addresses that are given to pods."""
-        return self.folder / "leases"
-
-    @property
-    def registries(self) -> Path:
-        """Which registry it asks for images."""
-        return self.folder / "registries"
-
-    @property
-    def runc(self) -> Path:
-        """What runc keeps."""
-        return self.folder / "runc"
-
-    @property
-    def log(self) -> Path:
-        """What it says."""
-        return self.folder / "containerd.log"
-
-    @property
-    def shared(self) -> Path:
-        """What all containers see as /shared."""
-        return self.folder / "shared"
+    root = _Entry("root")
+    """What containerd keeps: content, snapshots, records."""
+    state = _Entry("state")
+    """What containerd keeps of what runs."""
+    socket = _Entry("containerd.sock")
+    """Where it listens."""
+    config = _Entry("config.toml")
+    """Its configuration."""
+    spec = _Entry("base-spec.json")
+    """What each container's OCI specification begins with."""
+    networks = _Entry("cni")
+    """Its CNI configuration."""
+    leases = _Entry("leases")
+    """The addresses that are given to pods."""
+    registries = _Entry("registries")
+    """Which registry it asks for images."""
+    runc = _Entry("runc")
+    """What runc keeps."""
+    log = _Entry("containerd.log")
+    """What it says."""
+    shared = _Entry("shared")
+    """What all containers see as /shared."""
 
     @property
     def mark(self) -> str:

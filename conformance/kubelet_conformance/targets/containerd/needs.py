@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kubelet_conformance.targets.containerd.machine import cgroup_roots, is_static
+from kubelet_conformance.targets.containerd.tools import environment
 
 BUSYBOX = Path("/bin/busybox")
 """What the images are made of."""
@@ -24,7 +25,6 @@ _PROGRAMS = {
 """Each program with the Debian package that brings it."""
 _PLUGINS = ("bridge", "host-local", "loopback")
 _PLUGIN_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"))
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class CannotRunError(Exception):
@@ -56,7 +56,7 @@ def _missing() -> Iterator[str]:
         yield f"Linux: this is {sys.platform}"
         return
     for program, package in _PROGRAMS.items():
-        if shutil.which(program, path=f"{os.environ.get('PATH', '')}:{_PATH}") is None:
+        if shutil.which(program, path=environment()["PATH"]) is None:
             yield f"the program {program}: apt-get install {package}"
     plugins = _plugins_missing(cni_folder())
     if plugins:

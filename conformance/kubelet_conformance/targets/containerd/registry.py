@@ -1,4 +1,7 @@
-"""A registry on loopback that has every image unless it is told otherwise, as the fake runtime's has."""
+"""Registries on loopback: as much of the OCI distribution protocol as a pull over plain HTTP needs.
+
+What they serve is made here, so that nothing has to come over a network.
+"""
 
 from __future__ import annotations
 
@@ -6,41 +9,95 @@ import threading
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
-from kubelet_conformance.targets.containerd.archive import ImageSource, full_name, image_source
+from kubelet_conformance.targets.containerd.archive import ImageSource, full_name, image_source, tiny_image
 
 _NOTICES_CLOSE_SECONDS = 0.02
+_ANSWER_SECONDS = 10.0
 _LOOPBACK = "127.0.0.1"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _BLOB = "application/octet-stream"
-_Reply = tuple[str, str, bytes]
-"""Type of content, digest and content."""
+_JSON = "application/json"
+_Reply = tuple[HTTPStatus, str, str, bytes]
+"""Status, type of content, digest and content."""
+_NOT_FOUND: _Reply = (HTTPStatus.NOT_FOUND, _JSON, "", b'{"errors":[{"code":"NAME_UNKNOWN"}]}')
 
 
-class Registry:
-    """Serves images to whoever asks at its address, in threads of its own, until it is closed."""
+class LoopbackRegistry:
+    """Serves images to whoever asks, in threads of its own, until it is closed."""
 
     def __init__(self) -> None:
-        self._absent: set[str] = set()
-        self._users: dict[str, str] = {}
         self._blobs: dict[str, bytes] = {}
+        self._away = False
+        self.was_asked = False
+        """Since `set_away`."""
         self._server = ThreadingHTTPServer((_LOOPBACK, 0), _handler(self))
         self._server.daemon_threads = True
         serve = partial(self._server.serve_forever, poll_interval=_NOTICES_CLOSE_SECONDS)
         self._thread = threading.Thread(target=serve, name="registry", daemon=True)
         self._thread.start()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def host(self) -> str:
+        """Its address and port."""
+        return f"{_LOOPBACK}:{self._server.server_port}"
+
     @property
     def address(self) -> str:
         """Its URL."""
-        return f"http://{_LOOPBACK}:{self._server.server_port}"
+        return f"http://{self.host}"
 
     def close(self) -> None:
         """Answer nobody any more."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def set_away(self, *, away: bool) -> None:
+        """Answer everything with 503; or serve again."""
+        self._away = away
+        self.was_asked = False
+
+    def find(self, host: str, repository: str, tag: str) -> ImageSource | None:
+        """The image of that name, if it has it; `host` is the registry that it stands for."""
+        raise NotImplementedError
+
+    def answer(self, target: str) -> _Reply:
+        """What it answers at a path of its API such as /v2/library/img/manifests/1?ns=docker.io."""
+        self.was_asked = True
+        if self._away:
+            return HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", "", b"away"
+        url = urlsplit(target)
+        if url.path.rstrip("/") == "/v2":
+            return HTTPStatus.OK, _JSON, "", b"{}"
+        repository, kind, reference = _parted(url.path.removeprefix("/v2/"))
+        if kind == "blobs" or (kind == "manifests" and reference.startswith("sha256:")):
+            blob = self._blobs.get(reference)
+            type_ = _MANIFEST if kind == "manifests" else _BLOB
+            return _NOT_FOUND if blob is None else (HTTPStatus.OK, type_, reference, blob)
+        host = parse_qs(url.query).get("ns", ["docker.io"])[0]
+        source = self.find(host, repository, reference) if kind == "manifests" else None
+        if source is None:
+            return _NOT_FOUND
+        self._blobs.update(source.blobs)
+        return HTTPStatus.OK, _MANIFEST, source.digest, source.manifest
+
+
+class Registry(LoopbackRegistry):
+    """Has every image unless it is told otherwise, as the fake runtime's registry has."""
+
+    def __init__(self) -> None:
+        self._absent: set[str] = set()
+        self._users: dict[str, str] = {}
+        super().__init__()
 
     def publish(self, name: str, *, there: bool = True, user: str = "") -> None:
         """Whether it has an image, and which user that image sets."""
@@ -53,20 +110,36 @@ class Registry:
         name = full_name(name)
         return image_source(name, user=self._users.get(name, ""))
 
-    def answer(self, target: str) -> _Reply | None:
-        """What it has at a path of its API such as /v2/library/img/manifests/1?ns=docker.io."""
-        url = urlsplit(target)
-        before, kind, reference = _parted(url.path.removeprefix("/v2/"))
-        if kind == "blobs" or (kind == "manifests" and reference.startswith("sha256:")):
-            blob = self._blobs.get(reference)
-            return None if blob is None else (_MANIFEST if kind == "manifests" else _BLOB, reference, blob)
-        host = parse_qs(url.query).get("ns", ["docker.io"])[0]
-        name = f"{host}/{before}:{reference}"
-        if kind != "manifests" or name in self._absent:
-            return None
-        source = self.source(name)
-        self._blobs.update(source.blobs)
-        return _MANIFEST, source.digest, source.manifest
+    def find(self, host: str, repository: str, tag: str) -> ImageSource | None:
+        """The image of that name."""
+        name = f"{host}/{repository}:{tag}"
+        return None if name in self._absent else self.source(name)
+
+
+class TwoTags(LoopbackRegistry):
+    """Has one tiny image under two tags; `content` tells it from all others of the runtime."""
+
+    _repository = "kubelet-conformance/two"
+    _tags = ("a", "b")
+
+    def __init__(self, content: str) -> None:
+        self._image = tiny_image(content)
+        super().__init__()
+
+    @property
+    def absent(self) -> str:
+        """The name of an image that it does not have."""
+        return f"{self.host}/kubelet-conformance/absent:1"
+
+    async def names(self) -> tuple[str, str]:
+        """The image by both of its tags."""
+        first, second = (f"{self.host}/{self._repository}:{tag}" for tag in self._tags)
+        return first, second
+
+    def find(self, host: str, repository: str, tag: str) -> ImageSource | None:
+        """The image, by either tag."""
+        del host
+        return self._image if repository == self._repository and tag in self._tags else None
 
 
 def _parted(path: str) -> tuple[str, str, str]:
@@ -75,9 +148,10 @@ def _parted(path: str) -> tuple[str, str, str]:
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else (path, "", "")  # noqa: PLR2004 - see above
 
 
-def _handler(registry: Registry) -> type[BaseHTTPRequestHandler]:
+def _handler(registry: LoopbackRegistry) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        timeout = _ANSWER_SECONDS
 
         def do_GET(self) -> None:
             self._reply(with_body=True)
@@ -86,11 +160,11 @@ def _handler(registry: Registry) -> type[BaseHTTPRequestHandler]:
             self._reply(with_body=False)
 
         def _reply(self, *, with_body: bool) -> None:
-            reply = registry.answer(self.path)
-            kind, digest, content = reply or ("application/json", "", b'{"errors":[{"code":"NAME_UNKNOWN"}]}')
-            self.send_response(HTTPStatus.OK if reply else HTTPStatus.NOT_FOUND)
+            status, kind, digest, content = registry.answer(self.path)
+            self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
+            self.send_header("Connection", "close")
             if digest:
                 self.send_header("Docker-Content-Digest", digest)
             self.end_headers()

@@ -9,12 +9,10 @@ from kubelet_conformance.targets.direct.opening import (
     opened,
     opened_in_process,
 )
-from kubelet_conformance.targets.direct.protocols import Commands, DirectRuntime, LogFiles, Mishaps
+from kubelet_conformance.targets.direct.protocols import DirectRuntime, Mishaps
 
 __all__ = (
-    "Commands",
     "DirectRuntime",
-    "LogFiles",
     "Mishaps",
     "Wanted",
     "is_in_process",

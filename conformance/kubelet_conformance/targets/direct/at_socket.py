@@ -16,13 +16,13 @@ import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.containerd import CannotRunError, PrivateContainerd, StartError
 from kubelet_conformance.targets.containerd.configuration import registry_hosts
+from kubelet_conformance.targets.containerd.registry import TwoTags
 from kubelet_conformance.targets.direct.commands import FakeCommands, ShellCommands
 from kubelet_conformance.targets.direct.fake import FakeNode
 from kubelet_conformance.targets.direct.protocols import DirectRuntime
-from kubelet_conformance.targets.direct.registry import LoopbackRegistry
-from kubelet_conformance.targets.live.endpoint import connected, services_at
+from kubelet_conformance.targets.live.endpoint import channel_to, connected, services_at
+from kubelet_conformance.targets.live.own_runtimes import own_containerd
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.service import RuntimeParts
 from kubelet_fakes.runtime.serving.server import RuntimeServer
@@ -53,14 +53,14 @@ async def runtime_at(
     Raises:
         TargetError: It cannot be called, or has no such image.
     """
-    async with connected(path) as endpoint, _calls(path) as services, LoopbackRegistry(run_id) as registry:
+    async with connected(path) as endpoint, _calls(path) as services:
         await _see_the_image(path, services, image)
-        if introduce is not None:
-            introduce(registry.host)
         is_fake = endpoint.name == _FAKE
         lacks = await _lacks(services, is_fake=is_fake, can_restart=restart is not None)
         clock = LoopClock()
-        with _folder() as folder:
+        with _folder() as folder, TwoTags(run_id) as registry:
+            if introduce is not None:
+                introduce(registry.host)
             yield DirectRuntime(
                 services=services,
                 name=endpoint.name,
@@ -85,27 +85,21 @@ async def private_containerd(run_id: str) -> AsyncGenerator[DirectRuntime]:
     Raises:
         TargetError: It cannot run on this machine.
     """
-    private = PrivateContainerd(images=(_IMAGE,))
+    async with own_containerd((_IMAGE,)) as private:
 
-    async def restart() -> None:
-        private.kill()
-        await private.start()
+        async def restart() -> None:
+            private.kill()
+            await private.start()
 
-    def introduce(host: str) -> None:
-        folder = private.home.registries / host
-        folder.mkdir()
-        Path(folder, "hosts.toml").write_text(registry_hosts(f"http://{host}"), encoding="utf-8")
+        def introduce(host: str) -> None:
+            folder = private.home.registries / host
+            folder.mkdir()
+            Path(folder, "hosts.toml").write_text(registry_hosts(f"http://{host}"), encoding="utf-8")
 
-    try:
-        await private.start()
         async with runtime_at(
             private.socket, _IMAGE, run_id, restart=restart, introduce=introduce
         ) as runtime:
             yield runtime
-    except (CannotRunError, StartError) as error:
-        raise TargetError(str(error)) from None
-    finally:
-        private.stop()
 
 
 @asynccontextmanager
@@ -123,8 +117,7 @@ async def fake_over_grpc(parts: RuntimeParts, now_ns: int) -> AsyncGenerator[Dir
 
 @asynccontextmanager
 async def _calls(path: Path) -> AsyncGenerator[Any]:
-    size = ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX)
-    async with grpc.aio.insecure_channel(f"unix:{path}", options=[size]) as channel:
+    async with channel_to(path, [("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX)]) as channel:
         yield services_at(channel)
 
 

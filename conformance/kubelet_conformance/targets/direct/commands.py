@@ -1,10 +1,44 @@
-"""The same commands for a fake, in the language of its scripts, and for any image that has a shell."""
+"""What containers are told to do: in the language of a fake, and for any image that has a shell."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 _FOR_EVER = "while :; do sleep 3600 & wait $!; done"
 """A signal's handler runs as soon as the wait is broken off."""
 _STARVING_BYTES = "1G"
+
+
+class Commands(Protocol):
+    """The commands that make a container, or what is executed in it, do what a story wants."""
+
+    def run(self, *, stop_delay: float = 0, stop_code: int = 0, says: str = "") -> list[str]:
+        """Run until asked to stop, and then end with `stop_code` after `stop_delay` seconds."""
+        ...
+
+    def exit(self, code: int, after: float = 0, says: str = "") -> list[str]:
+        """End by itself after some seconds."""
+        ...
+
+    def nothing(self) -> list[str]:
+        """Name a program that is not there, so that the container cannot be started."""
+        ...
+
+    def starve(self) -> list[str]:
+        """Use up the memory, or wait until `DirectRuntime.starve` lets that happen."""
+        ...
+
+    def execute(self, code: int, seconds: float = 0, output_bytes: int = 0) -> list[str]:
+        """End with a code after some seconds, with so much output; perhaps by way of other processes."""
+        ...
+
+    def last(self, seconds: float) -> list[str]:
+        """Last some seconds, as one process."""
+        ...
+
+    def memory_limit(self) -> list[str] | None:
+        """Print the container's limit on memory in bytes; None where nothing can."""
+        ...
 
 
 class FakeCommands:

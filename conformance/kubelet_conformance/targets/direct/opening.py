@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from kubelet_conformance.targets.choice import UnknownTargetError
+from kubelet_conformance.targets.direct.at_socket import fake_over_grpc, private_containerd, runtime_at
 from kubelet_conformance.targets.direct.fake import FakeNode
 from kubelet_conformance.targets.direct.protocols import DirectRuntime
 from kubelet_conformance.targets.in_process import runtime_parts_of
+from kubelet_conformance.targets.live.endpoint import path_of
 from kubelet_fakes.clock import run
 
 _GRPC = "-grpc"
@@ -61,10 +63,6 @@ async def opened(wanted: Wanted) -> AsyncGenerator[DirectRuntime]:
         TargetError: It cannot be called.
         UnknownTargetError: Nothing is named so.
     """
-    # Late: a fake in process needs no socket.
-    from kubelet_conformance.targets.direct.at_socket import fake_over_grpc, private_containerd, runtime_at  # noqa: PLC0415
-    from kubelet_conformance.targets.live.endpoint import path_of  # noqa: PLC0415
-
     if wanted.target == _PRIVATE:
         async with private_containerd(wanted.run_id) as runtime:
             yield runtime

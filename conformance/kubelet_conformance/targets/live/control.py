@@ -9,30 +9,25 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.targets.live.endpoint import Services
 from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.own_runtimes import OwnContainerd
 from kubelet_conformance.targets.live.views import View
 from kubelet_conformance.targets.protocols import (
-    Fault,
-    FaultPlan,
     NotPossibleError,
     RuntimeContainer,
+    RuntimeControl,
     RuntimeSandbox,
 )
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.live.endpoint import Services
-
 
 _CALL_SECONDS = 30.0
 _LOOK_SECONDS = 0.2
 _RECHECK_SECONDS = 0.05
-_SCRIPTED = "a scripted runtime"
 
 
 class RuntimeState:
@@ -94,18 +89,7 @@ class RuntimeState:
             await asyncio.wait([loop.create_future()], timeout=_RECHECK_SECONDS)
 
 
-class PrivateRuntime(Protocol):
-    """What a runtime of our own can be made to do beside the CRI; see `RuntimeControl`."""
-
-    def set_file(self, name: str, *, there: bool) -> None: ...
-    def add_image(self, name: str, *, user: str = "") -> None: ...
-    def publish_image(self, name: str, *, there: bool = True) -> None: ...
-    async def restore(self, services: Services) -> None:
-        """Let images and registry be as they were at first."""
-        ...
-
-
-class CriRuntimeControl:
+class CriRuntimeControl(RuntimeControl):
     """A real runtime in the hands of one scenario: what is there is what is in its own namespaces.
 
     Deeds are begun at once and go on beside the scenario; `spawn` runs them. `private` is the runtime's other
@@ -118,7 +102,7 @@ class CriRuntimeControl:
         view: View,
         scope: Scope,
         spawn: Callable[[Coroutine[object, object, None]], object],
-        private: PrivateRuntime | None = None,
+        private: OwnContainerd | None = None,
     ) -> None:
         self._state = state
         self._services = state.services
@@ -209,107 +193,24 @@ class CriRuntimeControl:
 
     def set_file(self, name: str, *, there: bool) -> None:
         """What `xf NAME` finds in the scenario's containers."""
-        self._own("set_file").set_file(self._file(name), there=there)
+        if self._private is None:
+            super().set_file(name, there=there)
+        else:
+            self._private.set_file(self._file(name), there=there)
 
     def add_image(self, name: str, *, user: str = "") -> None:
         """Put an image onto the node."""
-        self._own("add_image").add_image(name, user=user)
+        if self._private is None:
+            super().add_image(name, user=user)
+        else:
+            self._private.add_image(name, user=user)
 
     def publish_image(self, name: str, *, there: bool = True) -> None:
         """Whether the registry has it."""
-        self._own("publish_image").publish_image(name, there=there)
-
-    def _own(self, what: str) -> PrivateRuntime:
-        return self._private or _refuse(what)
-
-    # What cannot.
-
-    def oom(self, container_id: str, code: int = 137) -> None:
-        """Not on request."""
-        del container_id, code
-        _refuse("oom")
-
-    def lose_track(self, container_id: str) -> None:
-        """Not on request."""
-        del container_id
-        _refuse("lose_track")
-
-    def restart(self, *, lose_state: bool = False) -> None:
-        """Not ours to do."""
-        del lose_state
-        _refuse("restart")
-
-    def reboot(self) -> None:
-        """Not ours to do."""
-        _refuse("reboot")
-
-    def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
-        """Not on request."""
-        del runtime_ready, network_ready
-        _refuse("set_conditions")
-
-    def set_address(self, address: str | None) -> None:
-        """Not on request."""
-        del address
-        _refuse("set_address")
-
-    def lose_events(self, count: int) -> None:
-        """Not on request."""
-        del count
-        _refuse("lose_events")
-
-    def delay_events(self, count: int, seconds: float) -> None:
-        """Not on request."""
-        del count, seconds
-        _refuse("delay_events")
-
-    def reverse_events(self, count: int) -> None:
-        """Not on request."""
-        del count
-        _refuse("reverse_events")
-
-    def cut_events(self) -> None:
-        """Not on request."""
-        _refuse("cut_events")
-
-    def remove_cgroup(self, uid: str) -> None:
-        """Not ours to do."""
-        del uid
-        _refuse("remove_cgroup")
-
-    def answer_http(self, path: str, status: int, **answer: object) -> None:
-        """There are no servers in the pods."""
-        del path, status, answer
-        _refuse("answer_http")
-
-    def open_port(self, port: int, *, is_open: bool) -> None:
-        """There are no servers in the pods."""
-        del port, is_open
-        _refuse("open_port")
-
-    def report_health(self, service: str, status: str) -> None:
-        """There are no servers in the pods."""
-        del service, status
-        _refuse("report_health")
-
-    def remove_image(self, name: str) -> None:
-        """It could not be put back."""
-        del name
-        _refuse("remove_image")
-
-    def protect_image(self, name: str, username: str, password: str) -> None:
-        """There is no registry of ours."""
-        del name, username, password
-        _refuse("protect_image")
-
-    def inject(self, plan: FaultPlan) -> Fault:
-        """Not into a runtime that knows of no script."""
-        del plan
-        _refuse("inject")
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotPossibleError(f"{_SCRIPTED}: {what}")
+        if self._private is None:
+            super().publish_image(name, there=there)
+        else:
+            self._private.publish_image(name, there=there)
 
 
 def _age(record: cri.PodSandbox | cri.Container) -> tuple[int, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import stat
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import grpc
@@ -16,12 +17,11 @@ import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 from cri_api.v1 import api_pb2_grpc as services
 
+from kubelet_conformance.tap.address import AddressError, socket_path
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_reference.process.channel import OPTIONS
 
 _ANSWER_SECONDS = 5.0
-_PATH_BYTES_MAX = 107
-"""What fits into the address of a unix socket."""
 _OLD_VERSION = "/runtime.v1alpha2.RuntimeService/Version"
 _CONDITIONS = {
     "RuntimeReady": "it does not run containers yet: wait for it, or look into its log",
@@ -48,17 +48,17 @@ def path_of(address: str) -> Path:
     Raises:
         UnknownTargetError: It is no address of a unix socket.
     """
-    path = address.removeprefix("unix://")
     if not address.startswith("unix:///"):
         raise UnknownTargetError(f"no runtime is named {address!r}: choose fake, containerd or unix:///PATH")
-    if len(os.fsencode(path)) > _PATH_BYTES_MAX:
-        raise UnknownTargetError(f"{address}: the path is longer than {_PATH_BYTES_MAX} bytes: shorten it")
-    return Path(path)
+    try:
+        return socket_path(address)
+    except AddressError as error:
+        raise UnknownTargetError(str(error)) from None
 
 
-def channel_to(path: Path) -> grpc.aio.Channel:
+def channel_to(path: Path, options: Sequence[tuple[str, int]] = OPTIONS) -> grpc.aio.Channel:
     """A channel of its own to a socket; to be made and closed within the running loop."""
-    return grpc.aio.insecure_channel(f"unix:{path}", options=OPTIONS)
+    return grpc.aio.insecure_channel(f"unix:{path}", options=options)
 
 
 def services_at(channel: grpc.aio.Channel) -> Services:
@@ -156,3 +156,10 @@ async def _see_that_it_is_ready(path: Path, both: Services) -> None:
         if not condition.status:
             why = " ".join(filter(None, (condition.reason, condition.message)))
             raise TargetError(f"{path}: {name} is false ({why or 'it does not say why'}): {remedy}")
+
+
+def shipped_baseline(folder: ModuleType, name: str, version: str) -> Path | None:
+    """The file with the known deviations of a runtime of this name and version, if one comes along."""
+    minor = ".".join(version.removeprefix("v").split(".")[:2])
+    file = Path(str(resources.files(folder).joinpath(f"{name}-{minor}.toml")))
+    return file if file.is_file() else None

@@ -10,19 +10,21 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.live.control import CriRuntimeControl, PrivateRuntime, RuntimeState
+from kubelet_conformance.targets.live.control import CriRuntimeControl, RuntimeState
+from kubelet_conformance.targets.live.endpoint import Endpoint
 from kubelet_conformance.targets.live.namespaces import Scope
-from kubelet_conformance.targets.live.own_fake import OwnFake, ScopedFakeControl
+from kubelet_conformance.targets.live.own_runtimes import OwnContainerd, OwnFake, ScopedFakeControl
 from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.scoped import ScopedApi, ScopedManifests
 from kubelet_conformance.targets.live.tapped import tapped
 from kubelet_conformance.targets.live.views import Router, View
 from kubelet_conformance.targets.machine import NoMachine
-from kubelet_conformance.targets.process import KubeletTarget, ProcessNode
-from kubelet_conformance.targets.protocols import NotPossibleError, RuntimeControl, Target
+from kubelet_conformance.targets.process.node import ProcessNode
+from kubelet_conformance.targets.process.target_file import KubeletTarget
+from kubelet_conformance.targets.protocols import ApiControl, NotPossibleError, RuntimeControl, Target
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
 from kubelet_conformance.trace.header import FORMAT_VERSION, Header
 from kubelet_conformance.trace.recorder import RecordedReply, Recorder, Seen
@@ -31,12 +33,7 @@ from kubelet_reference.parts import Parts
 from kubelet_reference.process.wall import WallClock
 from kubelet_reference.versions import Behaviour
 
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.live.endpoint import Endpoint
-
-
-_Node: TypeAlias = "ReferenceNode | ProcessNode"
-
+_Node: TypeAlias = ReferenceNode | ProcessNode
 _NODE = "node-1"
 _RECHECK_SECONDS = 0.1
 _TIDY_SECONDS = 30.0
@@ -62,7 +59,7 @@ class Surroundings:
     parts: Parts
     endpoint: Endpoint
     process: KubeletTarget | None = None
-    private: PrivateRuntime | None = None
+    private: OwnContainerd | None = None
     fake: OwnFake | None = None
 
 
@@ -166,7 +163,7 @@ class Life:
         outcome = Ended()
         try:
             async with asyncio.TaskGroup() as deeds:
-                await act.story(cast("Target", self._target(act, scope, view, deeds.create_task)))
+                await act.story(self._target(act, scope, view, deeds.create_task))
             if not self._shared:
                 self._node.kubelet.raise_if_failed()
         except Exception as error:  # noqa: BLE001 - whatever ends a story, the others go on
@@ -177,20 +174,20 @@ class Life:
         self._router.close(view)
         return outcome
 
-    def _target(self, act: Act, scope: Scope, view: View, spawn: Any) -> _Target:  # noqa: ANN401 - a task group's
+    def _target(self, act: Act, scope: Scope, view: View, spawn: Any) -> Target:  # noqa: ANN401 - a task group's
         around = self._around
         if self._fake is not None:
             runtime = cast("RuntimeControl", ScopedFakeControl(self._fake, scope))
         else:
             runtime = CriRuntimeControl(self._state, view, scope, spawn, around.private)
         manifests = ScopedManifests(self._node.manifests, scope, self._router, view, renamed=self._shared)
-        return _Target(
+        return Target(
             node_name=_NODE,
             patience=act.patience,
             recheck_seconds=_RECHECK_SECONDS,
             recorder=view,
             runtime=runtime,
-            api=ScopedApi(self._node.api, scope, self._router, view),
+            api=cast("ApiControl", ScopedApi(self._node.api, scope, self._router, view)),
             manifests=manifests,
             kubelet=self._node.kubelet,
             machine=NoMachine(),
@@ -245,24 +242,6 @@ class Life:
             scenario=None if self._shared else self._acts[0].name,
             seed=around.choice.seed,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A node as one scenario has it; see `Target`."""
-
-    node_name: str
-    patience: float
-    recheck_seconds: float | None
-    recorder: Recorder
-    runtime: RuntimeControl
-    api: ScopedApi
-    manifests: ScopedManifests
-    kubelet: Any
-    machine: NoMachine
-    now: Callable[[], float]
-    sleep: Callable[[float], Any]
-    namespace: Callable[[str], str]
 
 
 @contextlib.asynccontextmanager

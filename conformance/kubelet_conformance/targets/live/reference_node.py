@@ -9,11 +9,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self, cast
 
-from kubelet_conformance.targets.api_adapter import KubeletApi, RecordedEvents, WorldApi, record_pods
+from kubelet_conformance.targets.api_adapter import (
+    KubeletApi,
+    RecordedEvents,
+    WorldApi,
+    node_object,
+    record_pods,
+)
 from kubelet_conformance.targets.kubelet_process import InProcessKubelet
-from kubelet_conformance.targets.live.disks import RootedDisk
 from kubelet_conformance.targets.live.endpoint import channel_to, services_at
-from kubelet_conformance.targets.manifest_source import WrittenManifests
+from kubelet_conformance.targets.manifest_source import RootedDisk, WrittenManifests
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER
 from kubelet_conformance.trace.header import Channels
 from kubelet_conformance.trace.recorder import Recorder
@@ -76,7 +81,7 @@ class ReferenceNode:
         record_pods(core, recorder, node_name)
         self._kubelet_api = KubeletApi(core, recorder)
         self.api = WorldApi(core, self._kubelet_api.connection, node_name)
-        self.api.put("Node", _node(node_name))
+        self.api.put("Node", node_object(node_name))
         path = self._settings.static_pod_path.removeprefix(str(folder))
         disk = cast("Any", RootedDisk(self._disk, folder))
         self.manifests = WrittenManifests(disk, self._url, recorder, path)
@@ -146,8 +151,3 @@ def _unique_uids() -> Callable[[], str]:
     """UIDs that no other life of a node had."""
     life, numbers = os.urandom(4).hex(), count(1)
     return lambda: f"{life}-0000-4000-8000-{next(numbers):012x}"
-
-
-def _node(name: str) -> dict[str, Any]:
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}

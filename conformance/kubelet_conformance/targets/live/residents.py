@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.live.endpoint import Endpoint, Services
 from kubelet_conformance.targets.live.namespaces import is_ours
 from kubelet_reference.clocks import LoopClock
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.live.endpoint import Endpoint, Services
-
 
 _SHOWN = 3
 _CALL_SECONDS = 30.0

@@ -11,10 +11,9 @@ import yaml
 
 from kubelet_conformance.targets.live.namespaces import Scope
 from kubelet_conformance.targets.live.views import Router, View
-from kubelet_conformance.targets.protocols import ApiControl, Fault, Manifests, ObjectKind
+from kubelet_conformance.targets.protocols import OF_THE_CLUSTER, ApiControl, Manifests, ObjectKind
 
 Json = dict[str, Any]
-_OF_THE_CLUSTER = frozenset({"Node", "RuntimeClass"})
 
 
 class ScopedApi:
@@ -72,32 +71,15 @@ class ScopedApi:
 
     def put(self, kind: ObjectKind, manifest: Json) -> None:
         """Create or replace an object."""
-        self._api.put(kind, manifest if kind in _OF_THE_CLUSTER else self._placed(manifest))
+        self._api.put(kind, manifest if kind in OF_THE_CLUSTER else self._placed(manifest))
 
     def remove(self, kind: ObjectKind, namespace: str, name: str) -> Json:
         """Remove an object."""
-        of_cluster = kind in _OF_THE_CLUSTER
+        of_cluster = kind in OF_THE_CLUSTER
         return self._api.remove(kind, namespace if of_cluster else self._namespace(namespace), name)
 
-    def outage(self) -> Fault:
-        """Nothing is answered to the kubelet until healed."""
-        return self._api.outage()
-
-    def late_watch(self, seconds: float) -> Fault:
-        """Watches tell the kubelet of each change so much later until healed."""
-        return self._api.late_watch(seconds)
-
-    def forget_history(self) -> None:
-        """Watches break with 410 Gone."""
-        self._api.forget_history()
-
-    def tolerate(self) -> Fault:
-        """What would be invalid is stored all the same until healed."""
-        return self._api.tolerate()
-
-    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
-        """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
-        return self._api.refuse(verb, code, times)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what is done to the server is done to all of it
+        return getattr(self._api, name)
 
     def _placed(self, manifest: Json) -> Json:
         placed: Json = _placed(manifest, self._scope)

@@ -8,25 +8,29 @@ import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 import grpc.aio
 
-from kubelet_conformance.targets.choice import Choice, TargetError, UnknownTargetError
-from kubelet_conformance.targets.in_process import parts_of
-from kubelet_conformance.targets.live import baselines, own_containerd, own_fake
-from kubelet_conformance.targets.live.endpoint import Endpoint, connected, path_of
+from kubelet_conformance.targets.choice import Choice, TargetError
+from kubelet_conformance.targets.in_process import behaviour_of, parts_of
+from kubelet_conformance.targets.live import baselines
+from kubelet_conformance.targets.live.endpoint import Endpoint, connected, path_of, shipped_baseline
 from kubelet_conformance.targets.live.life import Life, Surroundings
+from kubelet_conformance.targets.live.own_runtimes import (
+    CONTAINERD_CONTROLS,
+    FAKE_CONTROLS,
+    own_containerd,
+    own_fake,
+)
 from kubelet_conformance.targets.live.residents import check_images, check_neighbours, remove_ours
-from kubelet_conformance.targets.opening import kubelet_process, resolved
 from kubelet_conformance.targets.process.clearing import clear
+from kubelet_conformance.targets.process.target_file import kubelet_process, resolved
 from kubelet_conformance.targets.stage import Act, PlayedLife
 from kubelet_reference.parts import Parts
-from kubelet_reference.versions import Behaviour
 
 _FAKE, _CONTAINERD = "fake", "containerd"
-_CONTROLS = {_FAKE: own_fake.CONTROLS, _CONTAINERD: own_containerd.CONTROLS}
+_CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
 
 _CHARS_MAX = 64
 _SHORT = "/tmp"  # noqa: S108 - the folder there has a name that nobody knows, and is private
@@ -39,10 +43,7 @@ class WallStage:
 
     def __init__(self, choice: Choice) -> None:
         choice = resolved(choice)
-        try:
-            self._behaviour = Behaviour.of(choice.kubernetes)
-        except ValueError as error:
-            raise UnknownTargetError(str(error)) from None
+        self._behaviour = behaviour_of(choice.kubernetes)
         self._process = kubelet_process(choice)
         self._parts = parts_of(choice.kubelet) if self._process is None else Parts()
         if choice.runtime not in _CONTROLS:
@@ -64,9 +65,8 @@ class WallStage:
         """The target file's baseline, and the one that comes along for this version of the runtime."""
         kubelet = None if self._process is None else self._process.baseline
         name, _, version = self._runtime.partition(" ")
-        minor = ".".join(version.split(".")[:2])
-        runtime = Path(str(resources.files(baselines).joinpath(f"{name}-{minor}.toml")))
-        return [str(each) for each in (kubelet, runtime if runtime.is_file() else None) if each is not None]
+        runtime = shipped_baseline(baselines, name, version)
+        return [str(each) for each in (kubelet, runtime) if each is not None]
 
     @property
     def controls(self) -> frozenset[str]:
@@ -92,7 +92,7 @@ class WallStage:
 
     async def _new_containerd(self) -> Surroundings:
         """One more containerd of our own."""
-        private = await self._opened.enter_async_context(own_containerd.own_containerd())
+        private = await self._opened.enter_async_context(own_containerd())
         endpoint = await self._opened.enter_async_context(connected(private.socket))
         return await self._prepared(replace(self._surroundings(endpoint), private=private))
 
@@ -132,7 +132,7 @@ class WallStage:
                 self._idle.append(around)
             return
         async with (
-            own_fake.own_fake(folder / "fake" / "cri.sock") as fake,
+            own_fake(folder / "fake" / "cri.sock") as fake,
             connected(fake.socket) as endpoint,
         ):
             yield replace(self._surroundings(endpoint), fake=fake)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 from kubelet_conformance.targets.live.namespaces import scope_of
@@ -80,9 +82,14 @@ class Router:
         """The view hears of nothing any more; what is about it still counts as its own."""
         self._views.pop(view.scope, None)
 
-    def told_by(self, view: View) -> _Telling:
+    @contextmanager
+    def told_by(self, view: View) -> Generator[None]:
         """While the context is open, what is recorded is this view's."""
-        return _Telling(self._teller, view)
+        self._teller.append(view)
+        try:
+            yield
+        finally:
+            self._teller.pop()
 
     def first_without(self, since: int, gone: _Gone) -> int | None:
         """The place of the first answer after `since` by which a record is gone."""
@@ -196,15 +203,3 @@ class _Gone:
             return asked in self._had_it
         self._had_it.add(asked)
         return False
-
-
-class _Telling:
-    def __init__(self, tellers: list[View], view: View) -> None:
-        self._tellers = tellers
-        self._view = view
-
-    def __enter__(self) -> None:
-        self._tellers.append(self._view)
-
-    def __exit__(self, *_: object) -> None:
-        self._tellers.pop()

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-_ESCAPED = re.compile(r"\\([0-7]{3})")
+from kubelet_conformance.targets.containerd.machine import mounts
+
 _SECONDS_MAX = 30
 
 
 def mounts_below(folder: Path) -> list[str]:
     """Where something is mounted in the folder, or on it; the innermost first."""
-    try:
-        lines = (
-            Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-        )
-    except OSError:
-        return []
-    points = [_ESCAPED.sub(lambda found: chr(int(found[1], 8)), line.split(" ")[4]) for line in lines]
+    points = [each.point for each in mounts()]
     top = os.path.realpath(folder)
     return [point for point in reversed(points) if point == top or point.startswith(f"{top}/")]
 

@@ -10,18 +10,15 @@ import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.places import Places
-from kubelet_conformance.targets.protocols import NotPossibleError
+from kubelet_conformance.targets.process.target_file import KubeletTarget
+from kubelet_conformance.targets.protocols import KubeletControl, NotPossibleError
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_reference.clocks import LoopClock
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.process.target_file import KubeletTarget
-
 
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
@@ -30,7 +27,7 @@ _TAIL_CHARS = 400
 _OK = 200
 
 
-class ProcessKubelet:
+class ProcessKubelet(KubeletControl):
     """Runs a target's command, one process after another, in the same places.
 
     `config` is the text of its configuration. Listeners in `on_line` hear each line of its log. It is killed,
@@ -177,10 +174,6 @@ class ProcessKubelet:
     def healthy(self) -> bool:
         """What its /healthz says."""
         return self.running and self._get(self._target.healthz)[0] == _OK
-
-    def choose_orders(self, *choices: int) -> None:  # noqa: ARG002
-        """Refused: nobody can choose for it."""
-        raise NotPossibleError("a kubelet that takes its inputs in an order of choice")
 
     def _get(self, template: str) -> tuple[int, str]:
         """The status and the body; status 0 if there is no answer."""

@@ -6,26 +6,22 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.live.disks import RootedDisk
-from kubelet_conformance.targets.manifest_source import WrittenManifests
+from kubelet_conformance.targets.manifest_source import RootedDisk, WrittenManifests
 from kubelet_conformance.targets.process.clearing import clear
 from kubelet_conformance.targets.process.kubelet import ProcessKubelet
-from kubelet_conformance.targets.process.log_events import LogEvents
 from kubelet_conformance.targets.process.manifest_server import ManifestServer
 from kubelet_conformance.targets.process.places import ENTRIES, Places, configuration, free_ports
+from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.targets.process.wanted import FolderApi
-from kubelet_conformance.targets.process.watching import PodWatch
+from kubelet_conformance.targets.process.watching import LogEvents, PodWatch
 from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, NotPossibleError
 from kubelet_conformance.trace.header import Channels
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_reference.clocks import LoopClock
 from kubelet_reference.disk_os import OsDisk
-
-if TYPE_CHECKING:
-    from kubelet_conformance.targets.process.target_file import KubeletTarget
 
 
 class ProcessNode:

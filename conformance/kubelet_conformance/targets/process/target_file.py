@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import yaml
 
-from kubelet_conformance.contract.versions import parse_version
-from kubelet_conformance.targets.choice import UnknownTargetError
+from kubelet_conformance.contract.versions import USUAL_VERSION, parse_version
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 
 PLACEHOLDERS: Mapping[str, str] = {
     "config": "the file that `config` was written to",
@@ -100,10 +100,33 @@ def read_target(path: Path) -> KubeletTarget:
     target = _read(raw, str(path))
     if target.baseline is not None:
         # Relative to the file that names it.
-        from dataclasses import replace  # noqa: PLC0415 - for this line
-
         target = replace(target, baseline=path.parent / target.baseline)
     return target
+
+
+def kubelet_process(choice: Choice) -> KubeletTarget | None:
+    """The kubelet of a choice where it is a process of its own, None for one in this process.
+
+    Raises:
+        UnknownTargetError: The target file cannot be used.
+    """
+    if not choice.is_process:
+        return None
+    return (
+        read_target(Path(choice.kubelet)) if choice.has_target_file else reference_process(choice.kubernetes)
+    )
+
+
+def resolved(choice: Choice) -> Choice:
+    """The choice with the version that it leaves open: a target file tells one, a node of many pods has one.
+
+    Raises `UnknownTargetError`.
+    """
+    if not choice.has_target_file:
+        is_open = choice.is_live and not choice.kubernetes
+        return replace(choice, kubernetes=USUAL_VERSION) if is_open else choice
+    target = kubelet_process(choice)
+    return choice if target is None else replace(choice, kubernetes=target.kubernetes)
 
 
 def _read(raw: Mapping[str, Any], where: str, kubernetes: str | None = None) -> KubeletTarget:

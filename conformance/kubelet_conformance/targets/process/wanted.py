@@ -6,16 +6,16 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from itertools import count
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
-from kubelet_conformance.targets.protocols import Fault, Manifests, NotPossibleError, ObjectKind
+from kubelet_conformance.targets.protocols import ApiControl, Manifests, no_api_server
 
 Json = dict[str, Any]
 SOURCE = "kubernetes.io/config.source"
 """The annotation by which a kubelet says where a pod came from."""
 
 
-class FolderApi:
+class FolderApi(ApiControl):
     """Pods by files of the manifest folder: creating writes one, deleting removes it.
 
     A pod is given a UID, so that it stays itself when its file changes; it is shown as its kubelet shows it,
@@ -38,7 +38,7 @@ class FolderApi:
         pod: Json = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
         key = metadata["namespace"], metadata["name"] + self._suffix
         if key in self._wanted:
-            raise NotPossibleError(f"an API server: pod {metadata['name']} is there already")
+            raise no_api_server(f"pod {metadata['name']} is there already")
         self._write(key, pod)
         return self._stored(pod)
 
@@ -54,7 +54,7 @@ class FolderApi:
         key = self._key(namespace, name)
         grace = self._wanted[key]["spec"].get("terminationGracePeriodSeconds", 30)
         if grace_seconds not in {None, grace}:
-            raise NotPossibleError("an API server: a file cannot be removed with a grace period")
+            raise no_api_server("a file cannot be removed with a grace period")
         del self._wanted[key]
         self._deleted[key] = None
         self._manifests.remove(_file(key))
@@ -66,7 +66,7 @@ class FolderApi:
         """
         key = namespace, name
         if key in self._deleted:
-            raise NotPossibleError("an API server: the status of a deleted pod")
+            raise no_api_server("the status of a deleted pod")
         found = self._shown(namespace, name)
         if found is not None:
             return found
@@ -81,13 +81,13 @@ class FolderApi:
         for key in ((namespace, name), (namespace, name + self._suffix)):
             if key in self._wanted:
                 return key
-        raise NotPossibleError(f"an API server: pod {namespace}/{name} was not created here")
+        raise no_api_server(f"pod {namespace}/{name} was not created here")
 
     def _write(self, key: tuple[str, str], pod: Json) -> None:
         try:
             self._manifests.write(_file(key), json.dumps(pod))
         except FileNotFoundError:
-            raise NotPossibleError("an API server: there is no manifest folder") from None
+            raise no_api_server("there is no manifest folder") from None
         self._wanted[key] = pod
         self._deleted.pop(key, None)
 
@@ -96,69 +96,6 @@ class FolderApi:
         annotations = {**metadata.get("annotations", {}), SOURCE: "file"}
         name = metadata["name"] + self._suffix
         return {**pod, "metadata": {**metadata, "name": name, "annotations": annotations}}
-
-    # What needs an API server.
-
-    def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
-        """Nobody else writes statuses here."""
-        del namespace, name, changes
-        _refuse("other writers of statuses")
-
-    def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
-        """Static pods are what they are."""
-        del namespace, name, sizes
-        _refuse("other resources of pods that run")
-
-    def create_unbound(self, manifest: Json) -> Json:
-        """Manifests are the node's from the first."""
-        del manifest
-        _refuse("pods that no node has yet")
-
-    def bind(self, namespace: str, name: str) -> None:
-        """Manifests are the node's from the first."""
-        del namespace, name
-        _refuse("pods that no node has yet")
-
-    def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
-        """Static pods have none."""
-        del namespace, name, container
-        _refuse("ephemeral containers")
-
-    def put(self, kind: ObjectKind, manifest: Json) -> None:
-        """There are only pods."""
-        del manifest
-        _refuse(f"objects of kind {kind}")
-
-    def remove(self, kind: ObjectKind, namespace: str, name: str) -> Json:
-        """There are only pods."""
-        del namespace, name
-        _refuse(f"objects of kind {kind}")
-
-    def outage(self) -> Fault:
-        """There is nothing to be cut off from."""
-        _refuse("an outage of it")
-
-    def late_watch(self, seconds: float) -> Fault:
-        """There is nothing to be watched."""
-        del seconds
-        _refuse("a watch of it that is late")
-
-    def forget_history(self) -> None:
-        """There is nothing to be forgotten."""
-        _refuse("a history that it forgets")
-
-    def tolerate(self) -> Fault:
-        """The kubelet itself decides what is valid."""
-        _refuse("objects that are not valid")
-
-    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
-        """There is nothing that answers."""
-        del verb, code, times
-        _refuse("requests to it that fail")
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotPossibleError(f"an API server: {what}")
 
 
 def _file(key: tuple[str, str]) -> str:

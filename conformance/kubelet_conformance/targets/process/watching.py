@@ -1,9 +1,13 @@
-"""Watches a kubelet's pods by its PodList: what it shows of them goes onto the record."""
+"""What a kubelet shows of its pods, put on the record: its PodList, and the events in its log.
+
+A kubelet writes events with --v=3 or more, as `"Event occurred" object="ns/name" ...`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -16,6 +20,8 @@ Json = dict[str, Any]
 _LOOK_SECONDS = 0.1
 _ANSWER_SECONDS = 5.0
 _OK = 200
+_MARK = '] "Event occurred" '
+_FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 
 
 class PodWatch:
@@ -79,3 +85,48 @@ class PodWatch:
 def _is_pod(value: object) -> bool:
     metadata: Any = cast("Json", value).get("metadata") if isinstance(value, dict) else None
     return isinstance(metadata, dict) and isinstance(cast("Json", metadata).get("name"), str)
+
+
+def event_fields(line: str) -> dict[str, str] | None:
+    """The fields of an event's line; None for any other line."""
+    _, mark, rest = line.partition(_MARK)
+    if not mark:
+        return None
+    return {name: _unquoted(value) for name, value in _FIELD.findall(rest)}
+
+
+def _unquoted(value: str) -> str:
+    """The text of a field. Go and JSON quote alike, but for rare characters, which stay as they are."""
+    if not value.startswith('"'):
+        return value
+    try:
+        return str(json.loads(value))
+    except ValueError:
+        return value[1:-1]
+
+
+class LogEvents:
+    """Puts events in a kubelet's log on the record; `uid_of` knows the UID of a pod, "" for none."""
+
+    def __init__(self, recorder: Recorder, uid_of: Callable[[str, str], str]) -> None:
+        self._recorder = recorder
+        self._uid_of = uid_of
+
+    def hear(self, line: bytes) -> None:
+        """Take a line of the log."""
+        fields = event_fields(line.decode(errors="replace"))
+        if fields is None or fields.get("kind") != "Pod":
+            return
+        namespace, _, name = fields.get("object", "").partition("/")
+        uid = fields.get("uid") or self._uid_of(namespace, name)
+        self._recorder.record(
+            "event",
+            uid=uid or None,
+            namespace=namespace,
+            name=name,
+            type=fields.get("type", ""),
+            reason=fields.get("reason", ""),
+            message=fields.get("message", ""),
+            count=1,
+            container=fields.get("fieldPath") or None,
+        )

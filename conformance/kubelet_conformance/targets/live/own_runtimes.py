@@ -1,4 +1,4 @@
-"""A fake runtime of our own at a socket, for kubelets in a process of their own: a new one for each life."""
+"""Runtimes of our own: a containerd for a run, and a fake at a socket for each life of a node."""
 
 from __future__ import annotations
 
@@ -7,21 +7,81 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.containerd import (
+    IMAGES,
+    CannotRunError,
+    PrivateContainerd,
+    RemovalError,
+    StartError,
+)
+from kubelet_conformance.targets.containerd.tools import ToolError
+from kubelet_conformance.targets.live.endpoint import Services
 from kubelet_conformance.targets.live.namespaces import Scope
 from kubelet_conformance.targets.pod_servers import PodServers
-from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
+from kubelet_conformance.targets.protocols import RUNTIME_CONTROLS, RuntimeContainer, RuntimeSandbox
 from kubelet_conformance.targets.runtime_control import FakeRuntimeControl
 from kubelet_conformance.trace.recorder import Recorder
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_reference.process.wall import WallClock
 
-CONTROLS = frozenset(
-    {"inject", "oom", "lose_track", "restart", "reboot", "set_conditions", "set_address", "set_file"}
-    | {"add_image", "remove_image", "publish_image"}
-    | {"lose_events", "delay_events", "reverse_events", "cut_events"}
-)
-"""What it can be made to do beyond the CRI; its pods have no addresses that anything could be sent to."""
+CONTAINERD_CONTROLS = frozenset({"set_file", "add_image", "publish_image"})
+"""What a containerd can be made to do beyond the CRI."""
+_CALL_SECONDS = 30.0
+FAKE_CONTROLS = RUNTIME_CONTROLS - {
+    "answer_http",
+    "open_port",
+    "protect_image",
+    "remove_cgroup",
+    "report_health",
+}
+"""What a fake can be made to do; its pods have no addresses that anything could be sent to."""
+
+
+class OwnContainerd(PrivateContainerd):
+    """A private containerd that remembers what scenarios did to its images and registry."""
+
+    def __init__(self, images: tuple[str, ...] = IMAGES) -> None:
+        super().__init__(images)
+        self._images: frozenset[str] | None = None
+        self._unpublished: set[str] = set()
+
+    def publish_image(self, name: str, *, there: bool = True) -> None:
+        """Whether the registry has it."""
+        super().publish_image(name, there=there)
+        (self._unpublished.discard if there else self._unpublished.add)(name)
+
+    async def restore(self, services: Services) -> None:
+        """Take away the images that came since the first time, and publish what is no longer."""
+        for name in sorted(self._unpublished):
+            self.publish_image(name)
+        found = await services.ListImages(cri.ListImagesRequest(), timeout=_CALL_SECONDS)
+        there = frozenset(each.id for each in found.images)
+        if self._images is None:
+            self._images = there
+        for image in sorted(there - self._images):
+            request = cri.RemoveImageRequest(image=cri.ImageSpec(image=image))
+            await services.RemoveImage(request, timeout=_CALL_SECONDS)
+
+
+@asynccontextmanager
+async def own_containerd(images: tuple[str, ...] = IMAGES) -> AsyncGenerator[OwnContainerd]:
+    """One that runs for as long as the context is open; raises `TargetError` where none can."""
+    containerd = OwnContainerd(images)
+    try:
+        await containerd.start()
+    except (CannotRunError, StartError, ToolError) as error:
+        raise TargetError(f"no containerd can be started here: {error}") from None
+    try:
+        yield containerd
+    finally:
+        try:
+            containerd.stop()
+        except RemovalError as error:
+            raise TargetError(f"the private containerd cannot be removed: {error}") from None
 
 
 class OwnFake:
