@@ -10,6 +10,18 @@ import pytest
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.histories.history import (
     SCHEMA,
+    History,
+    HistoryError,
+    Kept,
+    as_json,
+    from_json,
+    keep,
+    kept_in,
+    name_of,
+)
+from kubelet_conformance.histories.playing import PlayedHistory, as_scenario, as_words, play
+from kubelet_conformance.histories.seeking import chunks, seek
+from kubelet_conformance.histories.steps import (
     AddAgain,
     BreakRecords,
     Delete,
@@ -17,8 +29,6 @@ from kubelet_conformance.histories.history import (
     End,
     Flip,
     Heal,
-    History,
-    HistoryError,
     Outage,
     Publish,
     Reboot,
@@ -29,13 +39,7 @@ from kubelet_conformance.histories.history import (
     Update,
     Wait,
     Want,
-    as_json,
-    from_json,
 )
-from kubelet_conformance.histories.keeping import Kept, keep, kept_in, name_of
-from kubelet_conformance.histories.playing import PlayedHistory, play
-from kubelet_conformance.histories.seeking import chunks, seek
-from kubelet_conformance.histories.telling import as_scenario, as_words
 from kubelet_conformance.node import Node, container, pod
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
@@ -133,9 +137,9 @@ def test_every_kind_of_step_is_told_and_done() -> None:
 
     assert not played.failed, played.failed
     # Those at the end are of the healing: faults, a server that failed, an image that was missing.
-    assert len(played.deeds) == len(EVERY_STEP.steps) + 3 - passed_over
-    assert len(as_words(played)) == len(played.deeds) + 1
-    assert all(deed.words and deed.code for deed in played.deeds)
+    assert len(played.done) == len(EVERY_STEP.steps) + 3 - passed_over
+    assert len(as_words(played)) == len(played.done) + 1
+    assert all(one.words and one.code for one in played.done)
 
 
 def test_steps_about_nothing_are_passed_over() -> None:
@@ -147,7 +151,7 @@ def test_steps_about_nothing_are_passed_over() -> None:
     played = play(History(steps), REFERENCE, ())
 
     assert not played.failed, played.failed
-    assert [deed.words for deed in played.deeds] == ["all faults are healed"]
+    assert [one.words for one in played.done] == ["all faults are healed"]
 
 
 def test_the_scenario_provokes_the_same() -> None:

@@ -154,8 +154,7 @@ def _options(given: dict[str, Any]) -> Options:
 
 def _wish(given: dict[str, Any]) -> Wish:
     from kubelet_conformance.histories.campaign import Wish  # noqa: PLC0415 - see above
-    from kubelet_conformance.histories.history import HistoryError  # noqa: PLC0415 - see above
-    from kubelet_conformance.histories.keeping import kept_in, read  # noqa: PLC0415 - see above
+    from kubelet_conformance.histories.history import HistoryError, kept_in, read  # noqa: PLC0415 - see above
 
     named: Sequence[str] = given["history"]
     try:

@@ -8,11 +8,9 @@ from pathlib import Path
 
 from kubelet_conformance.contract.checking import Check, Trace
 from kubelet_conformance.contract.frame import Contract
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.keeping import Kept, keep, name_of
-from kubelet_conformance.histories.playing import UNSETTLED, PlayedHistory, play
+from kubelet_conformance.histories.history import History, Kept, keep, name_of
+from kubelet_conformance.histories.playing import UNSETTLED, PlayedHistory, as_scenario, as_words, play
 from kubelet_conformance.histories.seeking import chunks, seek
-from kubelet_conformance.histories.telling import as_scenario, as_words
 from kubelet_conformance.reports.histories import HistoryFound
 from kubelet_conformance.reports.played import Played
 from kubelet_conformance.targets.choice import Choice

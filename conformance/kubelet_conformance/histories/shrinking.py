@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubelet_conformance.histories.history import History, Wait, Want
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.steps import Wait, Want
 
 Json = dict[str, Any]
 _SEVERAL = 4
