@@ -12,7 +12,7 @@ __all__ = ("every_scenario",)
 
 @cache
 def every_scenario() -> dict[str, Callable[..., Awaitable[None]]]:
-    """All scenarios by name (`sandbox.killed_sandbox_is_replaced`), in the order of the names of their modules.
+    """All scenarios by name (`sandbox.killed_sandbox_is_replaced`), in the order of their modules' names.
 
     In which folder a module is says nothing of its scenarios' names.
     """
