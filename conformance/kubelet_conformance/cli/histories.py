@@ -6,7 +6,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from kubelet_conformance.contract.releases import is_required
 from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.histories.campaign import Wish
-from kubelet_conformance.plugin.options import BUDGET_SECONDS, CONCURRENCY, Options, OptionsError
+from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.reports.histories import HistoriesRun, histories_in_form
 from kubelet_conformance.reports.output import deliver
 from kubelet_conformance.reports.played import Played
@@ -134,22 +134,7 @@ def _options(given: dict[str, Any]) -> Options:
         open_stage(choice)
     except UnknownTargetError as error:
         raise click.ClickException(str(error)) from None
-    return Options(
-        choice,
-        tuple(given["contract"]),
-        (),
-        given["level"],
-        given["strict"],
-        given["require_exercised"],
-        given["record"],
-        given["format"],
-        given["output"],
-        given["baseline"],
-        given["debug"],
-        BUDGET_SECONDS,
-        CONCURRENCY,
-        None,
-    )
+    return replace(Options.given(given), choice=choice, scenarios=())
 
 
 def _wish(given: dict[str, Any]) -> Wish:
