@@ -12,7 +12,7 @@ from kubelet_conformance.histories.history import (
     SCHEMA,
     History,
     HistoryError,
-    Kept,
+    KeptHistory,
     as_json,
     from_json,
     keep,
@@ -23,19 +23,19 @@ from kubelet_conformance.histories.playing import PlayedHistory, as_scenario, as
 from kubelet_conformance.histories.seeking import chunks, seek
 from kubelet_conformance.histories.steps import (
     AddAgain,
-    BreakRecords,
     Delete,
     DeleteMirror,
     End,
-    Flip,
     Heal,
+    InjectFault,
+    KillSandbox,
     Outage,
     Publish,
     Reboot,
     RestartKubelet,
     RestartRuntime,
+    SetProbeResponse,
     Step,
-    Strike,
     Update,
     Wait,
     Want,
@@ -59,9 +59,9 @@ EVERY_STEP = History(
         Update(1, 0, "img:2"),
         Wait(20),
         DeleteMirror(0),
-        Strike("StopContainer", "after", 1, 0.5, "DEADLINE_EXCEEDED"),
-        BreakRecords("kill_sandbox", 0),
-        Flip("/a", 500),
+        InjectFault("StopContainer", "after", 1, 0.5, "DEADLINE_EXCEEDED"),
+        KillSandbox("kill_sandbox", 0),
+        SetProbeResponse("/a", 500),
         Publish("img:3", there=False),
         RestartKubelet(2, kill=False),
         RestartRuntime(),
@@ -146,7 +146,7 @@ def test_steps_about_nothing_are_passed_over() -> None:
     """A step for which nothing is there does nothing, so that any part of a history is a history."""
     steps = (
         *(End(0), Update(0, 0, "img:2"), Delete(0), DeleteMirror(0), AddAgain(0)),
-        BreakRecords("kill_sandbox", 0),
+        KillSandbox("kill_sandbox", 0),
     )
     played = play(History(steps), REFERENCE, ())
 
@@ -184,7 +184,7 @@ def test_choices_of_order_matter() -> None:
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
-def test_what_was_found_once_is_kept_now(kept: Kept) -> None:
+def test_what_was_found_once_is_kept_now(kept: KeptHistory) -> None:
     """A history that once showed a mistake of the reference, of a fake or of a judge breaks nothing.
 
     `IMAGE-16-c11f1178@1.26.json` did so with a kubelet of that version.

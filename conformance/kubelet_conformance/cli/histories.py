@@ -115,11 +115,11 @@ def play_histories(given: dict[str, Any]) -> int:
 
 def _counts(options: Options, contracts: dict[str, Contract], what: str) -> bool:
     """Whether it is a find that this was broken: the id of a contract, or what else a history may break."""
-    from kubelet_conformance.histories.playing import UNSETTLED  # noqa: PLC0415 - see above
+    from kubelet_conformance.histories.playing import NOT_CONVERGED  # noqa: PLC0415 - see above
 
     contract = contracts.get(what)
     if contract is None:
-        return not (what == UNSETTLED and options.ids)
+        return not (what == NOT_CONVERGED and options.ids)
     levels = {"MUST", "SHOULD"} if options.strict else {"MUST"}
     return contract.level in levels and is_required(what, options.choice.kubernetes)
 

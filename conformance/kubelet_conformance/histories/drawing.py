@@ -19,22 +19,22 @@ from kubelet_conformance.histories.history import History
 from kubelet_conformance.histories.pods import IMAGES, PATHS, pods
 from kubelet_conformance.histories.steps import (
     AddAgain,
-    BreakRecords,
+    DelayWatch,
     Delete,
     DeleteMirror,
     DisturbEvents,
     End,
-    Flip,
-    ForgetHistory,
+    ExpireWatch,
     Heal,
-    LateWatch,
+    InjectFault,
+    KillSandbox,
     Outage,
     Publish,
     Reboot,
     RestartKubelet,
     RestartRuntime,
+    SetProbeResponse,
     Step,
-    Strike,
     Update,
     Wait,
     Want,
@@ -62,7 +62,7 @@ _FAULTS_MAX = 2
 """So many faults stand at once at most: of what a kubelet owes under more, no source speaks."""
 _EFFECTS: tuple[Effect, ...] = ("before", "after", "none", "hang", "lost-reply")
 
-_FAULTS = (Strike, Outage, LateWatch, DisturbEvents)
+_FAULTS = (InjectFault, Outage, DelayWatch, DisturbEvents)
 """What stands until it is healed."""
 
 _numbers = st.integers(0, 5)
@@ -80,12 +80,12 @@ _times = st.sampled_from((1, 2, 5))
 
 
 @st.composite
-def _strikes(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> Strike:
+def _strikes(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> InjectFault:
     rpc = draw(rpcs)
     effect = draw(_effects)
     delay = draw(_delays_alone if effect == "none" else _delays)
     code = draw(_codes) if effect in {"before", "after"} else "INTERNAL"
-    return Strike(rpc, effect, draw(_times), delay, code)
+    return InjectFault(rpc, effect, draw(_times), delay, code)
 
 
 _disturbances = st.one_of(
@@ -96,7 +96,7 @@ _disturbances = st.one_of(
 )
 
 
-_LATE: tuple[Step, ...] = (ForgetHistory(), Outage(), LateWatch(2.0), LateWatch(20.0))
+_LATE: tuple[Step, ...] = (ExpireWatch(), Outage(), DelayWatch(2.0), DelayWatch(20.0))
 _RESTARTS: tuple[Step, ...] = (RestartRuntime(), Reboot())
 
 
@@ -200,8 +200,8 @@ _RULES: tuple[tuple[str, st.SearchStrategy[Step], _When], ...] = (
     # What happens in pods.
     ("succeed", st.builds(End, _numbers), None),
     ("fail", st.builds(End, _numbers, st.sampled_from((1, 137)), st.booleans()), None),
-    ("flip", st.builds(Flip, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))), None),
-    ("kill_sandbox", st.builds(BreakRecords, st.just("kill_sandbox"), _numbers), None),
+    ("flip", st.builds(SetProbeResponse, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))), None),
+    ("kill_sandbox", st.builds(KillSandbox, st.just("kill_sandbox"), _numbers), None),
     # What the kubelet does goes wrong, or what it asks; what the registry has; what it hears is late or lost.
     ("strike_a_change", _strikes(st.sampled_from(_CHANGES)), Machine.bears_more),
     ("strike_a_question", _strikes(st.sampled_from(_QUESTIONS)), Machine.bears_more),

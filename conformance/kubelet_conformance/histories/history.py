@@ -59,7 +59,7 @@ def from_json(text: bytes) -> History:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptHistory:
     """A history and the file that it is in."""
 
     path: Path
@@ -85,17 +85,17 @@ def keep(folder: Path, history: History, what: str) -> Path:
     return path
 
 
-def read(paths: Iterable[Path]) -> list[Kept]:
+def read(paths: Iterable[Path]) -> list[KeptHistory]:
     """The histories in these files; raises OSError, and HistoryError that names the file."""
-    found: list[Kept] = []
+    found: list[KeptHistory] = []
     for path in paths:
         try:
-            found.append(Kept(path, from_json(path.read_bytes())))
+            found.append(KeptHistory(path, from_json(path.read_bytes())))
         except HistoryError as error:
             raise HistoryError(f"{path}: {error}") from None
     return found
 
 
-def kept_in(folder: Path) -> list[Kept]:
+def kept_in(folder: Path) -> list[KeptHistory]:
     """The histories that a folder holds, by name; none, if there is no folder. Raises as `read` does."""
     return read(sorted(folder.glob("*.json")))

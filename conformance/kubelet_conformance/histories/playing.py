@@ -32,7 +32,7 @@ _INDENT = "    "
 _ID = re.compile(r"[A-Z]+-\d+")
 _LIES = '("CRI-30",)'
 """Of a runtime that does not tell of everything in time."""
-UNSETTLED = "the node settles"
+NOT_CONVERGED = "the node settles"
 """What a history is said to have broken whose node did not come to rest."""
 ERROR = "no error"
 """What a history is said to have broken that could not be played or judged to its end."""
@@ -65,13 +65,13 @@ class PlayedHistory:
     missed: bool = False
 
     def broken(self) -> tuple[str, ...]:
-        """What it broke: ids of contracts, `UNSETTLED`, `ERROR`."""
+        """What it broke: ids of contracts, `NOT_CONVERGED`, `ERROR`."""
         bad = {Verdict.BROKEN, Verdict.ERROR}
         outcomes = self.judged.outcomes.items()
         ids = [each for each, outcome in outcomes if outcome.verdict in bad]
         return (
             *ids,
-            *([UNSETTLED] if self.restless else []),
+            *([NOT_CONVERGED] if self.restless else []),
             *([ERROR] if self.failed else []),
         )
 

@@ -100,7 +100,7 @@ class Performance:
     async def perform(self, step: Step) -> None:
         """Let one step happen; nothing, if what it is about is not there."""
         try:
-            words, *actions = step._on(self)  # noqa: SLF001 - steps are made for this class
+            words, *actions = step.on(self)
         except NothingThereError:
             return
         self.done.append(Done(self.node.now, words, tuple(actions)))
@@ -112,7 +112,7 @@ class Performance:
         await self.perform(Heal())
         for path, status in list(self.answers.items()):
             if status != _OK:
-                await self.perform(Flip(path, _OK))
+                await self.perform(SetProbeResponse(path, _OK))
         for image in sorted(self.unpublished):
             await self.perform(Publish(image, there=True))
 
@@ -146,9 +146,13 @@ _Comes: TypeAlias = tuple[str, *tuple[Action, ...]]
 
 class _Step(msgspec.Struct, frozen=True, tag_field="step", forbid_unknown_fields=True):
     comes: ClassVar[_Comes]
+    """What it comes to, where that is always the same."""
+
+    def on(self, live: Performance) -> _Comes:
+        """What it comes to there; raises NothingThereError."""
+        return self._on(live)
 
     def _on(self, live: Performance, /) -> _Comes:  # noqa: ARG002 - most steps look at what is there
-        """What it comes to there; raises NothingThereError."""
         return self.comes
 
 
@@ -267,7 +271,7 @@ class End(_Step, tag="end", frozen=True):
         return f"{name} of {one.name} exits with {self.code}", act(f"{one.variable}.exit", name, self.code)
 
 
-class BreakRecords(_Step, tag="break-records", frozen=True):
+class KillSandbox(_Step, tag="break-records", frozen=True):
     """A sandbox dies."""
 
     how: Literal["kill_sandbox"]
@@ -279,7 +283,7 @@ class BreakRecords(_Step, tag="break-records", frozen=True):
         return words, act("node.runtime.kill_sandbox", Action(f"{one.variable}.sandbox", part="id"))
 
 
-class Flip(_Step, tag="flip", frozen=True):
+class SetProbeResponse(_Step, tag="flip", frozen=True):
     """The servers in pods answer at a path with this status from now on."""
 
     path: str
@@ -313,7 +317,7 @@ _EFFECTS = {
 }
 
 
-class Strike(_Step, tag="strike", frozen=True):
+class InjectFault(_Step, tag="strike", frozen=True):
     """The next `times` calls of an rpc fail or are late by `delay` seconds."""
 
     rpc: str
@@ -338,7 +342,7 @@ class Outage(_Step, tag="outage", frozen=True):
     comes = "the API server goes away", act("faults.enter_context", act("node.outage"))
 
 
-class LateWatch(_Step, tag="late-watch", frozen=True):
+class DelayWatch(_Step, tag="late-watch", frozen=True):
     """The API server tells of each change so much later (s), until things are healed."""
 
     seconds: float
@@ -348,7 +352,7 @@ class LateWatch(_Step, tag="late-watch", frozen=True):
         return words, act("faults.enter_context", act("node.late_watch", self.seconds))
 
 
-class ForgetHistory(_Step, tag="forget-history", frozen=True):
+class ExpireWatch(_Step, tag="forget-history", frozen=True):
     """The watch ends with 410 Gone."""
 
     comes = "the watch ends with 410 Gone", act("node.forget_history")
@@ -435,8 +439,8 @@ class Reboot(_Step, tag="reboot", frozen=True):
 
 
 _OfPods: TypeAlias = Want | AddAgain | Update | Delete | DeleteMirror
-_InPods: TypeAlias = End | BreakRecords | Flip | Publish
-_Faults: TypeAlias = Strike | Outage | LateWatch | ForgetHistory | DisturbEvents | Heal
+_InPods: TypeAlias = End | KillSandbox | SetProbeResponse | Publish
+_Faults: TypeAlias = InjectFault | Outage | DelayWatch | ExpireWatch | DisturbEvents | Heal
 _OfTheNode: TypeAlias = Wait | RestartKubelet | RestartRuntime | Reboot
 Step: TypeAlias = _OfPods | _InPods | _Faults | _OfTheNode
 

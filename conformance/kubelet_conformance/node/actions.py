@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from kubelet_conformance.node.pods import pod_code
 
@@ -44,13 +44,14 @@ class Action:
 
     async def do(self, names: dict[str, Any]) -> None:
         """Do it, where these names stand for these objects."""
-        result = self._call(names)
+        result = self.result(names)
         if self.awaited:
             result = await result
         if self.to:
             names[self.to] = result
 
-    def _call(self, names: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the method returns
+    def result(self, names: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the method returns
+        """Call the method; what it returns, or the part of it that is wanted."""
         arguments = [_value(each, names) for each in self.arguments]
         options = {name: _value(each, names) for name, each in self.options.items()}
         result = Name(self.method).value(names)(*arguments, **options)
@@ -80,7 +81,7 @@ def _value(argument: object, names: Mapping[str, Any]) -> object:
         case Name():
             return argument.value(names)
         case Action():
-            return argument._call(names)  # noqa: SLF001 - another of this class
+            return argument.result(names)
         case _:
             return argument
 
@@ -96,6 +97,6 @@ def _code(argument: object) -> str:
         case float():
             return f"{argument:g}"
         case dict():
-            return pod_code(argument)
+            return pod_code(cast("dict[str, Any]", argument))
         case _:
             return repr(argument)

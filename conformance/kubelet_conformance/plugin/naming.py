@@ -50,7 +50,7 @@ def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 def _is_ours(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and str(item.module.__name__).startswith(_OURS)
+    return isinstance(item, pytest.Function) and str(getattr(item.module, "__name__", "")).startswith(_OURS)
 
 
 def _name(item: pytest.Function) -> str:
