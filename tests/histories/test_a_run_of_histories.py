@@ -16,9 +16,8 @@ from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.histories.campaign import Campaign, Wish
 from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.playing import PlayedHistory, play
+from kubelet_conformance.histories.playing import PlayedHistory, as_words, play
 from kubelet_conformance.histories.seeking import CHUNK, chunks, seek
-from kubelet_conformance.histories.telling import as_words
 from kubelet_conformance.targets.choice import Choice
 
 BUG = "bug:K8S-9649"

@@ -10,32 +10,36 @@ import pytest
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.histories.history import (
     SCHEMA,
+    History,
+    HistoryError,
+    KeptHistory,
+    as_json,
+    from_json,
+    keep,
+    kept_in,
+    name_of,
+)
+from kubelet_conformance.histories.playing import PlayedHistory, as_scenario, as_words, play
+from kubelet_conformance.histories.seeking import chunks, seek
+from kubelet_conformance.histories.steps import (
     AddAgain,
-    BreakRecords,
     Delete,
     DeleteMirror,
     End,
-    Flip,
     Heal,
-    History,
-    HistoryError,
+    InjectFault,
+    KillSandbox,
     Outage,
     Publish,
     Reboot,
     RestartKubelet,
     RestartRuntime,
+    SetProbeResponse,
     Step,
-    Strike,
     Update,
     Wait,
     Want,
-    as_json,
-    from_json,
 )
-from kubelet_conformance.histories.keeping import Kept, keep, kept_in, name_of
-from kubelet_conformance.histories.playing import PlayedHistory, play
-from kubelet_conformance.histories.seeking import chunks, seek
-from kubelet_conformance.histories.telling import as_scenario, as_words
 from kubelet_conformance.node import Node, container, pod
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
@@ -55,9 +59,9 @@ EVERY_STEP = History(
         Update(1, 0, "img:2"),
         Wait(20),
         DeleteMirror(0),
-        Strike("StopContainer", "after", 1, 0.5, "DEADLINE_EXCEEDED"),
-        BreakRecords("kill_sandbox", 0),
-        Flip("/a", 500),
+        InjectFault("StopContainer", "after", 1, 0.5, "DEADLINE_EXCEEDED"),
+        KillSandbox("kill_sandbox", 0),
+        SetProbeResponse("/a", 500),
         Publish("img:3", there=False),
         RestartKubelet(2, kill=False),
         RestartRuntime(),
@@ -133,21 +137,21 @@ def test_every_kind_of_step_is_told_and_done() -> None:
 
     assert not played.failed, played.failed
     # Those at the end are of the healing: faults, a server that failed, an image that was missing.
-    assert len(played.deeds) == len(EVERY_STEP.steps) + 3 - passed_over
-    assert len(as_words(played)) == len(played.deeds) + 1
-    assert all(deed.words and deed.code for deed in played.deeds)
+    assert len(played.done) == len(EVERY_STEP.steps) + 3 - passed_over
+    assert len(as_words(played)) == len(played.done) + 1
+    assert all(one.words and one.code for one in played.done)
 
 
 def test_steps_about_nothing_are_passed_over() -> None:
     """A step for which nothing is there does nothing, so that any part of a history is a history."""
     steps = (
         *(End(0), Update(0, 0, "img:2"), Delete(0), DeleteMirror(0), AddAgain(0)),
-        BreakRecords("kill_sandbox", 0),
+        KillSandbox("kill_sandbox", 0),
     )
     played = play(History(steps), REFERENCE, ())
 
     assert not played.failed, played.failed
-    assert [deed.words for deed in played.deeds] == ["all faults are healed"]
+    assert [one.words for one in played.done] == ["all faults are healed"]
 
 
 def test_the_scenario_provokes_the_same() -> None:
@@ -180,7 +184,7 @@ def test_choices_of_order_matter() -> None:
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
-def test_what_was_found_once_is_kept_now(kept: Kept) -> None:
+def test_what_was_found_once_is_kept_now(kept: KeptHistory) -> None:
     """A history that once showed a mistake of the reference, of a fake or of a judge breaks nothing.
 
     `IMAGE-16-c11f1178@1.26.json` did so with a kubelet of that version.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubelet_conformance.node import Node, Scenario, container, pod, scenario_of, witness
-from kubelet_conformance.plugin.plan import Place, plan
-from kubelet_conformance.plugin.rehearsal import Rehearsal, rehearse
+from kubelet_conformance.plugin.rehearsal import Place, Rehearsal, placed, rehearse
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 
@@ -20,7 +19,7 @@ def rehearsed(name: str) -> Rehearsal:
 
 def place(name: str, controls: frozenset[str] = frozenset(), budget: float = 120) -> tuple[str, str]:
     """Where one of our scenarios is played, and why."""
-    found = plan(scenario_of(every_scenario()[name]), rehearsed(name), budget, controls)
+    found = placed(scenario_of(every_scenario()[name]), rehearsed(name), budget, controls)
     return found.place.value, found.reason
 
 
@@ -104,7 +103,7 @@ def test_rehearsal_of_a_story_that_fails() -> None:
 
     found = rehearse(story, "mine", Choice(), {})
 
-    assert plan(Scenario(), found, 120).reason == "needs a scripted runtime: restart"
+    assert placed(Scenario(), found, 120).reason == "needs a scripted runtime: restart"
 
 
 def test_liars_are_for_scripted_runtimes() -> None:
@@ -114,6 +113,6 @@ def test_liars_are_for_scripted_runtimes() -> None:
     async def story(node: Node) -> None:
         await node.run()
 
-    found = plan(scenario_of(story), rehearse(story, "mine", Choice(), {}), 120)
+    found = placed(scenario_of(story), rehearse(story, "mine", Choice(), {}), 120)
 
     assert (found.place, found.reason) == (Place.NOWHERE, "needs a scripted runtime: one that lies")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
-from kubelet_conformance.plugin.shares import shared_out
+from kubelet_conformance.plugin.live import shared_out
 
 OWNERS = (None, "a", "b", None, "b")
 TRACE = Trace("node.jsonl", (1, 32), "1.32", "fake", None, 6)

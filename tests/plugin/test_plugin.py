@@ -6,9 +6,9 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from stories import ASSERTS, GOOD, PLAIN, RAISES, VAIN, scenario_file
@@ -31,6 +31,8 @@ async def test_probed(node: Node) -> None:
     await node.run(container("c1", readinessProbe=probe))
     await node.wait(20)
 '''
+WRONG = "def test_wrong():\n    assert False\n"
+NEWER = GOOD.replace('@witness("SANDBOX-02")', '@witness("SANDBOX-02", kubernetes=(1, 29))')
 
 
 @pytest.fixture
@@ -49,21 +51,64 @@ def told(ended: pytest.RunResult) -> str:
     return ended.stdout.str()
 
 
-def test_file_of_somebody_else(play: Any) -> None:
-    """A scenario outside the package is played and judged by all contracts; its file is nothing special."""
-    ended = play([GOOD, PLAIN])
+class Ends(NamedTuple):
+    """How a run of these stories ends: its exit code, the outcomes of the tests, what is printed or not."""
 
-    assert ended.ret == 0
-    assert re.search(r"^Played 1 scenario on .* judged by \d{3} contracts\.$", told(ended), re.MULTILINE)
-    ended.assert_outcomes(passed=2)
+    stories: Sequence[str]
+    arguments: Sequence[str]
+    code: int
+    outcomes: Mapping[str, int]
+    printed: Sequence[str] = ()
+    hidden: str = "^$."
 
 
-def test_tests_that_are_no_scenarios_are_left_alone(play: Any) -> None:
-    """Without a scenario the plugin neither reports nor changes the exit code."""
-    ended = play([PLAIN, "def test_wrong():\n    assert False\n"])
+ENDS = {
+    "a scenario outside the package is judged by all contracts; its file is nothing special": Ends(
+        *([GOOD, PLAIN], (), 0, {"passed": 2}),
+        [r"^Played 1 scenario on .* judged by \d{3} contracts\.$"],
+    ),
+    "without a scenario the plugin neither reports nor changes the exit code": Ends(
+        [PLAIN, WRONG], (), 1, {"passed": 1, "failed": 1}, hidden="Played"
+    ),
+    "so it is where every scenario is left out": Ends(
+        [VAIN, PLAIN], ["--kc-contract=SANDBOX-02"], 0, {"passed": 1, "deselected": 1}, hidden="Played"
+    ),
+    "a wait that times out names its line, what was awaited and last seen, and how the trace ends": Ends(
+        *([VAIN], ["--tb=short"], 3, {"failed": 1}),
+        [
+            r"test_mine\.py:\d+: waited 20 s in vain for pod web: phase Failed\n",
+            r"last seen: phase Running; c1 running\nthe trace ends:\n",
+            r"^ +0\.000  StartContainer done$",
+            r"waited or asserted in vain, and no broken contract explains it \(1\)\n    mine\.vain\n",
+        ],
+    ),
+    "an assert that fails names its line and both sides, and is inconclusive": Ends(
+        [ASSERTS], (), 3, {"failed": 1}, [r"test_mine\.py:\d+: assert 'Running' == 'Failed'"]
+    ),
+    "a plain test that fails makes a run fail whose scenarios are well": Ends(
+        [GOOD, WRONG], (), 1, {"passed": 1, "failed": 1}, ["OK: "]
+    ),
+    "scenarios that do not declare the contract are left out, and no other tests": Ends(
+        [GOOD, VAIN, PLAIN], ["--kc-contract=SANDBOX-02"], 0, {"passed": 2, "deselected": 1}
+    ),
+    "a scenario for a newer version is not played on an older one": Ends(
+        [NEWER, PLAIN], ["--kc-kubernetes=1.26"], 0, {"passed": 1, "deselected": 1}
+    ),
+    "it is played on its own": Ends([NEWER, PLAIN], ["--kc-kubernetes=1.32"], 0, {"passed": 2}),
+}
 
-    assert ended.ret == 1
-    assert "Played" not in told(ended)
+
+@pytest.mark.parametrize("case", ENDS)
+def test_run_ends_as_expected(play: Any, case: str) -> None:
+    """The exit code, the outcomes of the tests and the text are those of the row."""
+    expected = ENDS[case]
+    ended = play(expected.stories, *expected.arguments)
+    text = told(ended)
+
+    assert ended.ret == expected.code
+    ended.assert_outcomes(**expected.outcomes)
+    assert [each for each in expected.printed if not re.search(each, text, re.MULTILINE)] == []
+    assert not re.search(expected.hidden, text)
 
 
 def test_break_fails_its_scenario(play: Any) -> None:
@@ -96,27 +141,6 @@ def test_command_of_a_break_plays_it_again(play: Any, pytester: pytest.Pytester)
     assert f"again: python -m pytest {again}" in told(second)
 
 
-def test_wait_in_vain_says_what_was_awaited(play: Any) -> None:
-    """A wait in vain tells its line, what was awaited, what was last seen, and how the trace ends."""
-    ended = play([VAIN], "--tb=short")
-    text = told(ended)
-
-    assert ended.ret == 3
-    ended.assert_outcomes(failed=1)
-    assert re.search(r"test_mine\.py:\d+: waited 20 s in vain for pod web: phase Failed\n", text)
-    assert "last seen: phase Running; c1 running\nthe trace ends:\n" in text
-    assert re.search(r"^ +0\.000  StartContainer done$", text, re.MULTILINE)
-    assert "waited or asserted in vain, and no broken contract explains it (1)\n    mine.vain\n" in text
-
-
-def test_failing_assert_is_a_wait_in_vain(play: Any) -> None:
-    """A plain assert that fails tells its line and both sides, and is inconclusive."""
-    ended = play([ASSERTS])
-
-    assert ended.ret == 3
-    assert re.search(r"test_mine\.py:\d+: assert 'Running' == 'Failed'", told(ended))
-
-
 def test_exception_is_a_mistake_of_the_suite(play: Any) -> None:
     """A scenario that raises ends with 4; others are judged all the same, and the report tells where."""
     ended = play([RAISES, GOOD], "--kc-format=json", "--kc-output=report.json")
@@ -140,14 +164,6 @@ def test_traceback_is_shown_on_request(play: Any, debug: tuple[str, ...], lines:
 
     assert re.search(r"^      test_mine\.py:\d+: ValueError: boom$", report, re.MULTILINE)
     assert report.count("Traceback (most recent call last):") == lines
-
-
-def test_other_tests_that_fail_count_too(play: Any) -> None:
-    """A plain test that fails makes a run fail whose scenarios are well."""
-    ended = play([GOOD, "def test_wrong():\n    assert False\n"])
-
-    assert ended.ret == 1
-    assert "OK: " in told(ended)
 
 
 def test_baseline_lets_a_scenario_pass(play: Any) -> None:
@@ -195,23 +211,6 @@ def test_same_names_are_told_apart(play: Any, pytester: pytest.Pytester) -> None
 
     assert ended.ret == 0
     assert [each["name"] for each in found["scenarios"]] == ["same.good", "same.good-2"]
-
-
-def test_witnesses_are_chosen(play: Any) -> None:
-    """--kc-contract leaves out scenarios that do not declare the contract, and no other tests."""
-    ended = play([GOOD, VAIN, PLAIN], "--kc-contract=SANDBOX-02")
-
-    assert ended.ret == 0
-    ended.assert_outcomes(passed=2, deselected=1)
-
-
-def test_newer_scenarios_are_left_out(play: Any) -> None:
-    """A scenario for a newer version is not played on an older one."""
-    newer = GOOD.replace('@witness("SANDBOX-02")', '@witness("SANDBOX-02", kubernetes=(1, 29))')
-    old, new = (play([newer, PLAIN], f"--kc-kubernetes={version}") for version in ("1.26", "1.32"))
-
-    old.assert_outcomes(passed=1, deselected=1)
-    new.assert_outcomes(passed=2)
 
 
 def test_wrong_choice_is_a_usage_error(play: Any) -> None:
@@ -264,11 +263,3 @@ def test_workers_of_xdist_are_merged(pytester: pytest.Pytester) -> None:
         "mine.asserts",
     ]
     assert found[0] == found[1]
-
-
-def test_run_without_scenarios_is_left_alone(play: Any) -> None:
-    """Where every scenario is left out, the exit code is that of the other tests."""
-    ended = play([VAIN, PLAIN], "--kc-contract=SANDBOX-02")
-
-    assert ended.ret == 0
-    assert "Played" not in told(ended)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from kubelet_conformance.reenact.actions import read_actions
 from kubelet_conformance.reenact.comparing import RETRY_SECONDS_MAX, differences
-from kubelet_conformance.reenact.player import reenact
-from kubelet_conformance.reenact.stimulus import read_stimulus
+from kubelet_conformance.reenact.replay import replay
 from kubelet_conformance.targets.protocols import StoryError
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Event
@@ -49,7 +49,7 @@ def compared(trace: str, folder: Path, kubelet: str = "reference") -> tuple[str,
     """What differs when what was done in a trace is done to a kubelet in process."""
     path = folder / "reenacted.jsonl"
     try:
-        played = reenact(read_stimulus(recorded(trace)), longer_seconds=RETRY_SECONDS_MAX, kubelet=kubelet)
+        played = replay(read_actions(recorded(trace)), longer_seconds=RETRY_SECONDS_MAX, kubelet=kubelet)
     except StoryError as error:
         played = error.trace
     path.write_bytes(played)

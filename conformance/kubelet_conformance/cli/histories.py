@@ -6,7 +6,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from kubelet_conformance.contract.releases import is_required
 from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.histories.campaign import Wish
-from kubelet_conformance.plugin.options import BUDGET_SECONDS, CONCURRENCY, Options, OptionsError
+from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.reports.histories import HistoriesRun, histories_in_form
 from kubelet_conformance.reports.output import deliver
 from kubelet_conformance.reports.played import Played
@@ -115,11 +115,11 @@ def play_histories(given: dict[str, Any]) -> int:
 
 def _counts(options: Options, contracts: dict[str, Contract], what: str) -> bool:
     """Whether it is a find that this was broken: the id of a contract, or what else a history may break."""
-    from kubelet_conformance.histories.playing import UNSETTLED  # noqa: PLC0415 - see above
+    from kubelet_conformance.histories.playing import NOT_CONVERGED  # noqa: PLC0415 - see above
 
     contract = contracts.get(what)
     if contract is None:
-        return not (what == UNSETTLED and options.ids)
+        return not (what == NOT_CONVERGED and options.ids)
     levels = {"MUST", "SHOULD"} if options.strict else {"MUST"}
     return contract.level in levels and is_required(what, options.choice.kubernetes)
 
@@ -134,28 +134,12 @@ def _options(given: dict[str, Any]) -> Options:
         open_stage(choice)
     except UnknownTargetError as error:
         raise click.ClickException(str(error)) from None
-    return Options(
-        choice,
-        tuple(given["contract"]),
-        (),
-        given["level"],
-        given["strict"],
-        given["require_exercised"],
-        given["record"],
-        given["format"],
-        given["output"],
-        given["baseline"],
-        given["debug"],
-        BUDGET_SECONDS,
-        CONCURRENCY,
-        None,
-    )
+    return replace(Options.given(given), choice=choice, scenarios=())
 
 
 def _wish(given: dict[str, Any]) -> Wish:
     from kubelet_conformance.histories.campaign import Wish  # noqa: PLC0415 - see above
-    from kubelet_conformance.histories.history import HistoryError  # noqa: PLC0415 - see above
-    from kubelet_conformance.histories.keeping import kept_in, read  # noqa: PLC0415 - see above
+    from kubelet_conformance.histories.history import HistoryError, kept_in, read  # noqa: PLC0415 - see above
 
     named: Sequence[str] = given["history"]
     try:

@@ -8,11 +8,9 @@ from pathlib import Path
 
 from kubelet_conformance.contract.checking import Check, Trace
 from kubelet_conformance.contract.frame import Contract
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.keeping import Kept, keep, name_of
-from kubelet_conformance.histories.playing import UNSETTLED, PlayedHistory, play
+from kubelet_conformance.histories.history import History, KeptHistory, keep, name_of
+from kubelet_conformance.histories.playing import NOT_CONVERGED, PlayedHistory, as_scenario, as_words, play
 from kubelet_conformance.histories.seeking import chunks, seek
-from kubelet_conformance.histories.telling import as_scenario, as_words
 from kubelet_conformance.reports.histories import HistoryFound
 from kubelet_conformance.reports.played import Played
 from kubelet_conformance.targets.choice import Choice
@@ -37,7 +35,7 @@ class Wish:
     seed: int = 0
     shard: int = 1
     shards: int = 1
-    kept: Sequence[Kept] = ()
+    kept: Sequence[KeptHistory] = ()
 
     @property
     def count(self) -> int:
@@ -127,7 +125,7 @@ class Campaign:
         played = play(history, self.choice, self.contracts, name, str(path))
         path.write_bytes(played.trace)
         self.check.add(played.judged)
-        vain = f"{UNSETTLED}: {'; '.join(played.restless)}" if played.restless else ""
+        vain = f"{NOT_CONVERGED}: {'; '.join(played.restless)}" if played.restless else ""
         scenario = Played(name, played.judged, vain, played.failed, len(self.found))
         words, code = tuple(as_words(played)), as_scenario(played, what)
         self.found.append(HistoryFound(what, scenario, words, code, str(kept)))

@@ -9,36 +9,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from msgspec.structs import replace
 
-from kubelet_conformance.histories.history import (
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.pods import IMAGES, PATHS, pods
+from kubelet_conformance.histories.steps import (
     AddAgain,
-    BreakRecords,
+    DelayWatch,
     Delete,
     DeleteMirror,
     DisturbEvents,
     End,
-    Flip,
-    ForgetHistory,
+    ExpireWatch,
     Heal,
-    History,
-    LateWatch,
+    InjectFault,
+    KillSandbox,
     Outage,
     Publish,
     Reboot,
     RestartKubelet,
     RestartRuntime,
+    SetProbeResponse,
     Step,
-    Strike,
     Update,
     Wait,
     Want,
 )
-from kubelet_conformance.histories.pods import IMAGES, PATHS, pods
 from kubelet_conformance.targets.protocols import Effect
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ _FAULTS_MAX = 2
 """So many faults stand at once at most: of what a kubelet owes under more, no source speaks."""
 _EFFECTS: tuple[Effect, ...] = ("before", "after", "none", "hang", "lost-reply")
 
-_FAULTS = (Strike, Outage, LateWatch, DisturbEvents)
+_FAULTS = (InjectFault, Outage, DelayWatch, DisturbEvents)
 """What stands until it is healed."""
 
 _numbers = st.integers(0, 5)
@@ -80,12 +80,12 @@ _times = st.sampled_from((1, 2, 5))
 
 
 @st.composite
-def _strikes(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> Strike:
+def _strikes(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> InjectFault:
     rpc = draw(rpcs)
     effect = draw(_effects)
     delay = draw(_delays_alone if effect == "none" else _delays)
     code = draw(_codes) if effect in {"before", "after"} else "INTERNAL"
-    return Strike(rpc, effect, draw(_times), delay, code)
+    return InjectFault(rpc, effect, draw(_times), delay, code)
 
 
 _disturbances = st.one_of(
@@ -94,6 +94,10 @@ _disturbances = st.one_of(
     st.builds(DisturbEvents, st.just("reverse"), st.sampled_from((2, 3, 5))),
     st.just(DisturbEvents("cut")),
 )
+
+
+_LATE: tuple[Step, ...] = (ExpireWatch(), Outage(), DelayWatch(2.0), DelayWatch(20.0))
+_RESTARTS: tuple[Step, ...] = (RestartRuntime(), Reboot())
 
 
 def _waits(*seconds: float) -> st.SearchStrategy[Wait]:
@@ -111,10 +115,7 @@ def _lists(draw: st.DrawFn, elements: st.SearchStrategy[T], most: int, mean: int
 
 
 class Machine(RuleBasedStateMachine):
-    """What may happen on a node; the history that came of it is told to `lived`.
-
-    Any rule is as likely as any other, so what happens often has several.
-    """
+    """What may happen on a node; the history that came of it is passed to `lived`."""
 
     def __init__(self, lived: Callable[[History], None]) -> None:
         super().__init__()
@@ -126,7 +127,7 @@ class Machine(RuleBasedStateMachine):
         self._has_deleted = False
         self._has_static = False
 
-    def _happens(self, step: Step) -> None:
+    def happens(self, step: Step) -> None:
         """Write a step down, and what the preconditions of rules ask for: they are asked far more often."""
         self._steps.append(step)
         if isinstance(step, Want):
@@ -140,19 +141,24 @@ class Machine(RuleBasedStateMachine):
 
     # Preconditions; Hypothesis is slow to name one that is a lambda.
 
-    def _deleted_one(self) -> bool:
+    def deleted_one(self) -> bool:
+        """A pod is no longer wanted."""
         return self._has_deleted
 
-    def _wanted_a_static_one(self) -> bool:
+    def wanted_a_static_one(self) -> bool:
+        """Somebody may not know that a pod is static."""
         return self._has_static
 
-    def _bears_more(self) -> bool:
+    def bears_more(self) -> bool:
+        """Another fault may stand."""
         return self._standing < _FAULTS_MAX
 
-    def _bears_more_and_hears(self) -> bool:
-        return self._beginning.evented and self._bears_more()
+    def bears_more_and_hears(self) -> bool:
+        """Another fault may stand, and the kubelet hears container events."""
+        return self._beginning.evented and self.bears_more()
 
-    def _suffers(self) -> bool:
+    def suffers(self) -> bool:
+        """A fault stands."""
         return self._standing > 0
 
     @initialize(
@@ -164,131 +170,62 @@ class Machine(RuleBasedStateMachine):
     def begin(self, first: Want, orders: tuple[int, ...], seed: int, evented: bool) -> None:  # noqa: FBT001 - a rule
         """A node with a pod on it."""
         self._beginning = History((), orders, seed, evented)
-        self._happens(first)
+        self.happens(first)
 
-    # Time passes.
-
-    @rule(step=_waits(0.0, 0.1, 0.5))
-    def wait_a_moment(self, step: Wait) -> None:
-        """Less than what a kubelet takes for anything."""
-        self._happens(step)
-
-    @rule(step=_waits(1.0, 2.0, 5.0))
-    def wait_some_seconds(self, step: Wait) -> None:
-        """A relist or some probes."""
-        self._happens(step)
-
-    @rule(step=_waits(10.0, 15.0))
-    def wait_for_a_retry(self, step: Wait) -> None:
-        """The first back-off."""
-        self._happens(step)
-
-    @rule(step=_waits(30.0, 60.0))
-    def wait_long(self, step: Wait) -> None:
-        """A grace period."""
-        self._happens(step)
-
-    # Pods.
-
-    @rule(step=_wanted)
-    def want(self, step: Want) -> None:
-        """One pod more."""
-        self._happens(step)
-
-    @rule(step=st.builds(Update, _numbers, _numbers, st.sampled_from(IMAGES)))
-    def update(self, step: Update) -> None:
-        """Another image."""
-        self._happens(step)
-
-    @rule(step=st.builds(Delete, _numbers, _graces))
-    def delete(self, step: Delete) -> None:
-        """A pod is no longer wanted."""
-        self._happens(step)
-
-    @precondition(_deleted_one)
-    @rule(step=st.builds(AddAgain, _numbers))
-    def add_again(self, step: AddAgain) -> None:
-        """It is wanted after all."""
-        self._happens(step)
-
-    @precondition(_wanted_a_static_one)
-    @rule(step=st.builds(DeleteMirror, _numbers, _graces))
-    def delete_mirror(self, step: DeleteMirror) -> None:
-        """Somebody does not know that it is one."""
-        self._happens(step)
-
-    # What happens in pods.
-
-    @rule(step=st.builds(End, _numbers))
-    def succeed(self, step: End) -> None:
-        """A container has done its work."""
-        self._happens(step)
-
-    @rule(step=st.builds(End, _numbers, st.sampled_from((1, 137)), st.booleans()))
-    def fail(self, step: End) -> None:
-        """A container has not."""
-        self._happens(step)
-
-    @rule(step=st.builds(Flip, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))))
-    def flip(self, step: Flip) -> None:
-        """What probes and hooks are answered."""
-        self._happens(step)
-
-    @rule(step=st.builds(BreakRecords, st.just("kill_sandbox"), _numbers))
-    def kill_sandbox(self, step: BreakRecords) -> None:
-        """And all that ran in it."""
-        self._happens(step)
-
-    # Faults.
-
-    @precondition(_bears_more)
-    @rule(step=_strikes(st.sampled_from(_CHANGES)))
-    def strike_a_change(self, step: Strike) -> None:
-        """What the kubelet does goes wrong."""
-        self._happens(step)
-
-    @precondition(_bears_more)
-    @rule(step=_strikes(st.sampled_from(_QUESTIONS)))
-    def strike_a_question(self, step: Strike) -> None:
-        """What the kubelet asks is not told."""
-        self._happens(step)
-
-    @rule(step=st.builds(Publish, st.sampled_from(IMAGES[1:]), st.booleans()))
-    def publish(self, step: Publish) -> None:
-        """What the registry has."""
-        self._happens(step)
-
-    @precondition(_bears_more)
-    @rule(step=st.sampled_from((ForgetHistory(), Outage(), LateWatch(2.0), LateWatch(20.0))))
-    def disturb_api(self, step: ForgetHistory | Outage | LateWatch) -> None:
-        """Changes at the API server are heard of late."""
-        self._happens(step)
-
-    @precondition(_bears_more_and_hears)
-    @rule(step=_disturbances)
-    def disturb_events(self, step: DisturbEvents) -> None:
-        """Changes at the runtime are heard of late, or never."""
-        self._happens(step)
-
-    @precondition(_suffers)
+    @precondition(suffers)
     @rule()
     def heal(self) -> None:
         """All faults end."""
-        self._happens(Heal())
-
-    # The node.
-
-    @rule(step=st.builds(RestartKubelet, st.sampled_from((1.0, 0.0, 20.0)), st.booleans()))
-    def restart_kubelet(self, step: RestartKubelet) -> None:
-        """The pods go on meanwhile."""
-        self._happens(step)
-
-    @rule(step=st.sampled_from((RestartRuntime(), Reboot())))
-    def restart_more(self, step: RestartRuntime | Reboot) -> None:
-        """The runtime, or all there is."""
-        self._happens(step)
+        self.happens(Heal())
 
     def teardown(self) -> None:
         """All has been drawn, unless Hypothesis has given it up: then it would not be drawn again either."""
         if sys.exc_info()[0] is None:
             self._lived(replace(self._beginning, steps=tuple(self._steps)))
+
+
+_When: TypeAlias = Callable[[Machine], bool] | None
+_RULES: tuple[tuple[str, st.SearchStrategy[Step], _When], ...] = (
+    # Less than a kubelet takes for anything, a relist or some probes, the first back-off, a grace period.
+    ("wait_a_moment", _waits(0.0, 0.1, 0.5), None),
+    ("wait_some_seconds", _waits(1.0, 2.0, 5.0), None),
+    ("wait_for_a_retry", _waits(10.0, 15.0), None),
+    ("wait_long", _waits(30.0, 60.0), None),
+    # Pods.
+    ("want", _wanted, None),
+    ("update", st.builds(Update, _numbers, _numbers, st.sampled_from(IMAGES)), None),
+    ("delete", st.builds(Delete, _numbers, _graces), None),
+    ("add_again", st.builds(AddAgain, _numbers), Machine.deleted_one),
+    ("delete_mirror", st.builds(DeleteMirror, _numbers, _graces), Machine.wanted_a_static_one),
+    # What happens in pods.
+    ("succeed", st.builds(End, _numbers), None),
+    ("fail", st.builds(End, _numbers, st.sampled_from((1, 137)), st.booleans()), None),
+    ("flip", st.builds(SetProbeResponse, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))), None),
+    ("kill_sandbox", st.builds(KillSandbox, st.just("kill_sandbox"), _numbers), None),
+    # What the kubelet does goes wrong, or what it asks; what the registry has; what it hears is late or lost.
+    ("strike_a_change", _strikes(st.sampled_from(_CHANGES)), Machine.bears_more),
+    ("strike_a_question", _strikes(st.sampled_from(_QUESTIONS)), Machine.bears_more),
+    ("publish", st.builds(Publish, st.sampled_from(IMAGES[1:]), st.booleans()), None),
+    ("disturb_api", st.sampled_from(_LATE), Machine.bears_more),
+    ("disturb_events", _disturbances, Machine.bears_more_and_hears),
+    # The node.
+    ("restart_kubelet", st.builds(RestartKubelet, st.sampled_from((1.0, 0.0, 20.0)), st.booleans()), None),
+    ("restart_more", st.sampled_from(_RESTARTS), None),
+)
+"""What may happen, under which name, drawn from what, and when.
+
+Any rule is as likely as any other, so what happens often has several. Hypothesis orders them by name.
+"""
+
+
+def _rule(name: str, steps: st.SearchStrategy[Step], when: _When) -> Callable[..., None]:
+    def happens(machine: Machine, step: Step) -> None:
+        machine.happens(step)
+
+    happens.__name__ = name
+    made = rule(step=steps)(happens)
+    return made if when is None else precondition(when)(made)
+
+
+for _row in _RULES:
+    setattr(Machine, _row[0], _rule(*_row))

@@ -1,8 +1,9 @@
-"""Play a history, heal the node, see whether it settles, and judge all of it."""
+"""Play a history, heal the node, see whether it settles, judge all of it, and say what happened."""
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,10 +12,9 @@ from kubelet_conformance.contract.collecting import seldom_collected
 from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import parse_version
-from kubelet_conformance.histories.history import History, Step, Want
-from kubelet_conformance.histories.manifests import without_sidecars
-from kubelet_conformance.histories.performing import Deed, Performance
-from kubelet_conformance.histories.settled import unsettled
+from kubelet_conformance.histories.convergence import Convergence
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.steps import Done, Performance, Step, Want
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
@@ -28,11 +28,11 @@ EVENTED = "EventedPLEG"
 """The feature gate of a kubelet that hears container events."""
 _EVENTED_SINCE = 1, 25
 _SIDECARS_SINCE = 1, 29
-_STAY_SECONDS = 20.0
-"""For how long at most something that ends and begins again may be between two states; what is killed because
-its postStart hook fails has its grace besides.
-"""
-UNSETTLED = "the node settles"
+_INDENT = "    "
+_ID = re.compile(r"[A-Z]+-\d+")
+_LIES = '("CRI-30",)'
+"""Of a runtime that does not tell of everything in time."""
+NOT_CONVERGED = "the node settles"
 """What a history is said to have broken whose node did not come to rest."""
 ERROR = "no error"
 """What a history is said to have broken that could not be played or judged to its end."""
@@ -44,34 +44,34 @@ class PlayedHistory:
 
     Attributes:
         history: what was played.
-        deeds: what its steps came to.
         trace: what was seen.
         judged: the verdicts on that.
-        restless: what had not come to rest long after the node was healed, in words.
         failed: what went wrong in the kubelet or the suite itself; a traceback.
+        done: what its steps came to.
+        restless: what had not come to rest long after the node was healed, in words.
         watched: for how long the node was watched after it was healed, in seconds.
         evented: the kubelet heard container events.
         missed: some of these may have been lost or late.
     """
 
     history: History
-    deeds: tuple[Deed, ...]
     trace: bytes
     judged: Judged
-    restless: tuple[str, ...] = ()
     failed: str = ""
+    done: tuple[Done, ...] = ()
+    restless: tuple[str, ...] = ()
     watched: float = 0
     evented: bool = False
     missed: bool = False
 
     def broken(self) -> tuple[str, ...]:
-        """What it broke: ids of contracts, `UNSETTLED`, `ERROR`."""
+        """What it broke: ids of contracts, `NOT_CONVERGED`, `ERROR`."""
         bad = {Verdict.BROKEN, Verdict.ERROR}
         outcomes = self.judged.outcomes.items()
         ids = [each for each, outcome in outcomes if outcome.verdict in bad]
         return (
             *ids,
-            *([UNSETTLED] if self.restless else []),
+            *([NOT_CONVERGED] if self.restless else []),
             *([ERROR] if self.failed else []),
         )
 
@@ -88,104 +88,102 @@ def play(
 
     `name` is what the trace is called in its header, `path` in evidence.
     """
-    is_heard = history.evented and parse_version(choice.kubernetes) >= _EVENTED_SINCE
+    kubernetes = parse_version(choice.kubernetes)
+    is_heard = history.evented and kubernetes >= _EVENTED_SINCE
     gates = {"feature_gates": {EVENTED: True}} if is_heard else {}
     stage = open_stage(replace(choice, seed=history.seed))
-    told = _Told()
+    lives: list[Performance] = []
 
     async def story(target: Target) -> None:
-        await _live(Node(target), history, told, parse_version(choice.kubernetes), evented=is_heard)
+        lives.append(Performance(Node(target), evented=is_heard))
+        await _live(lives[0], history, kubernetes)
 
     failed = ""
     try:
         trace = stage.play(story, name, gates, choice.kubernetes)
     except StoryError as error:
         trace, failed = error.trace, error.told
-    deeds = tuple(told.performance.deeds) if told.performance else ()
     try:
         judged = judge_file(path or name, contracts, file=io.BytesIO(trace), patient=True)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is told
         failed = failed or f"its trace cannot be judged: {error}"
         judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())
-    restless, missed = tuple(told.restless), told.performance is not None and told.performance.missed
-    return PlayedHistory(
-        history, deeds, trace, judged, restless, failed, told.watched, evented=is_heard, missed=missed
-    )
+    played = PlayedHistory(history, trace, judged, failed, evented=is_heard)
+    for live in lives:
+        played = replace(
+            played,
+            done=tuple(live.done),
+            restless=tuple(live.restless),
+            watched=live.watched,
+            missed=live.missed,
+        )
+    return played
 
 
-@dataclass(slots=True)
-class _Told:
-    """What is known of a history beside its trace, even if it does not come to its end."""
-
-    performance: Performance | None = None
-    restless: Sequence[str] = ()
-    watched: float = 0
-
-
-async def _live(
-    node: Node, history: History, told: _Told, kubernetes: tuple[int, int], *, evented: bool
-) -> None:
+async def _live(live: Performance, history: History, kubernetes: tuple[int, int]) -> None:
     """The whole history, and what must come of it."""
+    node = live.node
     node.kubelet.choose_orders(*history.orders)
-    performance = told.performance = Performance(node, evented=evented)
     for step in history.steps:
-        await performance.perform(step if kubernetes >= _SIDECARS_SINCE else _without_sidecars(step))
-    performance.heal_all()
+        await live.perform(step if kubernetes >= _SIDECARS_SINCE else _without_sidecars(step))
+    await live.heal_all()
     healed = node.now
-    within = SETTLE_SECONDS + (RELIST_SECONDS if evented else 0)
-    told.restless = await _settle(node, performance, within, kubernetes)
-    if not told.restless:
-        watched = within if performance.missed else SETTLE_SECONDS
+    within = SETTLE_SECONDS + (RELIST_SECONDS if live.evented else 0)
+    convergence = Convergence(live, kubernetes)
+    live.restless = await convergence.comes(within)
+    if not live.restless:
+        watched = within if live.missed else SETTLE_SECONDS
         await node.wait(max(0.0, healed + watched - node.now))
-        told.restless = await _stays(node, performance, kubernetes)
-    told.watched = round(node.now - healed, 6)
+        live.restless = await convergence.stays()
+    live.watched = round(node.now - healed, 6)
 
 
 def _without_sidecars(step: Step) -> Step:
-    return Want(without_sidecars(step.manifest), step.static) if isinstance(step, Want) else step
+    """Only a kubelet from 1.29 on takes pods with sidecars (SIDECAR-01)."""
+    if not isinstance(step, Want):
+        return step
+    spec = step.manifest["spec"]
+    inits = [each for each in spec.get("initContainers") or () if not each.get("restartPolicy")]
+    return Want({**step.manifest, "spec": {**spec, "initContainers": inits}}, step.static)
 
 
-async def _settle(
-    node: Node, performance: Performance, within: float, kubernetes: tuple[int, int]
-) -> Sequence[str]:
-    """Wait until all has come to rest; what has not."""
-
-    def found() -> Sequence[str]:
-        missed = performance.missed
-        return unsettled(node, performance.wanted, missed=missed, starting=True, kubernetes=kubernetes)
-
-    return () if await node.reaches(lambda: not found(), within) else found()
-
-
-async def _stays(node: Node, performance: Performance, kubernetes: tuple[int, int]) -> Sequence[str]:
-    """Look again for a while; what has not been at rest at any moment, or not done with its start."""
-    left = await _never_at_rest(node, performance, kubernetes, _STAY_SECONDS, starting=True)
-    if left:
-        return left
-    graces = (one.manifest["spec"].get("terminationGracePeriodSeconds") or 0 for one in performance.wanted)
-    within = _STAY_SECONDS + max(graces, default=0)
-    return await _never_at_rest(node, performance, kubernetes, within, starting=False)
+def as_words(played: PlayedHistory) -> list[str]:
+    """The history, a line for each thing that happened, with the time (s)."""
+    lines = [f"{one.at:8.2f} s  {one.words}" for one in played.done]
+    if played.evented:
+        lines.insert(0, "the kubelet hears the runtime's container events")
+    choices = played.history.orders
+    if any(choices):
+        lines.insert(
+            0, f"which of several ready things comes first, over and over: {', '.join(map(str, choices))}"
+        )
+    return [*lines, *(f"at the end {each}" for each in played.restless)]
 
 
-async def _never_at_rest(
-    node: Node, performance: Performance, kubernetes: tuple[int, int], within: float, *, starting: bool
-) -> Sequence[str]:
-    """What is at rest at no moment of these seconds.
+def as_scenario(played: PlayedHistory, what: str) -> str:
+    """The history as a scenario that provokes the same; `what` it broke is said in its docstring."""
+    name = re.sub(r"\W+", "_", what).strip("_").lower()
+    used = "\n".join(line for one in played.done for line in one.code)
+    words = [each for each in ("container", "pod") if f"{each}(" in used]
+    words += ["witness"] if played.evented else []
+    lines = [
+        *(["from contextlib import ExitStack", ""] if "faults" in used else []),
+        f"from kubelet_conformance.node import {', '.join(['Node', *words])}",
+        "",
+        "",
+        *([f"@witness({_witnessed(played, what)})"] if played.evented else []),
+        f"async def test_history_that_breaks_{name}(node: Node) -> None:",
+        f'{_INDENT}"""A generated history that broke {what}."""',
+        f"{_INDENT}node.kubelet.choose_orders({', '.join(map(str, played.history.orders))})",
+        *([f"{_INDENT}faults = ExitStack()"] if "faults" in used else []),
+        *(f"{_INDENT}{line}" for one in played.done for line in one.code),
+        f"{_INDENT}await node.wait({played.watched:g})",
+    ]
+    return "\n".join(lines) + "\n"
 
-    Of several that end and begin again each has its moment, and there may be none for all of them.
-    """
 
-    def found() -> dict[str, str]:
-        missed = performance.missed
-        words = unsettled(node, performance.wanted, missed=missed, starting=starting, kubernetes=kubernetes)
-        return {one.partition(" is ")[0]: one for one in words}
-
-    left = found()
-
-    def was_at_rest() -> bool:
-        nonlocal left
-        left = {whom: one for whom, one in found().items() if whom in left}
-        return not left
-
-    await node.reaches(was_at_rest, within)
-    return tuple(left.values())
+def _witnessed(played: PlayedHistory, what: str) -> str:
+    """What a scenario must declare to be played on such a kubelet."""
+    ids = [f'"{what}"'] if _ID.fullmatch(what) else []
+    lies = [f"lies={_LIES}"] if played.missed else []
+    return ", ".join([*ids, f'feature_gates={{"{EVENTED}": True}}', *lies])

@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubelet_conformance.histories.history import History, Wait, Want
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.steps import Step, Wait, Want
 
 Json = dict[str, Any]
 _SEVERAL = 4
@@ -23,6 +24,11 @@ _OF_CONTAINER = frozenset({"name", "image", "command"})
 def places(history: History) -> int:
     """How many places a history has."""
     return max(len(history.steps), len(history.orders), 1)
+
+
+def _replaced(history: History, place: int, count: int, *steps: Step) -> History:
+    """The history with these steps in place of so many."""
+    return replace(history, steps=(*history.steps[:place], *steps, *history.steps[place + count :]))
 
 
 def _without_orders(history: History, place: int) -> Iterator[History]:
@@ -37,19 +43,18 @@ def _unheard(history: History, place: int) -> Iterator[History]:
 
 def _without_several(history: History, place: int) -> Iterator[History]:
     if place % _SEVERAL == 0 and place < len(history.steps):
-        yield replace(history, steps=history.steps[:place] + history.steps[place + _SEVERAL :])
+        yield _replaced(history, place, _SEVERAL)
 
 
 def _without_one(history: History, place: int) -> Iterator[History]:
     if place < len(history.steps):
-        yield replace(history, steps=history.steps[:place] + history.steps[place + 1 :])
+        yield _replaced(history, place, 1)
 
 
 def _with_one_wait(history: History, place: int) -> Iterator[History]:
     match history.steps[place : place + 2]:
         case (Wait(seconds=first), Wait(seconds=second)):
-            both = Wait(first + second)
-            yield replace(history, steps=(*history.steps[:place], both, *history.steps[place + 2 :]))
+            yield _replaced(history, place, 2, Wait(first + second))
         case _:
             pass
 
@@ -58,11 +63,9 @@ def _with_plainer_pod(history: History, place: int) -> Iterator[History]:
     step = history.steps[place] if place < len(history.steps) else None
     if isinstance(step, Want):
         if step.static:
-            plain = replace(step, static=False)
-            yield replace(history, steps=(*history.steps[:place], plain, *history.steps[place + 1 :]))
+            yield _replaced(history, place, 1, replace(step, static=False))
         for manifest in _plainer(step.manifest):
-            plain = replace(step, manifest=manifest)
-            yield replace(history, steps=(*history.steps[:place], plain, *history.steps[place + 1 :]))
+            yield _replaced(history, place, 1, replace(step, manifest=manifest))
 
 
 def _plainer(manifest: Json) -> Iterator[Json]:

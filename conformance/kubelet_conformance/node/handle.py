@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from kubelet_conformance.node.seen import SeenCall, SeenEvent
+from kubelet_conformance.node.waiting import Limits, Observer
 from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
 
-if TYPE_CHECKING:
-    from kubelet_conformance.node.node import Node
+Json = dict[str, Any]
+_STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
 class NotThereError(AssertionError):
     """The runtime does not have what a scenario takes for granted by now."""
 
 
-Json = dict[str, Any]
-LONG = 900.0
-"""How long a scenario waits unless told otherwise, in seconds: longer than the longest back-off."""
-
-
 class PodHandle:
     """One wanted pod. Every `until_...` waits at most `within` seconds and says what it waited for."""
 
-    def __init__(self, node: Node, namespace: str, name: str, source: str, uid: str = "") -> None:
-        self._node = node
+    def __init__(self, observer: Observer, namespace: str, name: str, source: str, uid: str = "") -> None:
+        self._observer = observer
+        self._target = observer.target
+        self._sights = observer.sights
         self.namespace = namespace
         self.name = name
         self.source = source
@@ -37,9 +35,7 @@ class PodHandle:
     def uid(self) -> str:
         """Its UID; that of a static pod is known from its first sandbox on, and empty before."""
         if not self._uid:
-            runs = [
-                c for c in self._node.sights.of("RunPodSandbox") if self._is_mine(c.request.config.metadata)
-            ]
+            runs = [c for c in self._sights.of("RunPodSandbox") if self._is_mine(c.request.config.metadata)]
             return runs[-1].pod_uid if runs else ""
         return self._uid
 
@@ -49,11 +45,11 @@ class PodHandle:
     @property
     def status(self) -> Json:
         """The status that was last written; empty before the first."""
-        found = self._node.target.api.get(self.namespace, self.name)
+        found = self._target.api.get(self.namespace, self.name)
         if found is not None and (self.source != "api" or found["metadata"]["uid"] == self.uid):
             status: Json = found.get("status", {})
             return status
-        return self._node.sights.statuses.get(self.uid, {})
+        return self._sights.statuses.get(self.uid, {})
 
     @property
     def phase(self) -> str:
@@ -68,9 +64,11 @@ class PodHandle:
 
     def container_status(self, name: str) -> Json:
         """The status of one container of any kind as last written; empty if it is not there."""
-        fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-        each: list[Json] = [status for field in fields for status in self.status.get(field) or ()]
-        return next((status for status in each if status["name"] == name), Json())
+        return next((each for each in self._container_statuses() if each["name"] == name), Json())
+
+    def _container_statuses(self) -> list[Json]:
+        status = self.status
+        return [each for field in _STATUSES for each in status.get(field) or ()]
 
     def state(self, name: str) -> str:
         """A container's state as last written: `waiting`, `running`, `terminated`, or empty."""
@@ -84,7 +82,7 @@ class PodHandle:
     def sandboxes(self) -> list[RuntimeSandbox]:
         """Its sandboxes in the runtime, oldest first."""
         uid = self.uid
-        return [s for s in self._node.target.runtime.sandboxes() if s.pod_uid == uid]
+        return [s for s in self._target.runtime.sandboxes() if s.pod_uid == uid]
 
     def sandbox(self) -> RuntimeSandbox:
         """Its newest sandbox; `NotThereError` if it has none."""
@@ -95,7 +93,7 @@ class PodHandle:
 
     def containers(self, name: str | None = None) -> list[RuntimeContainer]:
         """Its containers in the runtime, oldest first."""
-        uid, every = self.uid, self._node.target.runtime.containers()
+        uid, every = self.uid, self._target.runtime.containers()
         return [c for c in every if c.sandbox.pod_uid == uid and name in (None, c.name)]
 
     def container(self, name: str = "c1") -> RuntimeContainer:
@@ -108,26 +106,26 @@ class PodHandle:
     def calls(self, rpc: str, container: str | None = None) -> list[SeenCall]:
         """The calls of one rpc about this pod, in order."""
         uid = self.uid
-        return [c for c in self._node.sights.of(rpc) if c.pod_uid == uid and container in (None, c.container)]
+        return [c for c in self._sights.of(rpc) if c.pod_uid == uid and container in (None, c.container)]
 
     def events(self, reason: str) -> list[SeenEvent]:
         """The events about this pod with that reason, in order."""
         uid = self.uid
-        return [each for each in self._node.sights.events if each.uid == uid and each.reason == reason]
+        return [each for each in self._sights.events if each.uid == uid and each.reason == reason]
 
     # What is done to it.
 
     def exit(self, container: str = "c1", code: int = 0) -> None:
         """The process of its container ends by itself."""
-        self._node.target.runtime.exit(self.container(container).id, code)
+        self._target.runtime.exit(self.container(container).id, code)
 
     def delete(self, grace: int | None = None) -> None:
         """Ask for its deletion; `grace` in seconds, 0 forces it, None leaves it to the pod."""
-        self._node.target.api.delete(self.namespace, self.name, grace)
+        self._target.api.delete(self.namespace, self.name, grace)
 
     def update(self, **changes: Any) -> None:  # noqa: ANN401 - parts of a manifest
         """Change its `metadata` or `spec`; containers are merged by name."""
-        self._node.target.api.update(self.namespace, self.name, changes)
+        self._target.api.update(self.namespace, self.name, changes)
 
     def set_image(self, container: str, image: str) -> None:
         """Change the image of a container."""
@@ -139,33 +137,35 @@ class PodHandle:
 
     def resize(self, **sizes: Json) -> None:
         """Change the resources of containers, by name: their `requests` and `limits`, as far as named."""
-        self._node.target.api.resize(self.namespace, self.name, sizes)
+        self._target.api.resize(self.namespace, self.name, sizes)
 
     def debug(self, container: Json) -> None:
         """Add an ephemeral container."""
-        self._node.target.api.add_ephemeral(self.namespace, self.name, container)
+        self._target.api.add_ephemeral(self.namespace, self.name, container)
 
     def use(self, **amounts: str) -> None:
         """Let it use so much: `memory="1Gi"`, `ephemeral_storage=`, `volume_NAME=`, `container_NAME=`."""
-        self._node.target.machine.use(self.uid, {_resource(name): text for name, text in amounts.items()})
+        self._target.machine.use(self.uid, {_resource(name): text for name, text in amounts.items()})
 
     # What is awaited of it.
 
-    async def until(
-        self, holds: Callable[[], bool], awaited: str, *, within: float = LONG, contract: str = ""
-    ) -> None:
+    async def until(self, holds: Callable[[], bool], awaited: str, **limits: Unpack[Limits]) -> None:
         """Wait for anything about this pod."""
-        await self._node.until(
-            holds, f"pod {self.name}: {awaited}", within=within, contract=contract, pod=self
+        await self._observer.until(
+            holds, f"pod {self.name}: {awaited}", last_seen=self._status_line, **limits
         )
 
-    async def until_phase(self, phase: str, *, within: float = LONG, contract: str = "") -> None:
-        """Wait for a phase."""
-        await self.until(lambda: self.phase == phase, f"phase {phase}", within=within, contract=contract)
+    def _status_line(self) -> str:
+        """Its status in one line."""
+        names = [each["name"] for each in self._container_statuses()]
+        states = [f"{name} {self.state(name)} {self.waiting_reason(name)}".rstrip() for name in names]
+        return f"phase {self.phase or 'none'}; {', '.join(states) or 'no container statuses'}"
 
-    async def until_running(
-        self, *names: str, attempt: int | None = None, within: float = LONG, contract: str = ""
-    ) -> None:
+    async def until_phase(self, phase: str, **limits: Unpack[Limits]) -> None:
+        """Wait for a phase."""
+        await self.until(lambda: self.phase == phase, f"phase {phase}", **limits)
+
+    async def until_running(self, *names: str, attempt: int | None = None, **limits: Unpack[Limits]) -> None:
         """Wait until these containers (all if none is named) run, by status and in the runtime."""
 
         def runs(name: str) -> bool:
@@ -179,73 +179,52 @@ class PodHandle:
 
         which = f"{', '.join(names) or 'all containers'} running"
         told = which if attempt is None else f"{which} at attempt {attempt}"
-        await self.until(
-            lambda: all(runs(name) for name in names or self._app_names()),
-            told,
-            within=within,
-            contract=contract,
-        )
+        await self.until(lambda: all(runs(name) for name in names or self._app_names()), told, **limits)
 
     def _app_names(self) -> list[str]:
         return [status["name"] for status in self.status.get("containerStatuses") or ()] or [""]
 
-    async def until_started(
-        self, name: str = "c1", *, attempt: int = 0, within: float = LONG, contract: str = ""
-    ) -> None:
+    async def until_started(self, name: str = "c1", *, attempt: int = 0, **limits: Unpack[Limits]) -> None:
         """Wait until an instance of a container was started at the runtime, whatever the status says."""
 
         def started() -> bool:
             ids = {c.id for c in self.containers(name) if c.attempt >= attempt}
             return any(c.done and c.container_id in ids for c in self.calls("StartContainer", name))
 
-        await self.until(started, f"{name} started at attempt {attempt}", within=within, contract=contract)
+        await self.until(started, f"{name} started at attempt {attempt}", **limits)
 
-    async def until_waiting(
-        self, name: str, reason: str, *, within: float = LONG, contract: str = ""
-    ) -> None:
+    async def until_waiting(self, name: str, reason: str, **limits: Unpack[Limits]) -> None:
         """Wait until a container waits for that reason."""
         await self.until(
-            lambda: self.waiting_reason(name) == reason,
-            f"{name} waiting with {reason}",
-            within=within,
-            contract=contract,
+            lambda: self.waiting_reason(name) == reason, f"{name} waiting with {reason}", **limits
         )
 
-    async def until_terminated(self, name: str = "c1", *, within: float = LONG, contract: str = "") -> None:
+    async def until_terminated(self, name: str = "c1", **limits: Unpack[Limits]) -> None:
         """Wait until a container's status says terminated."""
-        await self.until(
-            lambda: self.state(name) == "terminated", f"{name} terminated", within=within, contract=contract
-        )
+        await self.until(lambda: self.state(name) == "terminated", f"{name} terminated", **limits)
 
-    async def until_ended(self, name: str = "c1", *, within: float = LONG, contract: str = "") -> None:
+    async def until_ended(self, name: str = "c1", **limits: Unpack[Limits]) -> None:
         """Wait until the newest instance of a container has ended, whatever the status says."""
         await self.until(
             lambda: any(one.state == "EXITED" for one in self.containers(name)[-1:]),
             f"{name} ended",
-            within=within,
-            contract=contract,
+            **limits,
         )
 
-    async def until_condition(
-        self, kind: str, *, status: str = "True", within: float = LONG, contract: str = ""
-    ) -> None:
+    async def until_condition(self, kind: str, *, status: str = "True", **limits: Unpack[Limits]) -> None:
         """Wait until a condition has that status."""
         await self.until(
-            lambda: self.condition(kind).get("status") == status,
-            f"condition {kind} {status}",
-            within=within,
-            contract=contract,
+            lambda: self.condition(kind).get("status") == status, f"condition {kind} {status}", **limits
         )
 
-    async def until_called(  # noqa: PLR0913 - one keyword for each thing that can be told
+    async def until_called(
         self,
         rpc: str,
         container: str | None = None,
         *,
         count: int = 1,
         done: bool = True,
-        within: float = LONG,
-        contract: str = "",
+        **limits: Unpack[Limits],
     ) -> None:
         """Wait until a call about this pod was made `count` times, and answered if `done`."""
 
@@ -254,20 +233,13 @@ class PodHandle:
             return len([c for c in calls if not done or c.reply_at is not None]) >= count
 
         what = f"{rpc} {f'of {container} ' if container else ''}x{count}"
-        await self.until(made, what, within=within, contract=contract)
+        await self.until(made, what, **limits)
 
-    async def until_event(
-        self, reason: str, *, count: int = 1, within: float = LONG, contract: str = ""
-    ) -> None:
+    async def until_event(self, reason: str, *, count: int = 1, **limits: Unpack[Limits]) -> None:
         """Wait for an event."""
-        await self.until(
-            lambda: len(self.events(reason)) >= count,
-            f"event {reason} x{count}",
-            within=within,
-            contract=contract,
-        )
+        await self.until(lambda: len(self.events(reason)) >= count, f"event {reason} x{count}", **limits)
 
-    async def until_stopped(self, *, within: float = LONG, contract: str = "") -> None:
+    async def until_stopped(self, **limits: Unpack[Limits]) -> None:
         """Wait until nothing of it runs: no container and no ready sandbox."""
         await self.until(
             lambda: (
@@ -275,18 +247,15 @@ class PodHandle:
                 and not any(s.ready for s in self.sandboxes())
             ),
             "nothing of it runs",
-            within=within,
-            contract=contract,
+            **limits,
         )
 
-    async def until_gone(self, *, within: float = LONG, contract: str = "") -> None:
+    async def until_gone(self, **limits: Unpack[Limits]) -> None:
         """Wait until its object is deleted for good (a static pod: until nothing of it runs)."""
         if self.source != "api":
-            await self.until_stopped(within=within, contract=contract)
+            await self.until_stopped(**limits)
             return
-        await self.until(
-            lambda: self.uid in self._node.sights.deleted, "deleted", within=within, contract=contract
-        )
+        await self.until(lambda: self.uid in self._sights.deleted, "deleted", **limits)
 
 
 def _resource(keyword: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Unpack
 
-from kubelet_conformance.node.handle import LONG, PodHandle
+from kubelet_conformance.node.handle import PodHandle
 from kubelet_conformance.node.pods import Json, pod
-from kubelet_conformance.node.seen import SeenEvent, Sights
-from kubelet_conformance.node.waiting import Waiting, WaitTimeoutError, tail
+from kubelet_conformance.node.seen import SeenEvent
+from kubelet_conformance.node.waiting import LONG, Limits, Observer
 from kubelet_conformance.targets.protocols import (
     ApiControl,
     Effect,
@@ -29,13 +30,20 @@ HEALTH = "healthz/syncloop"
 """What a record of the kubelet's health is called: 1 where it answers 200, else 0."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """Something that was set to another value; to heal it is to set it back."""
+
+    heal: Callable[[], None]
+
+
 class Node:
     """One node: a kubelet and a runtime under test. Whatever a scenario does here is part of the trace."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.sights = Sights(target.recorder)
-        self._waiting = Waiting(target.recorder, target.recheck_seconds)
+        self._observer = Observer(target)
+        self.sights = self._observer.sights
 
     @property
     def name(self) -> str:
@@ -70,7 +78,7 @@ class Node:
         # Where files stand in for an API server, the pod is one of the kubelet's own sources.
         annotations: Json = stored.get("annotations") or {}
         source = annotations.get("kubernetes.io/config.source", "api")
-        return PodHandle(self, stored["namespace"], stored["name"], source, stored["uid"])
+        return PodHandle(self._observer, stored["namespace"], stored["name"], source, stored["uid"])
 
     def want_static(self, manifest: Json, *, file: str = "") -> PodHandle:
         """Write a manifest into the folder that the kubelet reads."""
@@ -90,7 +98,8 @@ class Node:
 
     def static(self, name: str, namespace: str = "default", source: str = "file") -> PodHandle:
         """A static pod by the name in its manifest."""
-        return PodHandle(self, self.target.namespace(namespace), f"{name}-{self.name.lower()}", source)
+        here = self.target.namespace(namespace)
+        return PodHandle(self._observer, here, f"{name}-{self.name.lower()}", source)
 
     def _placed(self, manifest: Json) -> Json:
         """The manifest in the namespace that stands for its own here."""
@@ -124,41 +133,31 @@ class Node:
 
     async def reaches(self, holds: Callable[[], bool], within: float) -> bool:
         """Whether `holds()` comes true of what is seen within so many seconds; nothing is recorded."""
-        return await self._waiting.until(holds, within)
+        return await self._observer.reaches(holds, within)
 
-    async def until(
-        self,
-        holds: Callable[[], bool],
-        awaited: str,
-        *,
-        within: float = LONG,
-        contract: str = "",
-        pod: PodHandle | None = None,
-    ) -> None:
+    async def until(self, holds: Callable[[], bool], awaited: str, **limits: Unpack[Limits]) -> None:
         """Wait until `holds()` is true of what has been seen, at most `within` seconds.
 
         With `contract`, the outcome is written as an `expect` record for the contract's judge. Raises
         WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
         """
-        within = min(within, self.target.patience)
-        deadline = self.now + within
-        met = await self._waiting.until(holds, within)
-        if contract or not met:
-            self.target.recorder.record(
-                "expect", contract=contract, awaited=awaited, by=round(deadline, 3), met=met
-            )
-        if not met:
-            raise WaitTimeoutError("\n".join(self._in_vain(awaited, within, pod)))
-
-    def _in_vain(self, awaited: str, within: float, about: PodHandle | None) -> list[str]:
-        lines = [f"waited {within:g} s in vain for {awaited}"]
-        if about is not None:
-            lines += [f"last seen: {_status_line(about)}"]
-        return [*lines, "the trace ends:", *(f"  {line}" for line in tail(self.target.recorder))]
+        await self._observer.until(holds, awaited, **limits)
 
     # Disturbances.
 
     @contextmanager
+    def _in_force(
+        self, begin: Callable[[], Fault], what: str, healed: str = "", **fields: object
+    ) -> Generator[Fault]:
+        """Begin a fault, heal it when the context is left, and record both."""
+        fault = begin()
+        self.target.recorder.record("fault", what=what, **fields)
+        try:
+            yield fault
+        finally:
+            fault.heal()
+            self.target.recorder.record("fault", what=f"healed: {healed or what}")
+
     def fault(  # noqa: PLR0913 - one keyword for each thing that can be told
         self,
         rpc: str,
@@ -170,97 +169,71 @@ class Node:
         pod: PodHandle | None = None,
         container: str | None = None,
         delay: float = 0,
-    ) -> Generator[Fault]:
+    ) -> AbstractContextManager[Fault]:
         """Let calls of an rpc fail or be late while the context is open, or `times` times if that is less."""
         uid = None if pod is None else pod.uid
         plan = FaultPlan(rpc, effect, code, message, times, uid, container, delay)
         late = f"late by {delay:g} s" if delay else ""
         what = " ".join(filter(None, (rpc, late, _STRIKES.get(effect, effect).format(code=code))))
-        fault = self.runtime.inject(plan)
-        self.target.recorder.record("fault", what=what)
-        try:
-            yield fault
-        finally:
-            fault.heal()
-            self.target.recorder.record("fault", what=f"healed: {what}")
+        return self._in_force(lambda: self.runtime.inject(plan), what)
 
-    @contextmanager
-    def slow(self, rpc: str, seconds: float, **where: Any) -> Generator[Fault]:  # noqa: ANN401 - see `fault`
+    def slow(self, rpc: str, seconds: float, **where: Any) -> AbstractContextManager[Fault]:  # noqa: ANN401 - see `fault`
         """Let the replies of an rpc come late."""
-        with self.fault(rpc, effect="none", delay=seconds, **where) as fault:
-            yield fault
+        return self.fault(rpc, effect="none", delay=seconds, **where)
 
-    @contextmanager
-    def outage(self) -> Generator[Fault]:
+    def outage(self) -> AbstractContextManager[Fault]:
         """Cut the kubelet off from the API server."""
-        fault = self.api.outage()
-        self.target.recorder.record("fault", what="the API server is away")
-        try:
-            yield fault
-        finally:
-            fault.heal()
-            self.target.recorder.record("fault", what="healed: the API server is back")
+        return self._in_force(self.api.outage, "the API server is away", "the API server is back")
 
-    @contextmanager
-    def late_watch(self, seconds: float) -> Generator[Fault]:
+    def late_watch(self, seconds: float) -> AbstractContextManager[Fault]:
         """Let the kubelet's watches tell of each change so much later."""
-        fault = self.api.late_watch(seconds)
-        what = "the watch is late"
-        self.target.recorder.record("fault", what=what, values={"seconds": f"{seconds:g}"})
-        try:
-            yield fault
-        finally:
-            fault.heal()
-            self.target.recorder.record("fault", what=f"healed: {what}")
+        values = {"seconds": f"{seconds:g}"}
+        return self._in_force(lambda: self.api.late_watch(seconds), "the watch is late", values=values)
 
     def forget_history(self) -> None:
         """Let the kubelet's watches break with 410 Gone: whatever they had not told yet is lost."""
         self.target.recorder.record("fault", what="the watch is gone")
         self.api.forget_history()
 
-    @contextmanager
-    def refused(self, verb: str, *, code: int = 500, times: int | None = None) -> Generator[Fault]:
+    def refused(
+        self, verb: str, *, code: int = 500, times: int | None = None
+    ) -> AbstractContextManager[Fault]:
         """Let the API server answer the kubelet's requests of this verb about pods by an HTTP status."""
-        fault = self.api.refuse(verb, code, times)
-        self.target.recorder.record("fault", what=f"the API server answers {code} to {verb}")
-        try:
-            yield fault
-        finally:
-            fault.heal()
-            self.target.recorder.record("fault", what=f"healed: {verb} is answered")
+        what = f"the API server answers {code} to {verb}"
+        return self._in_force(lambda: self.api.refuse(verb, code, times), what, f"{verb} is answered")
 
-    @contextmanager
-    def without_node_object(self) -> Generator[None]:
+    def without_node_object(self) -> AbstractContextManager[Fault]:
         """Let the node's own object be missing at the API server."""
-        stored = self.api.remove("Node", "", self.name)
-        self.target.recorder.record("fault", what="the node's object is missing")
-        try:
-            yield
-        finally:
-            self.api.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": _identity(stored)})
-            self.target.recorder.record("fault", what="healed: the node's object is there")
 
-    @contextmanager
-    def not_ready(self, *, runtime: bool = True, network: bool = True) -> Generator[None]:
+        def begin() -> Fault:
+            stored = self.api.remove("Node", "", self.name)
+            own = {"apiVersion": "v1", "kind": "Node", "metadata": _identity(stored)}
+            return _Setting(lambda: self.api.put("Node", own))
+
+        return self._in_force(begin, "the node's object is missing", "the node's object is there")
+
+    def not_ready(self, *, runtime: bool = True, network: bool = True) -> AbstractContextManager[Fault]:
         """Let the runtime's Status say that it, or its network, is not ready."""
-        self.runtime.set_conditions(runtime_ready=runtime, network_ready=network)
-        self.target.recorder.record("fault", what=f"Status: runtime ready {runtime}, network ready {network}")
-        try:
-            yield
-        finally:
-            self.runtime.set_conditions()
-            self.target.recorder.record("fault", what="healed: Status")
 
-    @contextmanager
-    def addresses(self, given: str) -> Generator[None]:
+        def begin() -> Fault:
+            self.runtime.set_conditions(runtime_ready=runtime, network_ready=network)
+            return _Setting(self.runtime.set_conditions)
+
+        return self._in_force(begin, f"Status: runtime ready {runtime}, network ready {network}", "Status")
+
+    def addresses(self, given: str) -> AbstractContextManager[Fault]:
         """Let sandboxes get this text as their address, or none if it is empty."""
-        self.runtime.set_address(given)
-        self.target.recorder.record("fault", what=f"addresses: {given!r}")
-        try:
-            yield
-        finally:
-            self.runtime.set_address(None)
-            self.target.recorder.record("fault", what="healed: addresses")
+
+        def begin() -> Fault:
+            self.runtime.set_address(given)
+            return _Setting(lambda: self.runtime.set_address(None))
+
+        return self._in_force(begin, f"addresses: {given!r}", "addresses")
+
+    def damaged(self, path: str) -> AbstractContextManager[Fault]:
+        """Let nothing at this path of the disk, or below, be read, written or removed."""
+        fails, works = f"the disk fails at {path}", f"the disk works at {path}"
+        return self._in_force(lambda: self.target.machine.damage(path), fails, works)
 
     @contextmanager
     def tolerant_api(self) -> Generator[None]:
@@ -282,17 +255,6 @@ class Node:
         finally:
             for signal in named:
                 self.target.machine.relieve(signal)
-
-    @contextmanager
-    def damaged(self, path: str) -> Generator[None]:
-        """Let nothing at this path of the disk, or below, be read, written or removed."""
-        damage = self.target.machine.damage(path)
-        self.target.recorder.record("fault", what=f"the disk fails at {path}")
-        try:
-            yield
-        finally:
-            damage.heal()
-            self.target.recorder.record("fault", what=f"healed: the disk works at {path}")
 
     def scrape(self) -> dict[str, float]:
         """Read the counters of the kubelet's metrics, by name and labels, and put them on the record."""
@@ -326,11 +288,3 @@ def counters(text: str) -> dict[str, float]:
 def _identity(stored: Json) -> Json:
     """The metadata that an object is created with."""
     return {name: value for name, value in stored["metadata"].items() if name in {"name", "labels"}}
-
-
-def _status_line(pod: PodHandle) -> str:
-    """A pod's status in one line."""
-    fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-    names = [each["name"] for field in fields for each in pod.status.get(field) or ()]
-    states = [f"{name} {pod.state(name)} {pod.waiting_reason(name)}".rstrip() for name in names]
-    return f"phase {pod.phase or 'none'}; {', '.join(states) or 'no container statuses'}"

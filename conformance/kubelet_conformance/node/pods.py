@@ -12,6 +12,8 @@ from typing import Any
 Json = dict[str, Any]
 
 IMAGE = "img:1"
+_OF_POD = ("containers", "initContainers", "restartPolicy", "terminationGracePeriodSeconds")
+_OF_CONTAINER = ("name", "command", "image")
 
 
 def container(name: str = "c1", command: str = "run", *, image: str = IMAGE, **fields: Any) -> Json:  # noqa: ANN401 - fields of the Container type
@@ -52,6 +54,29 @@ def pod(
             **spec,
         },
     }
+
+
+def pod_code(manifest: Json) -> str:
+    """The expression that builds a manifest by `pod` and `container`."""
+    spec = manifest["spec"]
+    inits = [_container_code(each) for each in spec.get("initContainers") or ()]
+    arguments = [_container_code(each) for each in spec["containers"]]
+    arguments.append(f'name="{manifest["metadata"]["name"]}"')
+    if inits:
+        arguments.append(f"init=({', '.join(inits)},)")
+    if spec["restartPolicy"] != "Always":
+        arguments.append(f'restart="{spec["restartPolicy"]}"')
+    arguments.append(f"grace={spec['terminationGracePeriodSeconds']}")
+    arguments += [f"{name}={value!r}" for name, value in spec.items() if name not in _OF_POD]
+    return f"pod({', '.join(arguments)})"
+
+
+def _container_code(container: Json) -> str:
+    arguments = [f'"{container["name"]}"', f'"{" ".join(container["command"])}"']
+    if container["image"] != IMAGE:
+        arguments.append(f'image="{container["image"]}"')
+    arguments += [f"{name}={value!r}" for name, value in container.items() if name not in _OF_CONTAINER]
+    return f"container({', '.join(arguments)})"
 
 
 def runtime_class(name: str, handler: str) -> Json:

@@ -4,41 +4,74 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TypedDict
 
+from kubelet_conformance.node.seen import Sights
+from kubelet_conformance.targets.protocols import Target
 from kubelet_conformance.trace.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
 
+LONG = 900.0
+"""How long a scenario waits unless given a limit, in seconds: longer than the longest back-off."""
 _TAIL_RECORDS = 20
 _READS = frozenset(
     {
-        "ContainerStatus",
-        "ImageFsInfo",
-        "ImageStatus",
-        "ListContainers",
-        "ListImages",
-        "ListPodSandbox",
-        "PodSandboxStatus",
-        "Status",
-        "Version",
+        *("ContainerStatus", "PodSandboxStatus", "ImageStatus", "Status", "Version"),
+        *("ListContainers", "ListPodSandbox", "ListImages", "ImageFsInfo"),
     }
 )
+
+
+class Limits(TypedDict, total=False):
+    """At most how long to wait, in seconds, and the contract whose judge reads the outcome."""
+
+    within: float
+    contract: str
 
 
 class WaitTimeoutError(AssertionError):
     """A scenario waited in vain: what was awaited, what was last seen, and the end of the trace."""
 
 
-class Waiting:
-    """Wakes whoever waits when a record made his condition true.
+class Observer:
+    """What is observed of a node from outside, and waiting for it.
 
-    `recheck_seconds` is how often conditions are looked at beside that; None where a record tells of every
-    change.
+    Attributes:
+        target: the kubelet and the runtime.
+        sights: the statuses, calls and events so far.
     """
 
-    def __init__(self, recorder: Recorder, recheck_seconds: float | None = None) -> None:
-        self._recheck_seconds = recheck_seconds
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.sights = Sights(target.recorder)
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._due = False
-        recorder.listeners.append(self._wake)
+        target.recorder.listeners.append(self._wake)
+
+    async def until(
+        self,
+        holds: Callable[[], bool],
+        awaited: str,
+        *,
+        within: float = LONG,
+        contract: str = "",
+        last_seen: Callable[[], str] | None = None,
+    ) -> None:
+        """Wait until `holds()`, at most `within` seconds; with `contract` the outcome is recorded.
+
+        Raises WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
+        """
+        target = self.target
+        within = min(within, target.patience)
+        deadline = target.now() + within
+        met = await self.reaches(holds, within)
+        if contract or not met:
+            target.recorder.record(
+                "expect", contract=contract, awaited=awaited, by=round(deadline, 3), met=met
+            )
+        if not met:
+            seen = [] if last_seen is None else [f"last seen: {last_seen()}"]
+            trace = ["the trace ends:", *(f"  {line}" for line in tail(target.recorder))]
+            raise WaitTimeoutError("\n".join([f"waited {within:g} s in vain for {awaited}", *seen, *trace]))
 
     def _wake(self, _: Seen) -> None:
         # Checked after the one who recorded has gone on: a condition may look at what the record is about.
@@ -52,7 +85,7 @@ class Waiting:
             if not future.done():
                 _look(holds, future)
 
-    async def until(self, holds: Callable[[], bool], within: float) -> bool:
+    async def reaches(self, holds: Callable[[], bool], within: float) -> bool:
         """Wait until `holds()`, at most `within` seconds; whether it came. Raises what `holds` raises."""
         if holds():
             return True
@@ -61,7 +94,7 @@ class Waiting:
         self._waiters.append(waiter)
         try:
             async with asyncio.timeout(within):
-                await self._told(future)
+                await self._awaited(future)
         except TimeoutError:
             return holds()
         else:
@@ -69,10 +102,11 @@ class Waiting:
         finally:
             self._waiters.remove(waiter)
 
-    async def _told(self, future: asyncio.Future[None]) -> None:
-        """Wait until a waiter was told."""
-        while self._recheck_seconds is not None and not future.done():
-            await asyncio.wait([future], timeout=self._recheck_seconds)
+    async def _awaited(self, future: asyncio.Future[None]) -> None:
+        """Wait for a record after which it holds, and look beside that where not every change is recorded."""
+        recheck_seconds = self.target.recheck_seconds
+        while recheck_seconds is not None and not future.done():
+            await asyncio.wait([future], timeout=recheck_seconds)
             self._check()
         await future
 

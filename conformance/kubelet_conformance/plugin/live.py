@@ -11,13 +11,12 @@ from typing import Any
 
 from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
-from kubelet_conformance.plugin.plan import Place, Plan, plan
 from kubelet_conformance.plugin.play import how_it_ended, judge
-from kubelet_conformance.plugin.rehearsal import rehearse
-from kubelet_conformance.plugin.shares import shared_out
+from kubelet_conformance.plugin.rehearsal import Place, Placement, placed, rehearse
 from kubelet_conformance.reports.played import LeftOut, Played
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.opening import open_live_stage
@@ -55,7 +54,7 @@ class LiveRun:
         self._options = options
         self._contracts = contracts
         self._runner = asyncio.Runner()
-        self._plans: dict[str, Plan] = {}
+        self._placements: dict[str, Placement] = {}
         self._stories: dict[str, Story] = {}
         self._played: dict[str, Played] = {}
         self._missing: dict[str, str] = {}
@@ -78,13 +77,13 @@ class LiveRun:
             declared = scenario_of(story.function)
             if story.arguments is None:
                 budget = self._options.budget
-                self._plans[name] = Plan(Place.ALONE, "takes fixtures", budget)
+                self._placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
                 continue
             found = rehearse(story.function, name, choice, story.arguments)
-            self._plans[name] = plan(declared, found, self._options.budget, self._stage.controls)
-            if self._plans[name].place is not Place.NOWHERE:
+            self._placements[name] = placed(declared, found, self._options.budget, self._stage.controls)
+            if self._placements[name].place is not Place.NOWHERE:
                 images |= found.images
-        if all(each.place is Place.NOWHERE for each in self._plans.values()):
+        if all(each.place is Place.NOWHERE for each in self._placements.values()):
             return
         try:
             self._runner.run(self._stage.open(images))
@@ -93,8 +92,8 @@ class LiveRun:
 
     def play(self, name: str, arguments: Mapping[str, Any], ended: Callable[[str], None]) -> Played | LeftOut:
         """What came of a scenario. With the first one all are played, save those that take fixtures."""
-        if self._plans[name].place is Place.NOWHERE:
-            return self._leave_out(name, self._plans[name].reason)
+        if self._placements[name].place is Place.NOWHERE:
+            return self._leave_out(name, self._placements[name].reason)
         if name not in self._played:
             given = self._stories[name].arguments
             lives = self._lives_to_play() if given is not None else [_Life(self._acts([name], arguments))]
@@ -115,8 +114,8 @@ class LiveRun:
         known = {
             name: story.arguments for name, story in self._stories.items() if story.arguments is not None
         }
-        beside = [name for name in known if self._plans[name].place is Place.SHARED]
-        alone = [name for name in known if self._plans[name].place is Place.ALONE]
+        beside = [name for name in known if self._placements[name].place is Place.SHARED]
+        alone = [name for name in known if self._placements[name].place is Place.ALONE]
         lives = [_Life(self._acts([name])) for name in alone]
         if beside:
             # The longest first, so that none is begun when the others are nearly done.
@@ -193,7 +192,7 @@ class LiveRun:
             await story.function(**{**given, "node": Node(target)})
 
         settings = dict(scenario_of(story.function).settings)
-        return Act(story.named.place, name, on, settings, self._plans[name].patience)
+        return Act(story.named.place, name, on, settings, self._placements[name].patience)
 
     @property
     def runtime(self) -> str:
@@ -224,3 +223,54 @@ class _Life:
     ended: Mapping[int, Ended] = field(default_factory=dict[int, Ended])
     error: Exception | None = None
     """What ended it before there was a trace."""
+
+
+def shared_out(
+    judged: Judged, owners: Sequence[str | None], scenarios: Iterable[str]
+) -> tuple[Judged, dict[str, Judged]]:
+    """The verdicts of the whole node, each break with its scenario, and what each scenario broke of it.
+
+    A break is of the scenario whose is the first record of its evidence that is anybody's: what follows may
+    be whatever showed that time had passed. One that is nobody's counts for the run.
+
+    Args:
+        judged: The verdicts on the trace of the node.
+        owners: The scenario of each record, the first that of the record with seq 1.
+        scenarios: All that were played on the node.
+    """
+    whole = {contract: _attributed(outcome, owners) for contract, outcome in judged.outcomes.items()}
+    shares = {name: _share(judged, name, owners.count(name)) for name in scenarios}
+    for contract, outcome in whole.items():
+        for evidence in outcome.evidence:
+            if evidence.scenario in shares:
+                _add(shares[evidence.scenario].outcomes, contract, evidence)
+    return replace(judged, outcomes=whole), shares
+
+
+def _attributed(outcome: Outcome, owners: Sequence[str | None]) -> Outcome:
+    """The outcome with the scenario of each break that is shown."""
+    if not outcome.evidence:
+        return outcome
+    evidence = [replace(each, scenario=_owner(each, owners)) for each in outcome.evidence]
+    broken = {(each.clause, each.scenario) for each in evidence}
+    if outcome.breaks > len(evidence):
+        # Those beyond the evidence may be anybody's.
+        broken |= outcome.broken_clauses
+    return replace(outcome, evidence=evidence, broken_clauses=broken)
+
+
+def _owner(evidence: Evidence, owners: Sequence[str | None]) -> str | None:
+    named = (owners[seq - 1] for seq in sorted(evidence.seq) if seq <= len(owners))
+    return next((each for each in named if each is not None), None)
+
+
+def _share(judged: Judged, scenario: str, records: int) -> Judged:
+    return Judged(replace(judged.trace, scenario=scenario, records=records), {}, ())
+
+
+def _add(outcomes: dict[str, Outcome], contract: str, evidence: Evidence) -> None:
+    outcome = outcomes.setdefault(contract, Outcome(Verdict.BROKEN))
+    outcome.evidence.append(evidence)
+    outcome.activations += 1
+    outcome.breaks += 1
+    outcome.broken_clauses.add((evidence.clause, evidence.scenario))

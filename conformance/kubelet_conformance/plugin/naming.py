@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -39,9 +39,18 @@ def named(scenarios: Iterable[pytest.Function]) -> dict[str, Named]:
             number += 1
             name = f"{plain}-{number}"
         taken.add(name)
-        ours = str(getattr(item.module, "__name__", "")).startswith(_OURS)
-        found[item.nodeid] = Named(name, place, "" if ours else os.path.relpath(item.path))
+        found[item.nodeid] = Named(name, place, "" if _is_ours(item) else os.path.relpath(item.path))
     return found
+
+
+def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The tests, with those of this package by the names of their files, in whichever folders these are."""
+    ours = iter(sorted(filter(_is_ours, items), key=lambda item: item.path.stem))
+    return [next(ours) if _is_ours(item) else item for item in items]
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and str(getattr(item.module, "__name__", "")).startswith(_OURS)
 
 
 def _name(item: pytest.Function) -> str:

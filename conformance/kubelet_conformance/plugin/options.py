@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -45,29 +46,26 @@ class Options:
     @classmethod
     def of(cls, config: pytest.Config) -> Options:
         """The options of a pytest run."""
-        get = config.getoption
         is_run = not config.pluginmanager.hasplugin("terminalreporter")
+        given = {name.replace("-", "_"): config.getoption(_dest(name)) for name in _OPTIONS}
+        return cls.given(given, None if is_run else tuple(map(str, config.invocation_params.args)))
+
+    @classmethod
+    def given(cls, values: Mapping[str, Any], invocation: tuple[str, ...] | None = None) -> Options:
+        """The options of these values, by the names that `run` has for them; None is as usual."""
+        usual = {"budget": BUDGET_SECONDS, "concurrency": CONCURRENCY, "kubernetes": ""}
+        values = {**values, **{name: each for name, each in usual.items() if values[name] is None}}
+        chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
+        same = ("level", "strict", "require_exercised", "record", "output", "baseline", "debug")
         return cls(
-            Choice(
-                str(get("kc_kubelet")),
-                str(get("kc_runtime")),
-                str(get("kc_kubernetes")),
-                int(str(get("kc_seed"))),
-                bool(get("kc_kill_foreign_pods")),
-            ),
-            tuple(get("kc_contract") or ()),
-            tuple(get("kc_scenario") or ()),
-            get("kc_level"),
-            bool(get("kc_strict")),
-            bool(get("kc_require_exercised")),
-            get("kc_record"),
-            str(get("kc_format")),
-            get("kc_output"),
-            get("kc_baseline"),
-            bool(get("kc_debug")),
-            float(str(get("kc_budget"))),
-            int(str(get("kc_concurrency"))),
-            None if is_run else tuple(map(str, config.invocation_params.args)),
+            choice=Choice(*(values[name] for name in chosen)),
+            ids=tuple(values["contract"] or ()),
+            scenarios=tuple(values["scenario"] or ()),
+            form=values["format"],
+            budget=values["budget"],
+            concurrency=values["concurrency"],
+            invocation=invocation,
+            **{name: values[name] for name in same},
         )
 
     def contracts(self) -> list[Contract]:
@@ -138,48 +136,47 @@ _RUN = ("kubelet-conformance", "run")
 _PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
 
 
+_REAL = "on a real runtime, "
+_FLAG: dict[str, Any] = {"action": "store_true"}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "kubelet": {"default": "reference", "help": "reference or bug:ID"},
+    "runtime": {"default": "fake", "help": "fake, containerd or unix:///PATH"},
+    "kubernetes": {"default": "", "help": "play all as this version, such as 1.32"},
+    "seed": {"type": int, "default": 0, "help": "the seed of all chance"},
+    "contract": {"action": "append", "help": "play and judge only these ids or globs"},
+    "scenario": {"action": "append", "help": "play these names or globs only"},
+    "level": {"choices": [level.value.lower() for level in Level], "help": "judge only this level"},
+    "strict": {**_FLAG, "help": "fail on a broken SHOULD too"},
+    "require-exercised": {**_FLAG, "help": "fail on a contract that was not exercised"},
+    "record": {"metavar": "DIR", "help": "keep the traces and run.json"},
+    "format": {"choices": FORMS, "default": "terminal", "help": "the report's form"},
+    "output": {"metavar": "FILE", "help": "write the report to FILE"},
+    "baseline": {"metavar": "FILE", "help": "known deviations, in TOML"},
+    "budget": {
+        "type": float,
+        "default": BUDGET_SECONDS,
+        "metavar": "SECONDS",
+        "help": f"{_REAL}leave out scenarios that need more wall time",
+    },
+    "concurrency": {
+        "type": int,
+        "default": CONCURRENCY,
+        "help": f"{_REAL}play so many scenarios at a time on one node",
+    },
+    "kill-foreign-pods": {
+        **_FLAG,
+        "help": "play on a runtime that has pods of others too; the kubelet KILLS them",
+    },
+    "debug": {**_FLAG, "help": "show where an internal error happened"},
+}
+
+
 def add_options(parser: pytest.Parser) -> None:
     """Ours carry a prefix; pytest's own names are left alone."""
     group = parser.getgroup("kubelet-conformance", "scenarios of a pod's life, judged by contracts")
-    add = group.addoption
-    add("--kc-kubelet", dest="kc_kubelet", default="reference", help="reference or bug:ID")
-    add("--kc-runtime", dest="kc_runtime", default="fake", help="fake, containerd or unix:///PATH")
-    add("--kc-kubernetes", dest="kc_kubernetes", default="", help="play all as this version, such as 1.32")
-    add("--kc-seed", dest="kc_seed", type=int, default=0, help="the seed of all chance")
-    add("--kc-contract", dest="kc_contract", action="append", help="play and judge only these ids or globs")
-    add("--kc-scenario", dest="kc_scenario", action="append", help="play these names or globs only")
-    levels = [level.value.lower() for level in Level]
-    add("--kc-level", dest="kc_level", choices=levels, default=None, help="judge only this level")
-    add("--kc-strict", dest="kc_strict", action="store_true", help="fail on a broken SHOULD too")
-    add(
-        "--kc-require-exercised",
-        dest="kc_require_exercised",
-        action="store_true",
-        help="fail on a contract that was not exercised",
-    )
-    add("--kc-record", dest="kc_record", default=None, metavar="DIR", help="keep the traces and run.json")
-    add("--kc-format", dest="kc_format", choices=FORMS, default="terminal", help="the report's form")
-    add("--kc-output", dest="kc_output", default=None, metavar="FILE", help="write the report to FILE")
-    add("--kc-baseline", dest="kc_baseline", default=None, metavar="FILE", help="known deviations, in TOML")
-    add(
-        "--kc-budget",
-        dest="kc_budget",
-        type=float,
-        default=BUDGET_SECONDS,
-        metavar="SECONDS",
-        help="on a real runtime, leave out scenarios that need more wall time",
-    )
-    add(
-        "--kc-concurrency",
-        dest="kc_concurrency",
-        type=int,
-        default=CONCURRENCY,
-        help="on a real runtime, play so many scenarios at a time on one node",
-    )
-    add(
-        "--kc-kill-foreign-pods",
-        dest="kc_kill_foreign_pods",
-        action="store_true",
-        help="play on a runtime that has pods of others too; the kubelet KILLS them",
-    )
-    add("--kc-debug", dest="kc_debug", action="store_true", help="show where an internal error happened")
+    for name, how in _OPTIONS.items():
+        group.addoption(f"--kc-{name}", dest=_dest(name), **how)
+
+
+def _dest(name: str) -> str:
+    return f"kc_{name.replace('-', '_')}"

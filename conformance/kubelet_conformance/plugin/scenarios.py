@@ -16,7 +16,7 @@ from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.ahead import Ahead, processors
 from kubelet_conformance.plugin.live import LiveRun, Story
-from kubelet_conformance.plugin.naming import Named, named
+from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import packed, unpacked
 from kubelet_conformance.plugin.session import Session
@@ -87,6 +87,7 @@ class Scenarios:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep the scenarios that witness what is asked for, on a version they are meant for."""
+        items[:] = in_order(items)
         scenarios = [item for item in items if is_scenario(item)]
         if not scenarios:
             return

@@ -12,11 +12,15 @@ __all__ = ("every_scenario",)
 
 @cache
 def every_scenario() -> dict[str, Callable[..., Awaitable[None]]]:
-    """All scenarios by name (`sandbox.killed_sandbox_is_replaced`), in the order of modules."""
+    """All scenarios by name (`sandbox.killed_sandbox_is_replaced`), in the order of their modules' names.
+
+    In which folder a module is says nothing of its scenarios' names.
+    """
     found: dict[str, Callable[..., Awaitable[None]]] = {}
-    for module in pkgutil.iter_modules(__path__):
-        area = module.name.removeprefix("test_")
-        for name, value in vars(import_module(f"{__name__}.{module.name}")).items():
+    modules = [each.name for each in pkgutil.walk_packages(__path__, f"{__name__}.") if not each.ispkg]
+    for module in sorted(modules, key=lambda name: name.rpartition(".")[2]):
+        area = module.rpartition(".test_")[2]
+        for name, value in vars(import_module(module)).items():
             if name.startswith("test_"):
                 found[f"{area}.{name.removeprefix('test_')}"] = value
     return found

@@ -2,33 +2,20 @@
 
 Pods wanted and removed, kubelet restarts and what the runtime did by itself stand in the trace. Faults on
 calls show in their replies: as many calls in a row as failed are to fail again. What a scripted container
-does needs no deed: its script is in its command.
+does needs no action: its script is in its command.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import msgspec
 
-from kubelet_conformance.reenact.deeds import (
-    AddEphemeral,
-    CreatePod,
-    Deed,
-    DeletePod,
-    EndContainer,
-    EndKubelet,
-    FailCalls,
-    Json,
-    KillSandbox,
-    LoseSandbox,
-    RemoveManifest,
-    SetFile,
-    StartKubelet,
-    UpdatePod,
-    WriteManifest,
-)
+from kubelet_conformance.node.actions import Action, act, awaited
 from kubelet_conformance.reports.steps import MUTATING
+from kubelet_conformance.targets.protocols import FaultPlan
 from kubelet_conformance.trace.bodies import (
     ExecSyncReply,
     ExecSyncRequest,
@@ -51,6 +38,10 @@ from kubelet_conformance.trace.records import (
 )
 from kubelet_conformance.trace.world import World
 
+Json = dict[str, Any]
+Timed: TypeAlias = tuple[float, tuple[Action, ...]]
+"""When (s) and what; the actions of one moment belong together."""
+
 _SCRIPTS = frozenset({"run", "exit", "seq"})
 _STORED = frozenset(
     {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}
@@ -59,24 +50,24 @@ _STORED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Stimulus:
+class RecordedActions:
     """What was done, and when.
 
     Attributes:
         kubernetes: the version of the kubelet it was done to, such as "1.32".
         images: by name, whether the node had it from the start.
-        deeds: with the seconds since the kubelet's first start, in order.
+        actions: with the seconds since the kubelet's first start, in order.
         ends: when observation ended, in the same seconds.
     """
 
     kubernetes: str
     images: tuple[tuple[str, bool], ...]
-    deeds: tuple[tuple[float, Deed], ...]
+    actions: tuple[Timed, ...]
     ends: float
 
 
-def read_stimulus(path: str) -> Stimulus:
-    """The stimulus of a trace; raises TraceError where the file is none."""
+def read_actions(path: str) -> RecordedActions:
+    """What was done, as a trace shows it; raises TraceError where the file is none."""
     reading = _Reading()
     with Reader(path) as reader:
         world = World(reader.header)
@@ -88,7 +79,7 @@ def read_stimulus(path: str) -> Stimulus:
             moment = look(world, record, key_of(record))
             reading.take(moment)
             learn(moment)
-    return reading.stimulus(reader.header.kubernetes or "", last.t if last is not None else 0.0)
+    return reading.actions(reader.header.kubernetes or "", last.t if last is not None else 0.0)
 
 
 @dataclass(slots=True)
@@ -107,22 +98,22 @@ class _Reading:
     """What has been found out so far."""
 
     begun: float | None = None
-    deeds: list[tuple[float, Deed]] = field(default_factory=list[tuple[float, Deed]])
+    done: list[Timed] = field(default_factory=list[Timed])
     pods: dict[str, _Pod] = field(default_factory=dict[str, _Pod])
     images: dict[str, bool] = field(default_factory=dict[str, bool])
     files: dict[str, bool] = field(default_factory=dict[str, bool])
     fault_t: float = 0.0
     healthy_t: dict[str, float] = field(default_factory=dict[str, float])
     """When a call of an rpc last succeeded, or the first of those that fail now began to."""
-    failing: dict[str, FailCalls] = field(default_factory=dict[str, FailCalls])
+    failing: dict[str, FaultPlan] = field(default_factory=dict[str, FaultPlan])
 
-    def stimulus(self, kubernetes: str, ends: float) -> Stimulus:
+    def actions(self, kubernetes: str, ends: float) -> RecordedActions:
         for rpc in list(self.failing):
             self._no_longer_fails(rpc)
         begun = self.begun or 0.0
-        deeds = sorted(self.deeds, key=lambda each: each[0])
+        done = sorted(self.done, key=lambda each: each[0])
         images = tuple(self.images.items())
-        return Stimulus(kubernetes, images, tuple((t - begun, deed) for t, deed in deeds), ends - begun)
+        return RecordedActions(kubernetes, images, tuple((t - begun, each) for t, each in done), ends - begun)
 
     def take(self, moment: Moment) -> None:
         """Take in the next record."""
@@ -144,16 +135,20 @@ class _Reading:
             case _:
                 pass
 
-    def _do(self, t: float, deed: Deed) -> None:
-        self.deeds.append((t, deed))
+    def _do(self, t: float, *actions: Action) -> None:
+        self.done.append((t, actions))
+
+    def _disturb(self, t: float, action: Action, what: str) -> None:
+        """A fault, which is recorded."""
+        self._do(t, action, act("node.target.recorder.record", "fault", what=what))
 
     def _kubelet(self, record: Kubelet) -> None:
         if record.op != "started":
-            self._do(record.t, EndKubelet(kill=record.op == "killed"))
+            self._do(record.t, awaited(f"node.kubelet.{'kill' if record.op == 'killed' else 'stop'}"))
         elif self.begun is None:
             self.begun = record.t
         else:
-            self._do(record.t, StartKubelet())
+            self._do(record.t, awaited("node.kubelet.start"))
 
     # Pods.
 
@@ -170,51 +165,56 @@ class _Reading:
             self.pods[metadata["uid"]] = known = _Pod(
                 metadata.get("namespace", "default"), metadata["name"], spec, []
             )
-            self._do(record.t, CreatePod({**manifest, "metadata": kept, "spec": spec}))
+            self._do(record.t, act("node.api.create", {**manifest, "metadata": kept, "spec": spec}))
         self._changed(record.t, known, spec, debug)
         grace = metadata.get("deletionGracePeriodSeconds")
         # Grace 0 may be the kubelet's own final deletion, which somebody who polls happens to see.
         if metadata.get("deletionTimestamp") and grace and not known.asked_to_go:
             known.asked_to_go = True
-            self._do(record.t, DeletePod(known.namespace, known.name, grace))
+            self._do(record.t, act("node.api.delete", known.namespace, known.name, grace))
 
     def _changed(self, t: float, pod: _Pod, spec: Json, debug: list[Json]) -> None:
         if spec != pod.spec:
-            self._do(t, UpdatePod(pod.namespace, pod.name, {"spec": spec}))
+            self._do(t, act("node.api.update", pod.namespace, pod.name, {"spec": spec}))
         for container in debug:
             if container not in pod.debug:
-                self._do(t, AddEphemeral(pod.namespace, pod.name, container))
+                self._do(t, act("node.api.add_ephemeral", pod.namespace, pod.name, container))
         pod.spec, pod.debug = spec, debug
 
     def _deleted(self, record: Deleted) -> None:
         """An object that nobody had asked to go was deleted by force."""
         pod = self.pods.pop(record.uid, None)
         if pod is not None and not pod.asked_to_go:
-            self._do(record.t, DeletePod(pod.namespace, pod.name, 0))
+            self._do(record.t, act("node.api.delete", pod.namespace, pod.name, 0))
 
     def _file(self, record: PodChange) -> None:
         if record.op == "set":
-            self._do(record.t, WriteManifest(msgspec.json.decode(record.pod)))
+            manifest: Json = msgspec.json.decode(record.pod)
+            file, text = f"{manifest['metadata']['name']}.yaml", json.dumps(manifest)
+            self._do(record.t, act("node.manifests.write", file, text))
         else:
-            self._do(record.t, RemoveManifest(record.name))
+            self._do(record.t, act("node.manifests.remove", f"{record.name}.yaml"))
 
     # The runtime.
 
     def _by_itself(self, moment: Moment, record: RuntimeEvent) -> None:
         pod = moment.pod.name if moment.pod is not None else ""
         if record.op == "sandbox-died" and moment.sandbox is not None:
-            self._do(record.t, KillSandbox(pod, moment.sandbox.attempt))
+            dead = act("records.sandbox", pod, moment.sandbox.attempt)
+            self._do(record.t, act("node.runtime.kill_sandbox", dead))
         container, end = moment.container, moment.exit
         if container is None or end is None or is_stopped(container, record.t):
             return
         command = container.spec.command if container.spec is not None else None
         if not command or command[0] not in _SCRIPTS:
-            self._do(record.t, EndContainer(pod, container.name, container.attempt, end.code or 0))
+            ended = act("records.container", pod, container.name, container.attempt)
+            self._do(record.t, act("node.runtime.exit", ended, end.code or 0))
 
     def _fault(self, moment: Moment, record: Fault) -> None:
         self.fault_t = record.t
         if record.what == "sandbox+containers vanish":
-            self._do(record.t, LoseSandbox(next(iter(moment.world.pods.values())).name))
+            newest = act("records.sandbox", next(iter(moment.world.pods.values())).name)
+            self._do(record.t, act("node.runtime.remove_sandbox", newest))
 
     def _reply(self, moment: Moment, reply: Reply) -> None:
         rpc = reply.call.rpc
@@ -233,7 +233,8 @@ class _Reading:
                 there = moment.response(ExecSyncReply).exit_code == 0
                 if there != self.files.get(file, False):
                     before = min(self.fault_t if file in self.files else 0.0, moment.t)
-                    self._do(before, SetFile(file, there))
+                    what = f"{file} is {'there' if there else 'not there'}"
+                    self._disturb(before, act("node.runtime.set_file", file, there=there), what)
                 self.files[file] = there
             case _:
                 pass
@@ -246,10 +247,11 @@ class _Reading:
             self.healthy_t[rpc] = reply.t
         elif error.code != "NOT_FOUND":
             run = self.failing.get(rpc)
-            times = run.times if run is not None else 0
-            self.failing[rpc] = FailCalls(rpc, error.code, error.message, times + 1)
+            times = (run.times if run is not None else None) or 0
+            self.failing[rpc] = FaultPlan(rpc, code=error.code, message=error.message, times=times + 1)
 
     def _no_longer_fails(self, rpc: str) -> None:
         run = self.failing.pop(rpc, None)
         if run is not None:
-            self._do(self.healthy_t.get(rpc, 0.0), run)
+            what = f"{rpc} before: {run.code}, {run.times} times"
+            self._disturb(self.healthy_t.get(rpc, 0.0), act("node.runtime.inject", run), what)

@@ -6,11 +6,11 @@ as the pod does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from kubelet_conformance.histories.performing import Wanted
+from kubelet_conformance.histories.steps import Performance, WantedPod
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
 
@@ -23,6 +23,10 @@ _WAITING_FOR_INITS = frozenset(
     {"PodInitializing", "CreateContainerError", "ErrImagePull", "ImageInspectError"}
 )
 """Of an app container what failed is told until it is made, though init containers must run again first."""
+_STAY_SECONDS = 20.0
+"""For how long at most something that ends and begins again may be between two states; what is killed because
+its postStart hook fails has its grace besides.
+"""
 _MIRROR = "kubernetes.io/config.mirror"
 _LOOKED_AFTER_SINCE = 1, 27
 """Up to 1.26 nobody repeats the kill of a pod that its source has lost, be it put off or failed (WORK-27)."""
@@ -30,31 +34,80 @@ _WAITS_OUT_SINCE = 1, 35
 """From here on a pod is looked at again when a back-off is over, and not before to tell that it waits."""
 
 
-def unsettled(
-    node: Node,
-    wanted: Iterable[Wanted],
-    *,
-    missed: bool = False,
-    starting: bool = False,
-    kubernetes: tuple[int, int],
-) -> list[str]:
-    """What has not come to rest, in words; nothing, if all has.
+class Convergence:
+    """Whether the node of a history comes to rest, with a kubelet of that version."""
 
-    Args:
-        node: Where it is looked for.
-        wanted: The pods.
-        missed: Container events may be lost.
-        starting: What has a postStart hook may run untold: nothing is told of a start before its hook has
-            succeeded, or it was killed because that failed.
-        kubernetes: The version of the kubelet.
-    """
-    return list(_unsettled(node, wanted, missed=missed, starting=starting, kubernetes=kubernetes))
+    def __init__(self, live: Performance, kubernetes: tuple[int, int]) -> None:
+        self._live = live
+        self._kubernetes = kubernetes
+
+    async def comes(self, within: float) -> Sequence[str]:
+        """Wait until all has come to rest; what has not."""
+        if await self._live.node.reaches(lambda: not self._found(starting=True), within):
+            return ()
+        return self._found(starting=True)
+
+    async def stays(self) -> Sequence[str]:
+        """Look again for a while; what has not been at rest at any moment, or not done with its start."""
+        left = await self._never_at_rest(_STAY_SECONDS, starting=True)
+        if left:
+            return left
+        specs = (one.manifest["spec"] for one in self._live.wanted)
+        grace = max((spec.get("terminationGracePeriodSeconds") or 0 for spec in specs), default=0)
+        return await self._never_at_rest(_STAY_SECONDS + grace, starting=False)
+
+    async def _never_at_rest(self, within: float, *, starting: bool) -> Sequence[str]:
+        """What is at rest at no moment of these seconds.
+
+        Of several that end and begin again each has its moment, and there may be none for all of them.
+        """
+
+        def found() -> dict[str, str]:
+            return {one.partition(" is ")[0]: one for one in self._found(starting=starting)}
+
+        left = found()
+
+        def was_at_rest() -> bool:
+            nonlocal left
+            left = {whom: one for whom, one in found().items() if whom in left}
+            return not left
+
+        await self._live.node.reaches(was_at_rest, within)
+        return tuple(left.values())
+
+    def _found(self, *, starting: bool) -> list[str]:
+        """What has not come to rest, in words; nothing, if all has.
+
+        With `starting`, what has a postStart hook may run untold: nothing is told of a start before its hook
+        has succeeded, or it was killed because that failed.
+        """
+        return list(self._not_converged(starting=starting))
+
+    def _not_converged(self, *, starting: bool) -> Iterator[str]:
+        runtime = _Runtime(self._live.node)
+        pods = [_Seen(self._live.node, one, runtime, self._kubernetes) for one in self._live.wanted]
+        waits_out = self._kubernetes >= _WAITS_OUT_SINCE
+        for pod in pods:
+            if pod.is_left:
+                continue
+            if pod.one.there:
+                yield from _of_wanted(pod, missed=self._live.missed, starting=starting, ended_waits=waits_out)
+                yield from _of_mirror(pod)
+            elif pod.stored is not None:
+                yield f"{pod.one.name} was deleted and is still at the API server"
+        there = {pod.uid for pod in pods if pod.one.there or pod.is_left}
+        for container in runtime.every_container:
+            if container.state == "RUNNING" and container.sandbox.pod_uid not in there:
+                yield f"{container.name} of {container.sandbox.pod_name} runs, and nobody wants that pod"
+        for sandbox in runtime.every_sandbox:
+            if sandbox.ready and sandbox.pod_uid not in there:
+                yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and nobody wants that pod"
 
 
 class _Seen:
     """A wanted pod at one look: this is asked after each record, so the runtime and the API server seldom."""
 
-    def __init__(self, node: Node, one: Wanted, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
+    def __init__(self, node: Node, one: WantedPod, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
         self._node = node
         self.one = one
         self.uid = one.handle.uid
@@ -107,29 +160,6 @@ class _Runtime:
             self.containers.setdefault(container.sandbox.pod_uid, []).append(container)
         for sandbox in self.every_sandbox:
             self.sandboxes.setdefault(sandbox.pod_uid, []).append(sandbox)
-
-
-def _unsettled(
-    node: Node, wanted: Iterable[Wanted], *, missed: bool, starting: bool, kubernetes: tuple[int, int]
-) -> Iterator[str]:
-    runtime = _Runtime(node)
-    pods = [_Seen(node, one, runtime, kubernetes) for one in wanted]
-    waits_out = kubernetes >= _WAITS_OUT_SINCE
-    for pod in pods:
-        if pod.is_left:
-            continue
-        if pod.one.there:
-            yield from _of_wanted(pod, missed=missed, starting=starting, ended_waits=waits_out)
-            yield from _of_mirror(pod)
-        elif pod.stored is not None:
-            yield f"{pod.one.name} was deleted and is still at the API server"
-    there = {pod.uid for pod in pods if pod.one.there or pod.is_left}
-    for container in runtime.every_container:
-        if container.state == "RUNNING" and container.sandbox.pod_uid not in there:
-            yield f"{container.name} of {container.sandbox.pod_name} runs, and nobody wants that pod"
-    for sandbox in runtime.every_sandbox:
-        if sandbox.ready and sandbox.pod_uid not in there:
-            yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and nobody wants that pod"
 
 
 def _of_wanted(pod: _Seen, *, missed: bool, starting: bool, ended_waits: bool) -> Iterator[str]:

@@ -1,0 +1,471 @@
+"""What may happen in a history: each step is data, and comes to actions on a node.
+
+Steps name things by a number that counts modulo what is there when their turn comes, so that a history from
+which steps were taken is still one. A step for which nothing is there is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from kubelet_conformance.node import Node, PodHandle
+from kubelet_conformance.node.actions import Action, Name, act, awaited
+from kubelet_conformance.node.pods import IMAGE
+from kubelet_conformance.targets.protocols import Effect, RuntimeContainer
+
+Json = dict[str, Any]
+T = TypeVar("T")
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a step came to: when (s), in words, and as actions."""
+
+    at: float
+    words: str
+    actions: tuple[Action, ...]
+
+    @property
+    def code(self) -> list[str]:
+        """The lines of a scenario that do the same."""
+        return [each.code for each in self.actions]
+
+
+@dataclass(slots=True)
+class WantedPod:
+    """A name under which pods are wanted, one after another.
+
+    Attributes:
+        name: the pod's, and the variable's in a scenario, with an underscore.
+        manifest: as it was last wanted.
+        static: it comes from a file.
+        there: the pod is wanted: nobody has asked for its deletion since.
+    """
+
+    name: str
+    manifest: Json
+    static: bool
+    _names: Mapping[str, Any]
+    there: bool = True
+
+    @property
+    def variable(self) -> str:
+        """What it is called in a scenario."""
+        return self.name.replace("-", "_")
+
+    @property
+    def handle(self) -> PodHandle:
+        """That of the latest pod of this name."""
+        handle: PodHandle = self._names[self.variable]
+        return handle
+
+
+class NothingThereError(LookupError):
+    """What a step is about is not there."""
+
+
+class Performance:
+    """One history on a node.
+
+    Attributes:
+        node: where it happens.
+        evented: the kubelet hears container events.
+        wanted: every name under which pods were wanted, in order.
+        done: what has happened.
+        missed: container events may have been lost.
+        answers: what servers in pods answer, by path.
+        unpublished: the images that the registry does not have.
+        restless: what had not come to rest long after the node was healed, in words.
+        watched: for how long the node was watched after it was healed, in seconds.
+    """
+
+    def __init__(self, node: Node, *, evented: bool = False) -> None:
+        self.node = node
+        self.evented = evented
+        self.missed = False
+        self.wanted: list[WantedPod] = []
+        self.done: list[Done] = []
+        self.answers: dict[str, int] = {}
+        self.unpublished: set[str] = set()
+        self.restless: Sequence[str] = ()
+        self.watched = 0.0
+        self._names: dict[str, Any] = {"node": node, "faults": ExitStack()}
+
+    async def perform(self, step: Step) -> None:
+        """Let one step happen; nothing, if what it is about is not there."""
+        try:
+            words, *actions = step.on(self)
+        except NothingThereError:
+            return
+        self.done.append(Done(self.node.now, words, tuple(actions)))
+        for action in actions:
+            await action.do(self._names)
+
+    async def heal_all(self) -> None:
+        """End whatever is wrong with the node: faults, servers that fail, images that are missing."""
+        await self.perform(Heal())
+        for path, status in list(self.answers.items()):
+            if status != _OK:
+                await self.perform(SetProbeResponse(path, _OK))
+        for image in sorted(self.unpublished):
+            await self.perform(Publish(image, there=True))
+
+    def add(self, manifest: Json, *, static: bool) -> WantedPod:
+        """Another name, under which this pod is going to be wanted."""
+        name = f"pod-{len(self.wanted) + 1}"
+        manifest = {**manifest, "metadata": {**manifest["metadata"], "name": name}}
+        self.wanted.append(WantedPod(name, manifest, static, self._names))
+        return self.wanted[-1]
+
+    def is_stored(self, one: WantedPod) -> bool:
+        """Whether the API server has a pod of that name."""
+        return self.node.api.get(one.handle.namespace, one.handle.name) is not None
+
+    def newest(self) -> list[tuple[WantedPod, RuntimeContainer]]:
+        """The newest instance of each container of each pod that a scenario can name."""
+        by_uid: dict[str, WantedPod] = {}
+        for one in self.wanted:
+            by_uid.setdefault(one.handle.uid, one)
+        by_name: dict[tuple[str, str], tuple[WantedPod, RuntimeContainer]] = {}
+        for container in self.node.runtime.containers():
+            found = by_uid.get(container.sandbox.pod_uid)
+            if found is not None:
+                by_name[found.name, container.name] = found, container
+        return list(by_name.values())
+
+
+_Comes: TypeAlias = tuple[str, *tuple[Action, ...]]
+"""What a step comes to: words and actions."""
+
+
+class _Step(msgspec.Struct, frozen=True, tag_field="step", forbid_unknown_fields=True):
+    comes: ClassVar[_Comes]
+    """What it comes to, where that is always the same."""
+
+    def on(self, live: Performance) -> _Comes:
+        """What it comes to there; raises NothingThereError."""
+        return self._on(live)
+
+    def _on(self, live: Performance, /) -> _Comes:  # noqa: ARG002 - most steps look at what is there
+        return self.comes
+
+
+def _pick(found: Sequence[T], number: int) -> T:
+    if not found:
+        raise NothingThereError
+    return found[number % len(found)]
+
+
+def _want(one: WantedPod, again: str = "") -> _Comes:
+    verb, source = ("want_static", "static pod") if one.static else ("want", "pod")
+    words = f"{source} {one.name} is wanted{again}: {in_words(one.manifest)}"
+    return words, Action(f"node.{verb}", (one.manifest,), to=one.variable)
+
+
+def _delete(one: WantedPod, grace: int | None) -> tuple[str, Action]:
+    """How much grace is given in words, and the deletion."""
+    if grace is None:
+        return "", act(f"{one.variable}.delete")
+    return f" with a grace of {grace} s", act(f"{one.variable}.delete", grace)
+
+
+# Pods.
+
+
+class Want(_Step, tag="want", frozen=True):
+    """Another pod is wanted, from the API server or from a file; its name is its number."""
+
+    manifest: Json
+    static: bool = False
+
+    def _on(self, live: Performance, /) -> _Comes:
+        return _want(live.add(self.manifest, static=self.static))
+
+
+class AddAgain(_Step, tag="add-again", frozen=True):
+    """A pod that was deleted is wanted again under its name, a static one by the same file."""
+
+    pod: int
+
+    def _on(self, live: Performance, /) -> _Comes:
+        gone = [each for each in live.wanted if not each.there and (each.static or not live.is_stored(each))]
+        one = _pick(gone, self.pod)
+        one.there = True
+        return _want(one, " again")
+
+
+class Update(_Step, tag="update", frozen=True):
+    """A container gets another image; a static pod's file is written anew, and makes another pod of it."""
+
+    pod: int
+    container: int
+    image: str
+
+    def _on(self, live: Performance, /) -> _Comes:
+        there = [each for each in live.wanted if each.there and (each.static or live.is_stored(each))]
+        one = _pick(there, self.pod)
+        spec = one.manifest["spec"]
+        containers = list(spec["containers"])
+        number = self.container % len(containers)
+        containers[number] = {**containers[number], "image": self.image}
+        one.manifest = {**one.manifest, "spec": {**spec, "containers": containers}}
+        if one.static:
+            return _want(one, " again")
+        name = containers[number]["name"]
+        words = f"the image of {name} of {one.name} becomes {self.image}"
+        return words, act(f"{one.variable}.set_image", name, self.image)
+
+
+class Delete(_Step, tag="delete", frozen=True):
+    """A pod's deletion is asked for, or its file removed; `grace` in seconds, None leaves it to the pod."""
+
+    pod: int
+    grace: int | None = None
+
+    def _on(self, live: Performance, /) -> _Comes:
+        found = [each for each in live.wanted if (each.there if each.static else live.is_stored(each))]
+        one = _pick(found, self.pod)
+        one.there = False
+        if one.static:
+            return f"the file of {one.name} is removed", act("node.manifests.remove", f"{one.name}.yaml")
+        grace, action = _delete(one, self.grace)
+        return f"the deletion of {one.name} is asked for{grace}", action
+
+
+class DeleteMirror(_Step, tag="delete-mirror", frozen=True):
+    """Somebody deletes the mirror of a static pod at the API server; `grace` as of `Delete`."""
+
+    pod: int
+    grace: int | None = None
+
+    def _on(self, live: Performance, /) -> _Comes:
+        shown = [each for each in live.wanted if each.static and live.is_stored(each)]
+        one = _pick(shown, self.pod)
+        grace, action = _delete(one, self.grace)
+        return f"somebody deletes the mirror of {one.name}{grace}", action
+
+
+# What happens in pods.
+
+
+class End(_Step, tag="end", frozen=True):
+    """A container that runs ends by itself, or for lack of memory."""
+
+    container: int
+    code: int = 0
+    oom: bool = False
+
+    def _on(self, live: Performance, /) -> _Comes:
+        found = _pick([each for each in live.newest() if each[1].state == "RUNNING"], self.container)
+        one, name = found[0], found[1].name
+        if self.oom:
+            container = Action(f"{one.variable}.container", (name,), part="id")
+            words = f"{name} of {one.name} is killed for lack of memory"
+            return words, act("node.runtime.oom", container)
+        return f"{name} of {one.name} exits with {self.code}", act(f"{one.variable}.exit", name, self.code)
+
+
+class KillSandbox(_Step, tag="break-records", frozen=True):
+    """A sandbox dies."""
+
+    how: Literal["kill_sandbox"]
+    number: int
+
+    def _on(self, live: Performance, /) -> _Comes:
+        one = _pick([each for each in live.wanted if each.handle.sandboxes()], self.number)
+        words = f"sandbox {one.handle.sandbox().attempt} of {one.name} dies"
+        return words, act("node.runtime.kill_sandbox", Action(f"{one.variable}.sandbox", part="id"))
+
+
+class SetProbeResponse(_Step, tag="flip", frozen=True):
+    """The servers in pods answer at a path with this status from now on."""
+
+    path: str
+    status: int
+
+    def _on(self, live: Performance, /) -> _Comes:
+        live.answers[self.path] = self.status
+        words = f"servers answer {self.status} at {self.path}"
+        return words, act("node.runtime.answer_http", self.path, self.status)
+
+
+class Publish(_Step, tag="publish", frozen=True):
+    """The registry has an image, or no longer."""
+
+    image: str
+    there: bool
+
+    def _on(self, live: Performance, /) -> _Comes:
+        (live.unpublished.discard if self.there else live.unpublished.add)(self.image)
+        words = f"the registry {'has' if self.there else 'no longer has'} {self.image}"
+        return words, act("node.runtime.publish_image", self.image, there=self.there)
+
+
+# Faults.
+
+_EFFECTS = {
+    "before": "fails with {code} before it takes place",
+    "after": "takes place and fails with {code}",
+    "hang": "hangs until its deadline",
+    "lost-reply": "takes place and is not answered",
+}
+
+
+class InjectFault(_Step, tag="strike", frozen=True):
+    """The next `times` calls of an rpc fail or are late by `delay` seconds."""
+
+    rpc: str
+    effect: Effect
+    times: int = 1
+    delay: float = 0.0
+    code: str = "INTERNAL"
+
+    def _on(self, _: Performance, /) -> _Comes:
+        what = _EFFECTS.get(self.effect, "").format(code=self.code)
+        late = f"is {self.delay:g} s late" if self.delay else ""
+        which = f"the next {self.rpc}" if self.times == 1 else f"each of the next {self.times} {self.rpc}"
+        code = {"code": self.code} if self.effect in {"before", "after"} else {}
+        delay = {"delay": self.delay} if self.delay else {}
+        fault = act("node.fault", self.rpc, effect=self.effect, **code, **delay, times=self.times)
+        return f"{which} {' and '.join(filter(None, (late, what)))}", act("faults.enter_context", fault)
+
+
+class Outage(_Step, tag="outage", frozen=True):
+    """The API server is away until things are healed."""
+
+    comes = "the API server goes away", act("faults.enter_context", act("node.outage"))
+
+
+class DelayWatch(_Step, tag="late-watch", frozen=True):
+    """The API server tells of each change so much later (s), until things are healed."""
+
+    seconds: float
+
+    def _on(self, _: Performance, /) -> _Comes:
+        words = f"the API server tells of each change {self.seconds:g} s later"
+        return words, act("faults.enter_context", act("node.late_watch", self.seconds))
+
+
+class ExpireWatch(_Step, tag="forget-history", frozen=True):
+    """The watch ends with 410 Gone."""
+
+    comes = "the watch ends with 410 Gone", act("node.forget_history")
+
+
+_DISTURBED = {
+    "lose": "tells nobody of {}",
+    "delay": "tells of {} only {:g} s later",
+    "reverse": "tells of {} in reverse order",
+}
+
+
+class DisturbEvents(_Step, tag="disturb-events", frozen=True):
+    """The next `count` container events are lost, late by `seconds`, or reversed, or their stream breaks."""
+
+    how: Literal["lose", "delay", "reverse", "cut"]
+    count: int = 1
+    seconds: float = 0.0
+
+    def _on(self, live: Performance, /) -> _Comes:
+        # The count of an earlier step gives way to the new one.
+        if not live.evented:
+            raise NothingThereError
+        if self.how == "cut":
+            return "the stream of container events breaks", act("node.runtime.cut_events")
+        live.missed = True
+        which = f"its next {self.count} events" if self.count > 1 else "its next event"
+        words = f"the runtime {_DISTURBED[self.how].format(which, self.seconds)}"
+        method = f"node.runtime.{self.how}_events"
+        some, none = ((self.count, self.seconds), (0, 0)) if self.how == "delay" else ((self.count,), (0,))
+        return words, act(method, *some), act("faults.callback", Name(method), *none)
+
+
+class Heal(_Step, tag="heal", frozen=True):
+    """All faults end."""
+
+    comes = "all faults are healed", act("faults.close")
+
+
+# The node.
+
+
+class Wait(_Step, tag="wait", frozen=True):
+    """Time passes, in seconds."""
+
+    seconds: float
+
+    def _on(self, _: Performance, /) -> _Comes:
+        return f"{self.seconds:g} s pass", awaited("node.wait", self.seconds)
+
+
+class RestartKubelet(_Step, tag="restart-kubelet", frozen=True):
+    """The kubelet is asked to end, or killed, and started again after `down` seconds."""
+
+    down: float = 1.0
+    kill: bool = True
+
+    def _on(self, _: Performance, /) -> _Comes:
+        verb, how = ("kill", "is killed") if self.kill else ("stop", "is stopped")
+        return (
+            f"the kubelet {how} and started {self.down:g} s later",
+            awaited(f"node.kubelet.{verb}"),
+            awaited("node.wait", self.down),
+            awaited("node.kubelet.start"),
+        )
+
+
+class RestartRuntime(_Step, tag="restart-runtime", frozen=True):
+    """The runtime goes down and comes up; containers go on."""
+
+    comes = "the runtime restarts", act("node.runtime.restart")
+
+
+class Reboot(_Step, tag="reboot", frozen=True):
+    """The node goes down, kubelet and all, and comes up."""
+
+    comes = (
+        "the node reboots",
+        awaited("node.kubelet.kill"),
+        act("node.runtime.reboot"),
+        awaited("node.wait", 5),
+        awaited("node.kubelet.start"),
+    )
+
+
+_OfPods: TypeAlias = Want | AddAgain | Update | Delete | DeleteMirror
+_InPods: TypeAlias = End | KillSandbox | SetProbeResponse | Publish
+_Faults: TypeAlias = InjectFault | Outage | DelayWatch | ExpireWatch | DisturbEvents | Heal
+_OfTheNode: TypeAlias = Wait | RestartKubelet | RestartRuntime | Reboot
+Step: TypeAlias = _OfPods | _InPods | _Faults | _OfTheNode
+
+
+# Manifests.
+
+_OF_POD = ("containers", "initContainers", "restartPolicy", "terminationGracePeriodSeconds")
+_OF_CONTAINER = ("name", "command", "image")
+
+
+def in_words(manifest: Json) -> str:
+    """A pod in one line."""
+    spec = manifest["spec"]
+    inits = ", ".join(_container_words(each) for each in spec.get("initContainers") or ())
+    parts = [
+        *([f"init {inits}"] if inits else []),
+        ", ".join(_container_words(each) for each in spec["containers"]),
+        f"restart {spec['restartPolicy']}",
+        f"grace {spec['terminationGracePeriodSeconds']} s",
+        *(f"{name} {value}" for name, value in spec.items() if name not in _OF_POD),
+    ]
+    return "; ".join(parts)
+
+
+def _container_words(container: Json) -> str:
+    image = "" if container["image"] == IMAGE else f", image {container['image']}"
+    others = [f", {name} {value}" for name, value in container.items() if name not in _OF_CONTAINER]
+    return f"{container['name']} ({' '.join(container['command'])}{image}{''.join(others)})"

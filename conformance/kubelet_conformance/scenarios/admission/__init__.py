@@ -1,0 +1,1 @@
+"""Admission: which pods a node takes, evicts, resizes, and ends when it shuts down."""

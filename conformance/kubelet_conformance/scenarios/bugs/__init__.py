@@ -1,0 +1,1 @@
+"""Situations that kubelets and runtimes of the past have got wrong."""

@@ -1,0 +1,1 @@
+"""Cleanup: dead containers, sandboxes, logs and images, and what housekeeping removes."""

@@ -1,0 +1,1 @@
+"""Pod sources: files, a URL and the API server."""

@@ -1,0 +1,1 @@
+"""Images: pulls, their back-off, and images as volumes."""

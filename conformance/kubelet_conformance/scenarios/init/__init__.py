@@ -1,0 +1,1 @@
+"""Containers that run before the others or beside them: init, sidecar and ephemeral containers."""

@@ -1,0 +1,1 @@
+"""Probes: liveness, readiness and startup."""

@@ -1,0 +1,1 @@
+"""Restarts: policies, rules and back-off."""

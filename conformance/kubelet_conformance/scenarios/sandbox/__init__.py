@@ -1,0 +1,1 @@
+"""Sandboxes, and how containers are made and started in them."""

@@ -1,0 +1,1 @@
+"""What the kubelet reports: statuses, phases, conditions, events and metrics."""

@@ -1,0 +1,1 @@
+"""The sync loop, pod workers, and restarts of the kubelet."""

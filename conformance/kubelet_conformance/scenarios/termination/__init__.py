@@ -1,0 +1,1 @@
+"""Termination: hooks, grace periods and deadlines."""
