@@ -13,11 +13,11 @@ from kubelet_conformance.contract.releases import is_on
 from kubelet_conformance.contract.verdicts import UNTESTED, Outcome, Verdict
 from kubelet_conformance.contract.versions import Version
 from kubelet_conformance.contract.words import Implication, Predicate
-from kubelet_conformance.trace.entity import Entity
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.header import Channels, Header
 from kubelet_conformance.trace.manifests import Trait
 from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Entity
 
 _ROSTERS_KEPT = 32
 

@@ -25,11 +25,10 @@ from kubelet_conformance.contracts.situations import (
 )
 from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
 from kubelet_conformance.contracts.written import AGAIN
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Event, PodChange
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 Json = dict[str, Any]
 _LATER = frozenset({"DeadlineExceeded", "Preempting", "Terminated", "NodeLost", "NodeAffinity"})

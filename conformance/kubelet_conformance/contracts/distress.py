@@ -14,11 +14,10 @@ from typing import Any
 import msgspec
 
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 DISTRESS = FAULT
 """What a contract that asks `distress` has to see: `remember(on=DISTRESS)(take_distress)`."""

@@ -15,11 +15,10 @@ from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.struck import heard_by
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import is_lost
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import ContainerStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Deleted, Fault
-from kubelet_conformance.trace.views import Pod, Sandbox
+from kubelet_conformance.trace.views import Latest, Pod, Sandbox
 
 LIVES: Pattern = pod_set().either(deleted(), FAULT)
 """What a contract that asks `last_told_in_a_former_life` has to see: `remember(on=LIVES)(take_lives)`."""

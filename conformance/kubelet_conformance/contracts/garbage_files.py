@@ -9,10 +9,9 @@ from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE
 from kubelet_conformance.contracts.kills import deletion_grace, forced
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import GC_PERIOD
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Latest, Pod
 
 DISK = Pattern(frozenset({"disk"}), words="on disk")
 _PODS, _LOGS = "pods", "/pods/"

@@ -12,10 +12,9 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_r
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, PullImageRequest
 from kubelet_conformance.trace.header import Header
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Expect
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 _QPS, _BURST = 5.0, 10
 """registryPullQPS and registryBurst where they are not set."""

@@ -9,10 +9,9 @@ import msgspec
 from kubelet_conformance.contract.words import Pattern, call, pod_set
 from kubelet_conformance.contracts.fresh import MIRROR
 from kubelet_conformance.contracts.static_names import HASH, FullName, is_static, sandbox_asked
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 Json = dict[str, Any]
 CREATED = 201

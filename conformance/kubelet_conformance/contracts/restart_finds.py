@@ -22,10 +22,9 @@ from kubelet_conformance.contracts.probe_runs import PROBES, exec_probes, runs_o
 from kubelet_conformance.contracts.situations import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import ApiWrite
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 _ALREADY_EXISTS = 409
 _API_WRITE = Pattern(frozenset({"api"}))

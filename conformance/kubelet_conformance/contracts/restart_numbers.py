@@ -9,9 +9,8 @@ from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded
 from kubelet_conformance.contracts.outside import DISK
 from kubelet_conformance.contracts.pod_files import is_log, log_names, take_file
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Latest, Pod
 from kubelet_conformance.trace.written_keys import Annotation
 
 

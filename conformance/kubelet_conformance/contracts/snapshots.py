@@ -31,10 +31,9 @@ from kubelet_conformance.contracts.situations import FAULT, about, of
 from kubelet_conformance.contracts.static_names import sandbox_asked, sent_static
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import PodChange
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 _READING = 1.0
 """What reading it takes."""

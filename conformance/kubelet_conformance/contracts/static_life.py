@@ -31,9 +31,8 @@ from kubelet_conformance.contracts.static_names import (
 from kubelet_conformance.contracts.struck import DELAYS, heard_by, take_in_delays
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 
 @contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")

@@ -41,10 +41,9 @@ from kubelet_conformance.contracts.timing import (
     RETRY_SLACK,
 )
 from kubelet_conformance.trace.bodies import SandboxRequest, StopContainerRequest
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Disk
-from kubelet_conformance.trace.views import Container, Pod
+from kubelet_conformance.trace.views import Container, Latest, Pod
 
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
 _GOES_WITHIN = ByVersion({"<=1.26": CALL_TIMEOUT + RETRY + RETRY_SLACK, ">=1.27": REACTION})

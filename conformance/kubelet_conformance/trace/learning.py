@@ -17,10 +17,15 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.disruption import REFUSALS, disruption_is_told, shutdown_is_announced
 from kubelet_conformance.trace.former_spec import spec_is_sent
-from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed, pull_is_due
+from kubelet_conformance.trace.images import (
+    image_asked,
+    image_is_known_by_its_id,
+    image_pulled,
+    pull_failed,
+    pull_is_due,
+)
 from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
-from kubelet_conformance.trace.looking import commanded, full_name
-from kubelet_conformance.trace.made_of import image_is_known_by_its_id
+from kubelet_conformance.trace.looking import commanded, full_name, reported_exit
 from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.mirrored import mirror_is_made
 from kubelet_conformance.trace.moment import Moment
@@ -194,9 +199,7 @@ def _container_status(moment: Moment) -> None:
     if moment.exit is not None:
         _records_change(moment)
     if record.state == "CONTAINER_EXITED":
-        by_stop = moment.exit.commanded if moment.exit else commanded(container, moment.t)
-        ended = Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
-        _exit(container, ended)
+        _exit(container, moment.exit or reported_exit(moment, container, record))
         return
     if record.state == "CONTAINER_RUNNING":
         container.seen_running = True
@@ -210,9 +213,7 @@ def _events_told(moment: Moment) -> None:
         container.record = record
         container.seen_running = container.seen_running or record.state == "CONTAINER_RUNNING"
         if record.state == "CONTAINER_EXITED":
-            by_stop = commanded(container, moment.t)
-            ended = Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
-            _exit(container, ended)
+            _exit(container, reported_exit(moment, container, record))
 
 
 def _container_exited(moment: Moment) -> None:
