@@ -13,8 +13,7 @@ from kubelet_conformance.histories.keeping import Kept, keep, name_of
 from kubelet_conformance.histories.playing import UNSETTLED, PlayedHistory, play
 from kubelet_conformance.histories.seeking import chunks, seek
 from kubelet_conformance.histories.telling import as_scenario, as_words
-from kubelet_conformance.reports.histories import HistoryFound
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played import HistoryFound, Played
 from kubelet_conformance.targets.choice import Choice
 
 FINDS_MAX = 3

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from kubelet_conformance.contract.checking import REPORTED, Result
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.breaks import Break, chosen, lines_of
-from kubelet_conformance.reports.played import PlayedRun
-from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.terminal import counted
+from kubelet_conformance.reports.played import HistoryFound, PlayedRun
+from kubelet_conformance.reports.safe import counted, safe
 
 
 def as_markdown(run: PlayedRun) -> str:
     """The whole run: a table of areas, then what is broken, then what else wants a look."""
-    return "\n".join(_lines(run)) + "\n"
+    return "\n".join(_lines(run)) + "\n" + "".join(map(_history, run.found))
 
 
 def _lines(run: PlayedRun) -> Iterator[str]:
@@ -41,6 +40,12 @@ def _lines(run: PlayedRun) -> Iterator[str]:
         yield f"## {'The suite failed' if played.failed else 'Waited in vain'}: {safe(played.scenario)}"
         yield from _code((played.failed or played.vain).splitlines())
     yield from _left_out(run)
+
+
+def _history(found: HistoryFound) -> str:
+    words = "\n".join(safe(line, 2000) for line in found.words)
+    title = f"## History {safe(found.played.scenario)} broke {safe(found.what)}"
+    return f"\n{title}\n\n```text\n{words}\n```\n\n```python\n{found.scenario}```\n"
 
 
 def _left_out(run: PlayedRun) -> Iterator[str]:
