@@ -10,9 +10,8 @@ from kubelet_conformance.contract.needs import CRI
 from kubelet_conformance.contract.words import call, done, kubelet
 from kubelet_conformance.contracts.distress import DISTRESS, distress, take_distress
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.trace.bodies import Image
+from kubelet_conformance.trace.bodies import Image, ListImagesReply, RemoveImageRequest
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
 
 ROUND = 300.0
 """Period of the image garbage collection (kubelet.go)."""

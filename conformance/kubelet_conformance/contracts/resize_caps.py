@@ -6,11 +6,10 @@ import math
 from typing import NamedTuple
 
 from kubelet_conformance.contracts.distress import amount
-from kubelet_conformance.trace.bodies import LinuxResources
+from kubelet_conformance.trace.bodies import LinuxResources, UpdateContainerResourcesRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
 from kubelet_conformance.trace.views import Container, Pod
 
 GATE = "InPlacePodVerticalScaling"

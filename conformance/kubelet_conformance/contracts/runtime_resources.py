@@ -7,9 +7,12 @@ from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.struck import STRIKES, take_in_strikes
-from kubelet_conformance.trace.bodies import ContainerStatusReply, LinuxResources
+from kubelet_conformance.trace.bodies import (
+    ContainerStatusReply,
+    LinuxResources,
+    UpdateContainerResourcesRequest,
+)
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
 
 
 class _Limits:

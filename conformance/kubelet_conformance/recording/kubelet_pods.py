@@ -11,10 +11,7 @@ from typing import Any
 import msgspec
 
 from kubelet_conformance.recording.wanted import Look, LookError, PodKey, WantedPod, is_pod, kept_status
-from kubelet_conformance.trace.redaction import is_list, is_object
-from kubelet_conformance.trace.subjects import object_of, text_of
-
-Json = dict[str, Any]
+from kubelet_conformance.trace.json_values import Json, is_list, is_object, object_of, text_of
 
 TIMEOUT_SECONDS = 2.0
 """How long one answer may take."""

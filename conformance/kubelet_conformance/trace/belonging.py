@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from kubelet_conformance.trace.json_values import Json, is_object, items_of, object_of, text_of
 from kubelet_conformance.trace.records import Call
-from kubelet_conformance.trace.redaction import is_object
-from kubelet_conformance.trace.subjects import Subjects, items_of, object_of, text_of
+from kubelet_conformance.trace.subjects import Subjects
 from kubelet_conformance.trace.written_keys import Label
 
-Json = dict[str, Any]
 _NODE_CALLS = frozenset(
     {
         "Version",

@@ -24,14 +24,20 @@ from kubelet_conformance.trace.images import (
     pull_failed,
     pull_is_due,
 )
-from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
 from kubelet_conformance.trace.looking import commanded, full_name, reported_exit
 from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.mirrored import mirror_is_made
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import cgroup_changes
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
-from kubelet_conformance.trace.streaming import containers_are_told, news_of_containers, records_are_told
+from kubelet_conformance.trace.streaming import (
+    CONTAINER_STATES,
+    containers_are_told,
+    containers_listed,
+    news_of_containers,
+    records_are_told,
+    sandboxes_listed,
+)
 from kubelet_conformance.trace.under_way import (
     LISTS,
     WORK,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kubelet_conformance.trace.bodies import (
+    ClaimsRequest,
     ContainerRecord,
     ContainerRequest,
     ContainerStatusReply,
@@ -25,7 +26,6 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.plugin_bodies import ClaimsRequest
 from kubelet_conformance.trace.records import (
     Body,
     Call,

@@ -307,10 +307,8 @@ class Unknown(msgspec.Struct, frozen=True):
     kind: str
 
 
-Line: TypeAlias = (
-    CallLine
-    | ReplyLine
-    | Message
+_Other: TypeAlias = (
+    Message
     | PodChange
     | ApiWrite
     | Status
@@ -326,23 +324,5 @@ Line: TypeAlias = (
     | Metrics
     | End
 )
-Record: TypeAlias = (
-    Call
-    | Reply
-    | Message
-    | PodChange
-    | ApiWrite
-    | Status
-    | Deleted
-    | Event
-    | RuntimeEvent
-    | Fault
-    | Kubelet
-    | Expect
-    | Probe
-    | Disk
-    | Http
-    | Metrics
-    | End
-    | Unknown
-)
+Line: TypeAlias = CallLine | ReplyLine | _Other
+Record: TypeAlias = Call | Reply | _Other | Unknown

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-from kubelet_conformance.trace.subjects import object_of, text_of
+from kubelet_conformance.trace.json_values import Json, object_of, text_of
 
-Json = dict[str, Any]
 _HEALED = "healed: "
 _STATIC_SOURCES = frozenset({"file", "http"})
 _STATIC_REMEMBERED = 20_000

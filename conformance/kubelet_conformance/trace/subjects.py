@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from kubelet_conformance.trace.json_values import (
+    Json,
+    is_list,
+    is_object,
+    items_of,
+    object_of,
+    text_of,
+    texts_of,
+)
 from kubelet_conformance.trace.records import Call, Reply
-from kubelet_conformance.trace.redaction import is_list, is_object
 from kubelet_conformance.trace.written_keys import Label
 
-Json = dict[str, Any]
 _STATIC = frozenset({"file", "http"})
 _SOURCE = "kubernetes.io/config.source"
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
@@ -134,7 +140,7 @@ class Subjects:
 
     def is_image(self, image: Json) -> bool:
         """The image, as the runtime tells it, is one of theirs."""
-        names = {text_of(image, "id"), *_texts(image, "repo_tags"), *_texts(image, "repo_digests")}
+        names = {text_of(image, "id"), *texts_of(image, "repo_tags"), *texts_of(image, "repo_digests")}
         return not names.isdisjoint(self.images)
 
     def _is_of_sandbox(self, request: Json) -> bool:
@@ -190,29 +196,6 @@ def containers_in(body: Json) -> Iterator[Json]:
         for record in value if is_list(value) else [value]:
             if is_object(record) and "uid" not in object_of(record, "metadata"):
                 yield record
-
-
-def text_of(value: Json, name: str) -> str:
-    """A field that is a string; empty where it is none."""
-    found = value.get(name)
-    return found if isinstance(found, str) else ""
-
-
-def object_of(value: Json, name: str) -> Json:
-    """A field that is an object; empty where it is none."""
-    found = value.get(name)
-    return found if is_object(found) else {}
-
-
-def items_of(value: Json, name: str) -> list[Json]:
-    """The objects in a field that is a list."""
-    found = value.get(name)
-    return [each for each in found if is_object(each)] if is_list(found) else []
-
-
-def _texts(value: Json, name: str) -> list[str]:
-    found = value.get(name)
-    return [each for each in found if isinstance(each, str)] if is_list(found) else []
 
 
 def _request(call: Call) -> Json:
