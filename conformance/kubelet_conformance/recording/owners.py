@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import DecodeError, Message
 
 from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard
+from kubelet_conformance.tap.messages import METHODS
+from kubelet_conformance.trace.under_way import WORK
 from kubelet_conformance.trace.written_keys import Label
 
 
@@ -29,17 +30,7 @@ class Work(NamedTuple):
     hook: bool = False
 
 
-_REQUESTS: Mapping[str, type[Message]] = {
-    "RunPodSandbox": cri.RunPodSandboxRequest,
-    "StopPodSandbox": cri.StopPodSandboxRequest,
-    "RemovePodSandbox": cri.RemovePodSandboxRequest,
-    "PullImage": cri.PullImageRequest,
-    "CreateContainer": cri.CreateContainerRequest,
-    "StartContainer": cri.StartContainerRequest,
-    "StopContainer": cri.StopContainerRequest,
-    "RemoveContainer": cri.RemoveContainerRequest,
-    "ExecSync": cri.ExecSyncRequest,
-}
+_REQUESTS = {each.rpc: each.request for each in METHODS.values() if each.rpc in WORK}
 _LISTS = frozenset({"ListContainers", "ListPodSandbox"})
 _EMPTY_FILTER_BYTES = 2
 """A request with a filter that is there and empty."""

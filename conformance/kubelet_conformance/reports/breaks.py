@@ -14,12 +14,10 @@ from typing import TypeAlias
 from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.reports.lines import asked, replied, told
 from kubelet_conformance.trace.errors import BodyError, TraceError
-from kubelet_conformance.trace.learning import learn
-from kubelet_conformance.trace.looking import key_of, look
+from kubelet_conformance.trace.learning import moments
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Call, Record, Reply, Unknown
-from kubelet_conformance.trace.world import World
 
 BREAKS_SHOWN = 3
 """How many breaks of one contract a report shows in full."""
@@ -66,16 +64,10 @@ class _Slicer:
         self._lines: dict[int, Line] = {}
 
     def read(self, reader: Reader) -> None:
-        world = World(reader.header)
-        for record in reader:
-            if isinstance(record, Unknown):
-                self._missing.discard(record.seq)
-                continue
-            moment = look(world, record, key_of(record))
-            self._see(moment, record)
+        for moment in moments(reader):
+            self._see(moment, moment.record)
             if not self._missing and not self._begun:
                 return
-            learn(moment)
 
     def _see(self, moment: Moment, record: Record) -> None:
         is_wanted = record.seq in self._wanted
@@ -87,7 +79,7 @@ class _Slicer:
                 self._answered(moment, record, begun)
         elif is_wanted and isinstance(record, Call):
             self._begun[record.id] = Line(record.seq, record.t, asked(moment))
-        elif is_wanted:
+        elif is_wanted and not isinstance(record, Unknown):
             self._lines[record.seq] = Line(record.seq, record.t, told(moment))
 
     def _answered(self, moment: Moment, reply: Reply, begun: Line | None) -> None:
@@ -145,3 +137,10 @@ class Break:
             yield f"{line.t - start:+10.3f} s  {seq:>{wide}} {line.text}"
         if len(in_order) > LINES_SHOWN:
             yield f"... and {len(in_order) - LINES_SHOWN} more records"
+
+
+def shown(evidence: list[Evidence]) -> list[Break]:
+    """The breaks of one contract that are shown, each with its lines."""
+    breaks = chosen(evidence)
+    lines = lines_of(breaks)
+    return [Break(each, lines) for each in breaks]

@@ -19,8 +19,7 @@ from kubelet_conformance.trace.bodies import (
     StopContainerRequest,
 )
 from kubelet_conformance.trace.errors import BodyError
-from kubelet_conformance.trace.learning import learn
-from kubelet_conformance.trace.looking import key_of, look
+from kubelet_conformance.trace.learning import moments
 from kubelet_conformance.trace.manifests import Condition, ContainerStatus, Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.reader import Reader
@@ -35,13 +34,10 @@ from kubelet_conformance.trace.records import (
     Kubelet,
     PodChange,
     Probe,
-    Record,
     Reply,
     RuntimeEvent,
     Status,
-    Unknown,
 )
-from kubelet_conformance.trace.world import World
 
 MUTATING = frozenset(
     {
@@ -93,21 +89,15 @@ class Step:
 
 def steps(path: str) -> list[Step]:
     """What is seen in a trace, in order, with an `end` at its end; raises TraceError where it is none."""
-    reading = _Reading()
-    last: Record | None = None
+    reading, end = _Reading(), Step(0.0, "end", "")
     with Reader(path) as reader:
-        world = World(reader.header)
-        for record in reader:
-            last = record
-            if isinstance(record, Unknown):
-                continue
-            try:
-                moment = look(world, record, key_of(record))
+        try:
+            for moment in moments(reader):
                 reading.take(moment)
-                learn(moment)
-            except BodyError as error:
-                raise reader.bad(error.problem, error.remedy) from None
-    return [*reading.whole(), Step(last.t if last is not None else 0.0, "end", "")]
+                end.t = moment.t
+        except BodyError as error:
+            raise reader.bad(error.problem, error.remedy) from None
+    return [*reading.whole(), end]
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import groupby
 from textwrap import wrap
 
@@ -14,7 +13,7 @@ from kubelet_conformance.contract.checking import REPORTED, Check, Result
 from kubelet_conformance.contract.verdicts import Evidence, Verdict
 from kubelet_conformance.reports.breaks import Break, chosen, lines_of
 from kubelet_conformance.reports.played import HistoryFound, Played, PlayedRun
-from kubelet_conformance.reports.run import Exit, Run, concluded
+from kubelet_conformance.reports.run import Exit, Run, by_area, concluded
 from kubelet_conformance.reports.safe import counted, in_shell, safe
 
 WIDTH_MAX = 110
@@ -88,9 +87,7 @@ class TerminalReport:
             self._line(f"{count} judged by --kubernetes {by}, although the header says {told}.", "yellow")
 
     def _areas(self) -> None:
-        counts: dict[str, Counter[Verdict]] = {}
-        for result in self._check.results.values():
-            counts.setdefault(result.contract.row.area, Counter())[result.outcome.verdict] += 1
+        counts = by_area(self._check)
         wide = max((len(area) for area in counts), default=0)
         self._line()
         self._line(f"{'area':{wide}}  " + "  ".join(verdict.words for verdict in REPORTED), "bold")

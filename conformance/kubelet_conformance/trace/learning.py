@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kubelet_conformance.trace import untold
 from kubelet_conformance.trace.bodies import (
@@ -24,11 +24,12 @@ from kubelet_conformance.trace.images import (
     pull_failed,
     pull_is_due,
 )
-from kubelet_conformance.trace.looking import commanded, full_name, reported_exit
+from kubelet_conformance.trace.looking import commanded, full_name, key_of, look, reported_exit
 from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.mirrored import mirror_is_made
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import cgroup_changes
+from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
 from kubelet_conformance.trace.streaming import (
     CONTAINER_STATES,
@@ -51,6 +52,7 @@ from kubelet_conformance.trace.under_way import (
     status_is_told,
 )
 from kubelet_conformance.trace.views import Container, Exit, Pod, Stop, Termination
+from kubelet_conformance.trace.world import World
 
 Lesson = Callable[[Moment], None]
 
@@ -59,6 +61,15 @@ def learn(moment: Moment) -> None:
     """Bring the views up to date with the record."""
     for lesson in _LESSONS.get(moment.keys[0], ()):
         lesson(moment)
+
+
+def moments(reader: Reader) -> Iterator[Moment]:
+    """Each record of a trace in its context; what it teaches is learned before the next one."""
+    world = World(reader.header)
+    for record in reader:
+        moment = look(world, record, key_of(record))
+        yield moment
+        learn(moment)
 
 
 def _records_change(moment: Moment) -> None:

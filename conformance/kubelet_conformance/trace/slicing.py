@@ -15,7 +15,6 @@ from typing import BinaryIO
 
 import msgspec
 
-from kubelet_conformance.trace.belonging import Belonging
 from kubelet_conformance.trace.header import Header, Slice
 from kubelet_conformance.trace.json_values import Json, is_object
 from kubelet_conformance.trace.reader import Reader
@@ -35,7 +34,7 @@ from kubelet_conformance.trace.redaction import Redactor
 from kubelet_conformance.trace.secret_fields import redacted_request, redacted_response
 from kubelet_conformance.trace.secret_manifests import redacted_fields
 from kubelet_conformance.trace.standing import Standing
-from kubelet_conformance.trace.subjects import Subjects
+from kubelet_conformance.trace.subjects import Belonging, Subjects
 from kubelet_conformance.trace.writer import Writer
 
 _BODIES_REMEMBERED = 256
