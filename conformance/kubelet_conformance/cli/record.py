@@ -16,13 +16,13 @@ from kubelet_conformance.cli.options import REDACTS, VERSION, Settings, reported
 from kubelet_conformance.cli.wall import monotonic_ns, rfc3339, wall_now_ns
 from kubelet_conformance.contract.versions import Version, version_text
 from kubelet_conformance.recording.plan import Plan
-from kubelet_conformance.recording.tapping import answers, tap
+from kubelet_conformance.recording.tapping import tap
 from kubelet_conformance.recording.wanted import LookError
 from kubelet_conformance.recording.writing import source_of
 from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.tap.address import AddressError, socket_path
+from kubelet_conformance.tap.address import AddressError, connection_error, socket_path
 
 _MIB = 1024 * 1024
 
@@ -158,8 +158,9 @@ def _check_pods(pods: str | None) -> None:
 
 def _look_first(plan: Plan) -> None:
     """Say what is not there yet, for it may come; refuse what can never become good."""
-    why = answers(Path(plan.upstream))
-    if why:
+    error = connection_error(Path(plan.upstream))
+    if error is not None:
+        why = error.strerror or error
         complain(
             f"unix://{plan.upstream}: {why}; clients are refused until a runtime answers there", note=True
         )

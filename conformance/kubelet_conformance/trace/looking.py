@@ -45,6 +45,7 @@ from kubelet_conformance.trace.seen import seen_at
 from kubelet_conformance.trace.streaming import event_of
 from kubelet_conformance.trace.views import Container, Execution, Exit, Pod
 from kubelet_conformance.trace.world import World
+from kubelet_conformance.trace.written_keys import STATIC_SOURCES
 
 Sight = Callable[[Moment], None]
 
@@ -54,8 +55,6 @@ EXIT_AFTER_STOP_SECONDS = 1.0
 
 LATE_SECONDS = 1.0
 """An answer that takes longer holds up who waits for it: most take some milliseconds."""
-STATIC_SOURCES = frozenset({"file", "http"})
-"""Where static pods come from."""
 _REQUESTS: dict[str, type[ContainerRequest | StopContainerRequest | ExecSyncRequest]] = {
     "StopContainer": StopContainerRequest,
     "ExecSync": ExecSyncRequest,

@@ -8,6 +8,7 @@ import msgspec
 
 from kubelet_conformance.trace.container_specs import ApiObject, ContainerResources, ContainerSpec, ObjectRef
 from kubelet_conformance.trace.once import once
+from kubelet_conformance.trace.written_keys import Annotation
 
 Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
 Trait: TypeAlias = Kind | Literal["hook", "probe", "deadline", "gates", "own restarts"]
@@ -31,7 +32,7 @@ class Metadata(ApiObject, frozen=True):
     @property
     def is_mirror(self) -> bool:
         """It is of a mirror pod, which stands for a static pod at the API server."""
-        return bool(self.annotations) and "kubernetes.io/config.mirror" in (self.annotations or {})
+        return bool(self.annotations) and Annotation.MIRROR in (self.annotations or {})
 
 
 class Sysctl(ApiObject, frozen=True):

@@ -14,10 +14,8 @@ from kubelet_conformance.trace.json_values import (
     texts_of,
 )
 from kubelet_conformance.trace.records import Call, Reply
-from kubelet_conformance.trace.written_keys import Label
+from kubelet_conformance.trace.written_keys import STATIC_SOURCES, Annotation, Label
 
-_STATIC = frozenset({"file", "http"})
-_SOURCE = "kubernetes.io/config.source"
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _IMAGES_REMEMBERED = 10_000
 _NODE_CALLS = frozenset(
@@ -111,8 +109,8 @@ class Subjects:
         """Take in what a call tells that may never be answered."""
         if call.rpc == "RunPodSandbox":
             config = object_of(_request(call), "config")
-            source = text_of(object_of(config, "annotations"), _SOURCE)
-            self.of_metadata(object_of(config, "metadata"), static=source in _STATIC)
+            source = text_of(object_of(config, "annotations"), Annotation.SOURCE)
+            self.of_metadata(object_of(config, "metadata"), static=source in STATIC_SOURCES)
         elif call.rpc == "CreateContainer":
             request = _request(call)
             if self._is_of_sandbox(request):
@@ -145,7 +143,7 @@ class Subjects:
 
     def of_change(self, fields: Json) -> bool:
         """The same for a `pod` record."""
-        static = text_of(fields, "source") in _STATIC
+        static = text_of(fields, "source") in STATIC_SOURCES
         return self.of_metadata(object_of(object_of(fields, "pod"), "metadata") or fields, static=static)
 
     def finish(self) -> None:
@@ -178,8 +176,8 @@ class Subjects:
             self.containers |= {text_of(body, "container_id")} - {""}
 
     def _sandbox(self, record: Json) -> None:
-        source = text_of(object_of(record, "annotations"), _SOURCE)
-        if self.of_metadata(object_of(record, "metadata"), static=source in _STATIC):
+        source = text_of(object_of(record, "annotations"), Annotation.SOURCE)
+        if self.of_metadata(object_of(record, "metadata"), static=source in STATIC_SOURCES):
             self.sandboxes |= {text_of(record, "id")} - {""}
 
     def _container(self, record: Json) -> None:

@@ -16,6 +16,7 @@ from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord, P
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.manifests import Kind, Manifest, PodSpec, PodStatus, Trait
 from kubelet_conformance.trace.records import Call, RpcError
+from kubelet_conformance.trace.written_keys import STATIC_SOURCES
 
 N = TypeVar("N")
 K = TypeVar("K")
@@ -322,7 +323,7 @@ class Pod(Entity):
 
     def take(self, source: str, manifest: Manifest) -> None:
         """It was sent with this manifest."""
-        self.source, self.static = source, source in {"file", "http"}
+        self.source, self.static = source, source in STATIC_SOURCES
         self.manifest, self.spec = manifest, manifest.spec
         self.traits, self.entries = manifest.spec.traits, manifest.spec.entries
 
