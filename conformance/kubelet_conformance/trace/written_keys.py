@@ -16,7 +16,7 @@ class Label:
 
 
 class Annotation:
-    """Annotation keys the kubelet puts on pods (types/constants.go) and containers (kuberuntime/labels.go)."""
+    """Annotation keys the kubelet puts on pods, and on containers (kuberuntime/labels.go)."""
 
     SOURCE = "kubernetes.io/config.source"
     MIRROR = "kubernetes.io/config.mirror"
