@@ -72,7 +72,7 @@ def redacted_fields(redactor: Redactor, kind: str, fields: Json) -> Json:
 
 def _changed(redactor: Redactor, value: Any, shape: _Shape | Change) -> Any:  # noqa: ANN401 - a JSON value
     """The value with some fields changed, where it has them; what has another shape stays."""
-    if not isinstance(shape, Mapping):
+    if callable(shape):
         return shape(redactor, value)
     if "*" in shape:
         return [_changed(redactor, inner, shape["*"]) for inner in value] if is_list(value) else value
