@@ -15,9 +15,8 @@ from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.trace.entity import Entity
 from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.views import Container, Pod, Sandbox
+from kubelet_conformance.trace.views import Container, Entity, Pod, Sandbox
 from kubelet_fixtures import traces
 
 EARLY_ROUND, LATE_ROUND = 2, 22

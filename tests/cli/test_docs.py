@@ -14,7 +14,7 @@ from command import in_process
 from jsonschema import Draft202012Validator
 from playing_run import runs_of
 
-from kubelet_conformance.cli import inputs
+from kubelet_conformance.cli.check import traces_of
 from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
 from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX
@@ -104,7 +104,7 @@ def test_first_page_breaks_what_it_says(capsys: pytest.CaptureFixture[str], tmp_
 @pytest.mark.slow
 def test_shipped_traces_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     """The main job: no contract is broken by the traces of real kubelets, and the exit code is 0."""
-    files, errors = inputs.traces_of([str(traces())])
+    files, errors = traces_of([str(traces())])
     ended = in_process(capsys, "check", traces())
 
     assert (len(files), errors) == (60, [])

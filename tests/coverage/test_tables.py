@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kubelet_conformance.coverage.decisions import decisions_page, suite_tables
-from kubelet_conformance.coverage.tables import table
+from kubelet_conformance.coverage.decisions import decisions_page, suite_tables, table
 from kubelet_conformance.targets.decisions import reference_tables
 
 

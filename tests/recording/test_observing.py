@@ -10,8 +10,7 @@ from judging import outcomes
 from recording import shipped
 
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.recording.owners import Owner, Work
-from kubelet_conformance.recording.placing import place_of
+from kubelet_conformance.recording.placing import Owner, Work, place_of
 from kubelet_conformance.recording.wanted import Change, PodKey
 from kubelet_fixtures import traces
 

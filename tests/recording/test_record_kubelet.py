@@ -5,28 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
 
 import pytest
-from kubelet_command import Machine, manifest, on_machine
+from kubelet_command import manifest, on_machine
+from loop import in_a_loop
 from recorder_command import recording
 
 from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.reader import Reader
 
 pytestmark = pytest.mark.slow
-
-
-def play(folder: Path, story: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:
-    """Tell a story on a machine of its own."""
-
-    async def told() -> None:
-        async with on_machine(folder) as machine:
-            await story(machine)
-
-    asyncio.run(told())
 
 
 def free_port() -> int:
@@ -52,10 +41,10 @@ def kinds(trace: Path) -> dict[str, int]:
     return found
 
 
-def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
+@in_a_loop
+async def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
     """A static pod that comes and goes: calls and pod are in the trace, judged with nothing broken."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
         options = ("--pods", machine.manifests, "--node", "node-1", "--kubernetes", "1.32", "--judge")
         async with recording(tap, machine.socket, "-o", trace, *options) as recorder:
@@ -76,16 +65,14 @@ def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
         assert made["end"] == 1
         assert machine.runtime.count("RunPodSandbox") == machine.runtime.count("StopPodSandbox") == 1
 
-    play(tmp_path, story)
 
-
-def test_a_kubelets_pods_are_recorded(tmp_path: Path) -> None:
+@in_a_loop
+async def test_a_kubelets_pods_are_recorded(tmp_path: Path) -> None:
     """Read from the kubelet itself, pods have their UID; nothing is broken either.
 
     As it has no API server, its statuses are stored nowhere: the record ends its claim to have them.
     """
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
         port = free_port()
         url = f"http://127.0.0.1:{port}/pods"
@@ -106,13 +93,11 @@ def test_a_kubelets_pods_are_recorded(tmp_path: Path) -> None:
         assert report["check"]["totals"]["broken"] == 0
         assert all(pod["metadata"]["uid"] in file.read_text() for file in files)
 
-    play(tmp_path, story)
 
-
-def test_runtime_that_goes_and_comes_is_told(tmp_path: Path) -> None:
+@in_a_loop
+async def test_runtime_that_goes_and_comes_is_told(tmp_path: Path) -> None:
     """A runtime that is away, and back, is a fault that heals; pods go on, and nothing is broken."""
-
-    async def story(machine: Machine) -> None:
+    async with on_machine(tmp_path) as machine:
         trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
         options = ("--pods", machine.manifests, "--node", "node-1", "--kubernetes", "1.32", "--judge")
         async with recording(tap, machine.socket, "-o", trace, *options) as recorder:
@@ -131,5 +116,3 @@ def test_runtime_that_goes_and_comes_is_told(tmp_path: Path) -> None:
 
         assert (code, recorder.err) == (0, "")
         assert faults == ["the runtime is away", "healed: the runtime is away"]
-
-    play(tmp_path, story)

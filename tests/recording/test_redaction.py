@@ -18,7 +18,8 @@ from google.protobuf.message_factory import GetMessageClass
 from judging import outcomes
 from recording import shipped
 
-from kubelet_conformance.trace.redaction import REMEMBERED_SECRETS, Redactor, strings
+from kubelet_conformance.trace.json_values import strings
+from kubelet_conformance.trace.redaction import REMEMBERED_SECRETS, Redactor
 from kubelet_conformance.trace.secret_fields import redacted_message, redacted_request, redacted_response
 from kubelet_conformance.trace.secret_manifests import redacted_fields, redacted_pod, redacted_status
 from kubelet_conformance.trace.slicing import Cut, slice_trace

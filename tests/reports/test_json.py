@@ -16,7 +16,8 @@ from kubelet_conformance.contract.baseline import Baseline, clause_names
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.jsonreport import as_json, check_report
+from kubelet_conformance.reports.jsonreport import check_report
+from kubelet_conformance.reports.output import as_json
 from kubelet_conformance.reports.run import Run
 from kubelet_conformance.trace.errors import TraceError
 

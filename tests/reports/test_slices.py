@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from story import Story
 
+from kubelet_conformance.reports.breaks import cut
 from kubelet_conformance.reports.safe import short
-from kubelet_conformance.reports.slices import cut
 
 
 @pytest.fixture

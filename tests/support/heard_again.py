@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from google.protobuf.json_format import ParseDict
+
 from kubelet_conformance.recording.bodies import Bodies
 from kubelet_conformance.recording.observing import TICK_SECONDS, Observer
 from kubelet_conformance.recording.pieces import Pieces
 from kubelet_conformance.recording.transcript import Transcript
 from kubelet_conformance.recording.wanted import Look, PodKey, WantedPod, kept_status
 from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard, Note
+from kubelet_conformance.tap.messages import method
 from kubelet_conformance.trace.header import Channels, Header
-from kubelet_conformance.trace.messages import request_message, response_message
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import Body, Call, Deleted, End, PodChange, Record, Reply, Status
 from kubelet_conformance.trace.redaction import Redactor
@@ -77,22 +79,28 @@ def heard_in(record: Record) -> Heard | None:
     """What a tap hears of this record."""
     at_ns = round(record.t * _NS)
     if isinstance(record, Call):
-        service = "runtime.v1.ImageService" if record.rpc in _IMAGES else "runtime.v1.RuntimeService"
         return CallBegan(
-            at_ns,
-            record.id,
-            service,
-            record.rpc,
-            request_message(record).SerializeToString(deterministic=True),
+            at_ns, record.id, _service(record.rpc), record.rpc, _as_bytes(record.rpc, record.request)
         )
     if isinstance(record, Reply):
         rpc, call_id = record.call.rpc, record.call.id
         if record.error is not None:
             return CallEnded(at_ns, call_id, rpc, record.error.code, record.error.message)
-        response = response_message(record)
-        assert response is not None
-        return Answered(at_ns, call_id, rpc, response.SerializeToString(deterministic=True))
+        assert record.response is not None
+        return Answered(at_ns, call_id, rpc, _as_bytes(rpc, record.response, is_request=False))
     return None
+
+
+def _service(rpc: str) -> str:
+    return "runtime.v1.ImageService" if rpc in _IMAGES else "runtime.v1.RuntimeService"
+
+
+def _as_bytes(rpc: str, body: Body, *, is_request: bool = True) -> bytes:
+    """The body as the message that its rpc takes or gives."""
+    known = method(_service(rpc), rpc)
+    assert known is not None
+    message = ParseDict(body.json(), (known.request if is_request else known.response)())
+    return message.SerializeToString(deterministic=True)
 
 
 def _with_ticks(path: Path, pods: RecordedPods, offset: float) -> Iterator[tuple[Record | None, float]]:

@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from loop import in_a_loop
 
 from kubelet_conformance.tap.address import AddressError, ListeningSocket, socket_path
 from kubelet_conformance.tap.relay import Relay
@@ -167,16 +168,13 @@ def test_socket_that_somebody_replaced_is_left(tmp_path: Path) -> None:
     assert tap.path.read_text() == "another's"
 
 
-def test_second_tap_at_one_place_is_refused(tmp_path: Path) -> None:
+@in_a_loop
+async def test_second_tap_at_one_place_is_refused(tmp_path: Path) -> None:
     """And the first one goes on."""
-
-    async def main() -> None:
-        path, upstream = tmp_path / "tap.sock", tmp_path / "cri.sock"
-        async with Relay(path, upstream, lambda _: None):
-            with pytest.raises(AddressError, match="in use"):
-                await Relay(path, upstream, lambda _: None).__aenter__()
-            _, writer = await asyncio.open_unix_connection(path)
-            writer.close()
-            await writer.wait_closed()
-
-    asyncio.run(main())
+    path, upstream = tmp_path / "tap.sock", tmp_path / "cri.sock"
+    async with Relay(path, upstream, lambda _: None):
+        with pytest.raises(AddressError, match="in use"):
+            await Relay(path, upstream, lambda _: None).__aenter__()
+        _, writer = await asyncio.open_unix_connection(path)
+        writer.close()
+        await writer.wait_closed()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from loop import in_a_loop
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.relay import Relay
@@ -65,15 +65,12 @@ class World:
         return [each.what for each in self.chunks if each.what not in {What.REQUESTS, What.REPLIES}]
 
 
-def played(folder: Path, story: Callable[[World], Awaitable[Any]]) -> Any:
-    """What the story comes to, told of a tap and a runtime."""
-
-    async def main() -> Any:
-        world = World(folder)
-        async with world.runtime(), Relay(world.listen, world.upstream, world.sink):
-            return await story(world)
-
-    return asyncio.run(main())
+@contextlib.asynccontextmanager
+async def relayed(folder: Path) -> AsyncGenerator[World]:
+    """A tap in front of a runtime."""
+    world = World(folder)
+    async with world.runtime(), Relay(world.listen, world.upstream, world.sink):
+        yield world
 
 
 async def close(*streams: Streams) -> None:
@@ -84,11 +81,12 @@ async def close(*streams: Streams) -> None:
             await writer.wait_closed()
 
 
-def test_bytes_pass_verbatim_and_the_sink_sees_them(tmp_path: Path) -> None:
+@in_a_loop
+async def test_bytes_pass_verbatim_and_the_sink_sees_them(tmp_path: Path) -> None:
     """Both ways at once, more than any buffer holds: what went in comes out, and is what the sink got."""
     up, down = bytes(range(256)) * 9000, bytes(reversed(range(256))) * 9000
 
-    async def story(world: World) -> None:
+    async with relayed(tmp_path) as world:
         client = await world.client()
         runtime = await world.accepted.get()
         client[1].write(up)
@@ -101,14 +99,12 @@ def test_bytes_pass_verbatim_and_the_sink_sees_them(tmp_path: Path) -> None:
         assert (world.passed(What.REQUESTS), world.passed(What.REPLIES)) == (up, down)
         assert times == sorted(times)
 
-    played(tmp_path, story)
-
 
 @pytest.mark.parametrize("client_first", [True, False])
-def test_one_side_may_end_and_still_receive(*, client_first: bool, tmp_path: Path) -> None:
+@in_a_loop
+async def test_one_side_may_end_and_still_receive(*, client_first: bool, tmp_path: Path) -> None:
     """Each direction ends by itself; the connection is over when both have ended."""
-
-    async def story(world: World) -> None:
+    async with relayed(tmp_path) as world:
         client = await world.client()
         runtime = await world.accepted.get()
         first, second = (client, runtime) if client_first else (runtime, client)
@@ -127,14 +123,13 @@ def test_one_side_may_end_and_still_receive(*, client_first: bool, tmp_path: Pat
         assert (asked, answered) == (b"question", b"answer")
         assert [each for each in world.told() if each in order] == order
 
-    played(tmp_path, story)
 
-
-def test_slow_reader_slows_the_writer(tmp_path: Path) -> None:
+@in_a_loop
+async def test_slow_reader_slows_the_writer(tmp_path: Path) -> None:
     """What nobody reads is not read either: the tap holds less than a few hundred kilobytes of it."""
     flood = bytes(8 * MEGABYTE)
 
-    async def story(world: World) -> None:
+    async with relayed(tmp_path) as world:
         client = await world.client()
         runtime = await world.accepted.get()
         client[1].transport.set_write_buffer_limits(0)
@@ -155,39 +150,34 @@ def test_slow_reader_slows_the_writer(tmp_path: Path) -> None:
         assert seen < 2 * MEGABYTE
         assert received == flood
 
-    played(tmp_path, story)
 
-
-def test_runtime_that_is_not_there(tmp_path: Path) -> None:
+@in_a_loop
+async def test_runtime_that_is_not_there(tmp_path: Path) -> None:
     """The client's connection ends at once; the next one is tried anew; each change is told once."""
+    world = World(tmp_path)
+    async with Relay(world.listen, world.upstream, world.sink):
+        for _ in range(2):
+            client = await world.client()
+            client[1].write(b"hello")
+            with contextlib.suppress(ConnectionError):
+                assert await client[0].read() == b""
+            await close(client)
+        async with world.runtime():
+            client = await world.client()
+            runtime = await world.accepted.get()
+            await world.until(lambda told: What.BACK in told)
+            await close(client, runtime)
+    connected = [What.CONNECTED, What.CLIENT_GONE]
 
-    async def main() -> None:
-        world = World(tmp_path)
-        async with Relay(world.listen, world.upstream, world.sink):
-            for _ in range(2):
-                client = await world.client()
-                client[1].write(b"hello")
-                with contextlib.suppress(ConnectionError):
-                    assert await client[0].read() == b""
-                await close(client)
-            async with world.runtime():
-                client = await world.client()
-                runtime = await world.accepted.get()
-                await world.until(lambda told: What.BACK in told)
-                await close(client, runtime)
-        connected = [What.CONNECTED, What.CLIENT_GONE]
-
-        assert world.told()[:6] == [What.CONNECTED, What.AWAY, What.CLIENT_GONE, *connected, What.CONNECTED]
-        assert world.told()[6] is What.BACK
-        assert "No such file" in next(each.data for each in world.chunks if each.what is What.AWAY).decode()
-
-    asyncio.run(main())
+    assert world.told()[:6] == [What.CONNECTED, What.AWAY, What.CLIENT_GONE, *connected, What.CONNECTED]
+    assert world.told()[6] is What.BACK
+    assert "No such file" in next(each.data for each in world.chunks if each.what is What.AWAY).decode()
 
 
-def test_runtime_whose_connections_break_is_away(tmp_path: Path) -> None:
+@in_a_loop
+async def test_runtime_whose_connections_break_is_away(tmp_path: Path) -> None:
     """Not when one of several ends, but when the last one does; the client's end closes too."""
-
-    async def story(world: World) -> None:
+    async with relayed(tmp_path) as world:
         clients = [await world.client(), await world.client()]
         runtimes = [await world.accepted.get(), await world.accepted.get()]
         runtimes[0][1].transport.abort()
@@ -204,13 +194,11 @@ def test_runtime_whose_connections_break_is_away(tmp_path: Path) -> None:
         assert (ends, early) == ([b"", b""], False)
         assert world.told().count(What.AWAY) == 1
 
-    played(tmp_path, story)
 
-
-def test_client_that_is_gone_takes_its_connection_along(tmp_path: Path) -> None:
+@in_a_loop
+async def test_client_that_is_gone_takes_its_connection_along(tmp_path: Path) -> None:
     """The runtime sees the end, and is not taken to be away."""
-
-    async def story(world: World) -> None:
+    async with relayed(tmp_path) as world:
         client = await world.client()
         runtime = await world.accepted.get()
         client[1].transport.abort()
@@ -221,71 +209,61 @@ def test_client_that_is_gone_takes_its_connection_along(tmp_path: Path) -> None:
         assert end == b""
         assert What.AWAY not in world.told()
 
-    played(tmp_path, story)
 
-
-def test_end_of_the_tap_ends_every_connection(tmp_path: Path) -> None:
+@in_a_loop
+async def test_end_of_the_tap_ends_every_connection(tmp_path: Path) -> None:
     """Those who are connected get what is left, and see the end; nothing of the tap remains."""
+    world = World(tmp_path)
+    async with world.runtime():
+        async with Relay(world.listen, world.upstream, world.sink):
+            client = await world.client()
+            runtime = await world.accepted.get()
+            runtime[1].write(b"the last word")
+            await world.until(lambda told: What.REPLIES in told)
+        last = await client[0].read()
+        end = await runtime[0].read()
+        await close(client, runtime)
 
-    async def main() -> None:
-        world = World(tmp_path)
-        async with world.runtime():
-            async with Relay(world.listen, world.upstream, world.sink):
-                client = await world.client()
-                runtime = await world.accepted.get()
-                runtime[1].write(b"the last word")
-                await world.until(lambda told: What.REPLIES in told)
-            last = await client[0].read()
-            end = await runtime[0].read()
-            await close(client, runtime)
-
-        assert (last, end) == (b"the last word", b"")
-        assert not world.listen.exists()
-        assert What.AWAY not in world.told()
-
-    asyncio.run(main())
+    assert (last, end) == (b"the last word", b"")
+    assert not world.listen.exists()
+    assert What.AWAY not in world.told()
 
 
-def test_sink_that_fails_does_not_stop_the_bytes(tmp_path: Path) -> None:
+@in_a_loop
+async def test_sink_that_fails_does_not_stop_the_bytes(tmp_path: Path) -> None:
     """Its error goes to the loop's handler; the client gets its answer."""
 
     def sink(chunk: Chunk) -> None:
         raise LookupError(chunk.what.name)
 
-    async def main() -> None:
-        failed: list[str] = []
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: failed.append(str(context["exception"])))
-        world = World(tmp_path)
-        async with world.runtime(), Relay(world.listen, world.upstream, sink):
-            client = await world.client()
-            runtime = await world.accepted.get()
-            client[1].write(b"ping")
-            asked = await runtime[0].readexactly(4)
-            await close(client, runtime)
+    failed: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: failed.append(str(context["exception"])))
+    world = World(tmp_path)
+    async with world.runtime(), Relay(world.listen, world.upstream, sink):
+        client = await world.client()
+        runtime = await world.accepted.get()
+        client[1].write(b"ping")
+        asked = await runtime[0].readexactly(4)
+        await close(client, runtime)
 
-        assert asked == b"ping"
-        assert failed[:2] == ["CONNECTED", "REQUESTS"]
-
-    asyncio.run(main())
+    assert asked == b"ping"
+    assert failed[:2] == ["CONNECTED", "REQUESTS"]
 
 
-def test_relay_that_is_left_while_nobody_reads(tmp_path: Path) -> None:
+@in_a_loop
+async def test_relay_that_is_left_while_nobody_reads(tmp_path: Path) -> None:
     """A client that takes nothing does not keep the tap from ending."""
+    world = World(tmp_path)
+    async with world.runtime():
+        async with Relay(world.listen, world.upstream, world.sink):
+            client = await world.client()
+            client[1].transport.pause_reading()  # type: ignore[attr-defined]
+            runtime = await world.accepted.get()
+            runtime[1].write(bytes(4 * MEGABYTE))
+            await world.until(lambda told: What.REPLIES in told)
+        gone = not world.listen.exists()
+        client[1].transport.abort()
+        runtime[1].transport.abort()
 
-    async def main() -> None:
-        world = World(tmp_path)
-        async with world.runtime():
-            async with Relay(world.listen, world.upstream, world.sink):
-                client = await world.client()
-                client[1].transport.pause_reading()  # type: ignore[attr-defined]
-                runtime = await world.accepted.get()
-                runtime[1].write(bytes(4 * MEGABYTE))
-                await world.until(lambda told: What.REPLIES in told)
-            gone = not world.listen.exists()
-            client[1].transport.abort()
-            runtime[1].transport.abort()
-
-        assert gone
-
-    asyncio.run(main())
+    assert gone

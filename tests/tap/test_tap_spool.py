@@ -13,6 +13,7 @@ from typing import Any
 import grpc.aio
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from loop import in_a_loop
 from pod_life import stubs
 from tap_wire import V1, Peer, Talk
 from tapped import serving
@@ -290,17 +291,14 @@ def test_process_is_killed_when_nobody_waits_for_it(tmp_path: Path) -> None:
     assert asyncio.run(main()) == -9
 
 
-def test_command_that_cannot_be_run(tmp_path: Path) -> None:
+@in_a_loop
+async def test_command_that_cannot_be_run(tmp_path: Path) -> None:
     """The system's word for it, and no pipe left open."""
+    before = os.listdir("/proc/self/fd")  # noqa: PTH208 - only the number counts
+    with pytest.raises(FileNotFoundError):
+        await Pipeline([str(tmp_path / "nothing")]).__aenter__()
 
-    async def main() -> None:
-        before = os.listdir("/proc/self/fd")  # noqa: PTH208 - only the number counts
-        with pytest.raises(FileNotFoundError):
-            await Pipeline([str(tmp_path / "nothing")]).__aenter__()
-
-        assert len(os.listdir("/proc/self/fd")) == len(before)  # noqa: PTH208 - only the number counts
-
-    asyncio.run(main())
+    assert len(os.listdir("/proc/self/fd")) == len(before)  # noqa: PTH208 - only the number counts
 
 
 def test_modest_process_steps_back() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.views import Latest
 
 
 def test_the_oldest_is_forgotten_first() -> None:

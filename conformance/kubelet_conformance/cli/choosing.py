@@ -1,4 +1,4 @@
-"""Which contracts a command judges by, out of the ids and globs that its user gave."""
+"""What a command judges by: the contracts that its user named, and the known deviations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import click
 
+from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.catalogue import UnknownContract, select
 from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contracts import every_contract
 
 
 def chosen(patterns: Iterable[str], every: Mapping[str, Contract], otherwise: str) -> list[Contract]:
@@ -27,3 +29,13 @@ def chosen(patterns: Iterable[str], every: Mapping[str, Contract], otherwise: st
             raise click.ClickException(f"{pattern}: {otherwise}")
         found |= judged
     return list((found or every).values())
+
+
+def known_deviations(path: str | None) -> Baseline | None:
+    """The baseline in that file; one that cannot be read is bad input."""
+    if path is None:
+        return None
+    try:
+        return Baseline.read(path, every_contract())
+    except BaselineError as error:
+        raise click.ClickException(str(error)) from None

@@ -8,8 +8,7 @@ from kubelet_conformance.cli.options import reported
 from kubelet_conformance.contract.catalogue import UnknownContract
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import entry, entry_report, print_entry
-from kubelet_conformance.reports.jsonreport import as_json
-from kubelet_conformance.reports.output import check_writable, deliver, drawn
+from kubelet_conformance.reports.output import check_writable, deliver_as
 
 
 @click.command()
@@ -22,7 +21,4 @@ def explain(*, contract_id: str, form: str, output: str | None) -> None:
         found = entry(contract_id, every_contract())
     except UnknownContract as error:
         raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
-    if form == "json":
-        deliver(as_json(entry_report(found)), output)
-    else:
-        deliver(drawn(lambda console: print_entry(found, console), to_file=bool(output)), output)
+    deliver_as(form, output, lambda: entry_report(found), lambda console: print_entry(found, console))

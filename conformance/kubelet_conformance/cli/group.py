@@ -7,9 +7,8 @@ from importlib import import_module
 
 import click
 
-from kubelet_conformance.cli.failing import tell_internal_error
 from kubelet_conformance.cli.options import Settings
-from kubelet_conformance.reports.output import complain
+from kubelet_conformance.reports.output import complain, report_internal_error
 from kubelet_conformance.reports.run import Exit
 
 _COMMANDS = {
@@ -76,5 +75,5 @@ def run(arguments: Sequence[str] | None) -> int:
         complain("interrupted")
         return Exit.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last resort
-        return tell_internal_error(error, debug=settings.debug)
+        return report_internal_error(error, debug=settings.debug)
     return code if isinstance(code, int) else Exit.OK

@@ -13,18 +13,18 @@ from typing import Any
 
 import click
 
-from kubelet_conformance.cli.history_options import FOLDER
-from kubelet_conformance.contract.baseline import Baseline, BaselineError
+from kubelet_conformance.cli.choosing import known_deviations
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.releases import is_required
 from kubelet_conformance.contract.versions import USUAL_VERSION
-from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.histories.campaign import Wish
+from kubelet_conformance.histories.campaign import Campaign, Wish
+from kubelet_conformance.histories.history import HistoryError, kept_in, read
+from kubelet_conformance.histories.playing import NOT_CONVERGED
 from kubelet_conformance.plugin.options import Options, OptionsError
-from kubelet_conformance.reports.histories import HistoriesRun, histories_in_form
+from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import deliver
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played import HistoriesRun, Played
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.opening import open_stage
@@ -63,12 +63,13 @@ class _Commands:
 
 def play_histories(given: dict[str, Any]) -> int:
     """Play what these options of `run` ask for, deliver the report, and say how it ended."""
-    # Late: only here is Hypothesis needed.
-    from kubelet_conformance.histories.campaign import Campaign  # noqa: PLC0415
-
     options = _options(given)
     wish = _wish(given)
-    contracts, baseline = _judged_by(options)
+    try:
+        contracts = options.contracts()
+    except OptionsError as error:
+        raise click.ClickException(str(error)) from None
+    baseline = known_deviations(options.baseline)
     choice = options.choice
     record = None if options.record is None else Path(options.record)
     traces = Path(tempfile.mkdtemp(prefix="kubelet-conformance-")) if record is None else record / "traces"
@@ -81,7 +82,7 @@ def play_histories(given: dict[str, Any]) -> int:
             partial(_counts, options, {each.id: each for each in contracts}),
             Check(contracts, baseline),
             traces,
-            Path(given["histories_folder"] or FOLDER),
+            Path(given["histories_folder"]),
             progress.begin,
         )
         campaign.run(wish)
@@ -103,7 +104,7 @@ def play_histories(given: dict[str, Any]) -> int:
             repeated=campaign.repeated,
             found=tuple(campaign.found),
         )
-        deliver(histories_in_form(options.form, run, to_file=bool(options.output)), options.output)
+        deliver(in_form(options.form, run, to_file=bool(options.output)), options.output)
         return run.conclusion()
     except OSError as error:
         raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
@@ -115,8 +116,6 @@ def play_histories(given: dict[str, Any]) -> int:
 
 def _counts(options: Options, contracts: dict[str, Contract], what: str) -> bool:
     """Whether it is a find that this was broken: the id of a contract, or what else a history may break."""
-    from kubelet_conformance.histories.playing import NOT_CONVERGED  # noqa: PLC0415 - see above
-
     contract = contracts.get(what)
     if contract is None:
         return not (what == NOT_CONVERGED and options.ids)
@@ -138,12 +137,9 @@ def _options(given: dict[str, Any]) -> Options:
 
 
 def _wish(given: dict[str, Any]) -> Wish:
-    from kubelet_conformance.histories.campaign import Wish  # noqa: PLC0415 - see above
-    from kubelet_conformance.histories.history import HistoryError, kept_in, read  # noqa: PLC0415 - see above
-
     named: Sequence[str] = given["history"]
     try:
-        kept = read(map(Path, named)) if named else kept_in(Path(given["histories_folder"] or FOLDER))
+        kept = read(map(Path, named)) if named else kept_in(Path(given["histories_folder"]))
     except HistoryError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -151,13 +147,3 @@ def _wish(given: dict[str, Any]) -> Wish:
     part, parts = given["shard"] or (1, 1)
     # Kept histories are played once, in the first part.
     return Wish(given["histories"] or 0, given["seed"], part, parts, kept if part == 1 or named else ())
-
-
-def _judged_by(options: Options) -> tuple[list[Contract], Baseline | None]:
-    try:
-        contracts = options.contracts()
-        if options.baseline is None:
-            return contracts, None
-        return contracts, Baseline.read(options.baseline, every_contract())
-    except (OptionsError, BaselineError) as error:
-        raise click.ClickException(str(error)) from None

@@ -6,23 +6,21 @@ from pathlib import Path
 
 import click
 
-from kubelet_conformance.cli.options import remember_debug
+from kubelet_conformance.cli.options import DEBUG
+from kubelet_conformance.targets.containerd.private import IMAGES
+from kubelet_conformance.targets.images import ImagesError, write_images
 
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("-o", "--output", metavar="FILE", required=True, help="The archive to write.")
-@click.option("--debug", is_flag=True, expose_value=False, callback=remember_debug, help="Show tracebacks.")
+@DEBUG
 def image(*, names: tuple[str, ...], output: str) -> None:
     """Write the images that scenarios use (or those of these names) as an OCI archive.
 
     They are busybox with a few scripts. `ctr --namespace k8s.io images import FILE` or `podman load -i FILE`
     brings them to a runtime.
     """
-    # Late: only this command and private runtimes need it.
-    from kubelet_conformance.targets.containerd.private import IMAGES  # noqa: PLC0415
-    from kubelet_conformance.targets.images import ImagesError, write_images  # noqa: PLC0415
-
     try:
         written = write_images(Path(output), names or IMAGES)
     except ImagesError as error:

@@ -8,8 +8,7 @@ from kubelet_conformance.cli.options import AREA, reported
 from kubelet_conformance.contract.catalogue import Level
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries, list_report, print_list
-from kubelet_conformance.reports.jsonreport import as_json
-from kubelet_conformance.reports.output import check_writable, deliver, drawn
+from kubelet_conformance.reports.output import check_writable, deliver_as
 from kubelet_conformance.reports.progress import Steps
 
 
@@ -42,10 +41,8 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
     ]
     if with_coverage:
         _cover({each.row.id for each in listed}, form, output)
-    elif form == "json":
-        deliver(as_json(list_report(listed)), output)
     else:
-        deliver(drawn(lambda console: print_list(listed, console), to_file=bool(output)), output)
+        deliver_as(form, output, lambda: list_report(listed), lambda console: print_list(listed, console))
 
 
 def _cover(ids: set[str], form: str, output: str | None) -> None:
@@ -59,7 +56,6 @@ def _cover(ids: set[str], form: str, output: str | None) -> None:
         covered = [each for each in gather(progress.begin) if each.entry.row.id in ids]
     finally:
         progress.clear()
-    if form == "json":
-        deliver(as_json(coverage_report(covered)), output)
-    else:
-        deliver(drawn(lambda console: print_coverage(covered, console), to_file=bool(output)), output)
+    deliver_as(
+        form, output, lambda: coverage_report(covered), lambda console: print_coverage(covered, console)
+    )

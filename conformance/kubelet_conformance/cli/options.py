@@ -1,4 +1,4 @@
-"""What several commands take: versions, formats, a file for the report, and --debug."""
+"""The options that several commands take, and the types of their values."""
 
 from __future__ import annotations
 
@@ -38,11 +38,27 @@ class _VersionType(click.ParamType[Version]):
             self.fail(f"{safe(value, 80)!r} is no Kubernetes version; write it like 1.32", param, ctx)
 
 
+class _Part(click.ParamType[tuple[int, int]]):
+    """A part of a run, such as 2/5."""
+
+    name = "I/N"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """The number of the part, from 1, and that of all."""
+        part, _, parts = str(value).partition("/")
+        if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+            self.fail(f"{value} is no part of a run: expected 1/4, 2/4 ...", param, ctx)
+        return int(part), int(parts)
+
+
 VERSION = _VersionType()
+PART = _Part()
 AREA = click.Choice(areas(), case_sensitive=False)
 
 
-def remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
     """Remember that tracebacks are wanted."""
     if value:
         ctx.ensure_object(Settings).debug = True
@@ -52,17 +68,45 @@ DEBUG = click.option(
     "--debug",
     is_flag=True,
     expose_value=False,
-    callback=remember_debug,
+    callback=_remember_debug,
     help="Show where an internal error happened.",
 )
 """The option that every command with work of its own has."""
+PLAYED_AS = click.option(
+    "--kubernetes",
+    type=VERSION,
+    metavar="V",
+    help="Play as this version, and only what it has.  [default: 1.32, and scenarios for others as those]",
+)
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
+KUBELET = click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
+RECORD = click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
+OUTPUT = click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
+REDACTS = click.option(
+    "--redact/--no-redact",
+    "redacts",
+    default=True,
+    show_default=True,
+    help="Put digests in the place of environment values, credentials and outputs.",
+)
+BASELINE = click.option("--baseline", metavar="FILE", help="Known deviations, in TOML.")
+
+
+def scored(command: F) -> F:
+    """Give a command --strict and --require-exercised."""
+    for option in (
+        click.option("--require-exercised", is_flag=True, help="Fail on a contract that was not exercised."),
+        click.option("--strict", is_flag=True, help="Fail on a broken SHOULD too."),
+    ):
+        command = option(command)
+    return command
 
 
 def reported(command: F) -> F:
     """Give a command --format, --output and --debug."""
     for option in (
         DEBUG,
-        click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it."),
+        OUTPUT,
         click.option(
             "--format",
             "form",

@@ -9,11 +9,14 @@ import os
 import signal
 import sys
 
-import pytest
-
-from kubelet_conformance.cli.failing import tell_internal_error
-from kubelet_conformance.reports.output import complain
+from kubelet_conformance.reports.output import complain, report_internal_error
 from kubelet_conformance.reports.run import Exit
+
+try:
+    import pytest
+except KeyboardInterrupt:
+    complain("interrupted")
+    sys.exit(Exit.INTERRUPTED)
 
 SCENARIOS = "kubelet_conformance.scenarios"
 _ARGUMENTS = (
@@ -49,11 +52,11 @@ class _Ending:
         if excinfo.type is KeyboardInterrupt:
             complain("interrupted")
         elif excinfo.errisinstance(KeyboardInterrupt):
-            self.concluded = tell_internal_error(excinfo.value, debug=self._debug)
+            self.concluded = report_internal_error(excinfo.value, debug=self._debug)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
         """Tell of a mistake of our own as every command does, in place of pytest."""
-        self.concluded = tell_internal_error(excinfo.value, debug=self._debug)
+        self.concluded = report_internal_error(excinfo.value, debug=self._debug)
         return True
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
@@ -70,9 +73,6 @@ def main(arguments: list[str]) -> int:
     # Whoever asks this process to end has it clean up, as Ctrl-C does.
     before = signal.signal(signal.SIGTERM, _interrupted)
     try:
-        # Late, so that Ctrl-C while it loads is met here too.
-        import pytest  # noqa: PLC0415
-
         ended = pytest.main([*_ARGUMENTS, *arguments], plugins=[ending])
     except KeyboardInterrupt:
         complain("interrupted")

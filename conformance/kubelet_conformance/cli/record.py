@@ -12,20 +12,58 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from kubelet_conformance.cli.options import VERSION, Settings, reported
-from kubelet_conformance.cli.record_options import recording_options
+from kubelet_conformance.cli.options import REDACTS, VERSION, Settings, reported
 from kubelet_conformance.cli.wall import monotonic_ns, rfc3339, wall_now_ns
-from kubelet_conformance.contract.versions import Version
+from kubelet_conformance.contract.versions import Version, version_text
 from kubelet_conformance.recording.plan import Plan
+from kubelet_conformance.recording.tapping import tap
+from kubelet_conformance.recording.wanted import LookError
+from kubelet_conformance.recording.writing import source_of
 from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.tap.address import AddressError, connection_error, socket_path
 
 _MIB = 1024 * 1024
 
 
 @click.command()
-@recording_options
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    required=True,
+    help="The unix socket to make, such as unix:///run/tap/tap.sock.",
+)
+@click.option(
+    "--to",
+    "upstream",
+    metavar="ADDRESS",
+    required=True,
+    help="The runtime's socket, such as unix:///run/containerd/containerd.sock.",
+)
+@click.option("-o", "output_file", metavar="FILE", required=True, help="The trace, such as trace.jsonl.")
+@click.option("--pods", metavar="FOLDER|URL", help="Manifests, or a kubelet's /pods: what is wanted.")
+@click.option("--insecure", is_flag=True, help="Take any certificate where --pods is https.")
+@click.option("--judge", "judges", is_flag=True, help="Judge while recording, and report at the end.")
+@click.option(
+    "--max-size",
+    "max_mib",
+    metavar="MIB",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="How large a file becomes before the next one begins.",
+)
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How many files are kept; the oldest goes.",
+)
+@REDACTS
+@click.option("--node", metavar="NAME", help="The node's name; the host's where none is given.")
 @click.option("--kubernetes", type=VERSION, metavar="V", help="The kubelet's version, such as 1.32.")
 @reported
 @click.pass_context
@@ -50,10 +88,6 @@ def record(  # noqa: PLR0913 - one parameter an option
 
     Point the kubelet at the socket of --listen; everything it sends passes on to that of --to, unchanged.
     """
-    # Late, for the messages take their time to load and few other commands need them.
-    from kubelet_conformance.recording.plan import Plan  # noqa: PLC0415
-    from kubelet_conformance.tap.address import AddressError, socket_path  # noqa: PLC0415
-
     _check_output(output_file)
     check_writable(output, output_file)
     _check_pods(pods)
@@ -68,7 +102,7 @@ def record(  # noqa: PLR0913 - one parameter an option
         started=rfc3339(wall_now_ns()),
         started_ns=monotonic_ns(),
         node=node or socket.gethostname().lower(),
-        kubernetes=None if kubernetes is None else f"{kubernetes[0]}.{kubernetes[1]}",
+        kubernetes=None if kubernetes is None else version_text(kubernetes),
         pods=pods,
         insecure=insecure,
         judges=judges,
@@ -124,12 +158,9 @@ def _check_pods(pods: str | None) -> None:
 
 def _look_first(plan: Plan) -> None:
     """Say what is not there yet, for it may come; refuse what can never become good."""
-    from kubelet_conformance.recording.tapping import answers  # noqa: PLC0415
-    from kubelet_conformance.recording.wanted import LookError  # noqa: PLC0415
-    from kubelet_conformance.recording.writing import source_of  # noqa: PLC0415
-
-    why = answers(Path(plan.upstream))
-    if why:
+    error = connection_error(Path(plan.upstream))
+    if error is not None:
+        why = error.strerror or error
         complain(
             f"unix://{plan.upstream}: {why}; clients are refused until a runtime answers there", note=True
         )
@@ -145,9 +176,6 @@ def _look_first(plan: Plan) -> None:
 
 
 def _tapped(plan: Plan) -> int:
-    from kubelet_conformance.recording.tapping import tap  # noqa: PLC0415
-    from kubelet_conformance.tap.address import AddressError  # noqa: PLC0415
-
     settled = msgspec.json.encode(plan).decode()
     command = [sys.executable, "-m", "kubelet_conformance", "record-writer", settled]
 

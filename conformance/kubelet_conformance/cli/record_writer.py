@@ -14,13 +14,14 @@ from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.recording.transcript import Counts
-from kubelet_conformance.recording.writing import Recorded
-from kubelet_conformance.reports.jsonreport import as_json, check_report
-from kubelet_conformance.reports.output import complain, deliver, drawn
+from kubelet_conformance.recording.writing import Recorded, write
+from kubelet_conformance.reports.jsonreport import check_report
+from kubelet_conformance.reports.output import as_json, complain, deliver, drawn
 from kubelet_conformance.reports.progress import Recording
 from kubelet_conformance.reports.run import Exit, Run, concluded
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.terminal import TerminalReport
+from kubelet_conformance.reports.terminal import print_check
+from kubelet_conformance.tap.pipeline import give_way, hear
 
 SCHEMA = 1
 
@@ -30,10 +31,6 @@ SCHEMA = 1
 @click.pass_context
 def record_writer(ctx: click.Context, *, settled: str) -> int:
     """Write what comes through standard input."""
-    from kubelet_conformance.recording.plan import Plan  # noqa: PLC0415
-    from kubelet_conformance.recording.writing import write  # noqa: PLC0415
-    from kubelet_conformance.tap.pipeline import give_way, hear  # noqa: PLC0415
-
     # Whoever relays is told to end, and then ends this by ending its input.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -67,8 +64,8 @@ def _concluded(plan: Plan, recorded: Recorded) -> int:
         return code
     text = _told(recorded)
     if check is not None:
-        to_file = plan.report is not None
-        text = drawn(lambda console: TerminalReport(check, run, console).print(), to_file=to_file) + text
+        drawing = drawn(lambda console: print_check(check, run, console), to_file=plan.report is not None)
+        text = drawing + text
     deliver(text, plan.report)
     return code
 

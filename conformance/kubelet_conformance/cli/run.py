@@ -8,8 +8,8 @@ from typing import cast
 
 import click
 
-from kubelet_conformance.cli.history_options import FOLDER, Part
-from kubelet_conformance.cli.options import VERSION
+from kubelet_conformance.cli.options import BASELINE, KUBELET, OUTPUT, PART, PLAYED_AS, RECORD, SEED, scored
+from kubelet_conformance.contract.versions import version_text
 from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
@@ -18,27 +18,21 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 
 @click.command()
 @click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
-@click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
+@KUBELET
 @click.option(
     "--runtime", default="fake", show_default=True, help="fake, containerd (a private one), or unix:///PATH."
 )
-@click.option(
-    "--kubernetes",
-    type=VERSION,
-    metavar="V",
-    help="Play as this version, and only what it has.  [default: 1.32, and scenarios for others as those]",
-)
+@PLAYED_AS
 @click.option(
     "--scenario", metavar="NAME|GLOB", multiple=True, help="Play these, whatever they witness; repeatable."
 )
 @click.option("--level", type=click.Choice(["must", "should", "may"]), help="Judge only this level.")
-@click.option("--strict", is_flag=True, help="Fail on a broken SHOULD too.")
-@click.option("--require-exercised", is_flag=True, help="Fail on a contract that was not exercised.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
-@click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
-@click.option("--baseline", metavar="FILE", help="Known deviations, in TOML.")
+@scored
+@SEED
+@RECORD
+@BASELINE
 @click.option("--format", type=click.Choice(FORMS), default="terminal", show_default=True)
-@click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
+@OUTPUT
 @click.option(
     "--budget",
     type=click.FloatRange(min=1),
@@ -62,18 +56,20 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     metavar="N",
     help="Play N generated histories instead of the scenarios, drawn from --seed.",
 )
-@click.option("--shard", type=Part(), metavar="I/N", help="Play only the I-th of N parts of the histories.")
+@click.option("--shard", type=PART, metavar="I/N", help="Play only the I-th of N parts of the histories.")
 @click.option("--history", metavar="FILE", multiple=True, help="Play these kept histories; repeatable.")
 @click.option(
     "--histories-folder",
     metavar="DIR",
-    help=f"Where histories that broke something are kept and played first.  [default: {FOLDER}]",
+    default=".kubelet-conformance/histories",
+    show_default=True,
+    help="Where histories that broke something are kept and played first.",
 )
 @click.option("--debug", is_flag=True, help="Show where an internal error happened.")
 def run(kubernetes: tuple[int, int] | None, output: str | None, **options: object) -> int:
     """Play the scenarios that put these contracts to the test (all, if none is named) and judge them."""
     check_writable(output)
-    version = None if kubernetes is None else f"{kubernetes[0]}.{kubernetes[1]}"
+    version = None if kubernetes is None else version_text(kubernetes)
     given = {**options, "kubernetes": version, "output": output}
     if options["histories"] is not None or options["history"]:
         # Late: nothing else of this command needs kubelets, fakes and what draws histories.

@@ -13,16 +13,22 @@ from typing import Any
 
 import click
 
-from kubelet_conformance.cli.choosing import chosen
-from kubelet_conformance.cli.options import DEBUG, VERSION, Settings
+from kubelet_conformance.cli.choosing import chosen, known_deviations
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, RECORD, VERSION, Settings, scored
 from kubelet_conformance.cli.wall import wall_now_ns
-from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.frame import Contract
-from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.contract.versions import version_text
 from kubelet_conformance.reports.forms import FORMS, in_form
 from kubelet_conformance.reports.output import check_writable, complain, deliver
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played import CalledRun, Played
 from kubelet_conformance.reports.run import Exit, gravest
+from kubelet_conformance.runtime_checks import baselines
+from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
+from kubelet_conformance.runtime_checks.running import left_behind, run_stories
+from kubelet_conformance.runtime_checks.stories import every_story
+from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
+from kubelet_conformance.targets.direct import Wanted
+from kubelet_conformance.targets.live.endpoint import shipped_baseline
 
 _CONCURRENCY_MAX = 64
 
@@ -45,11 +51,10 @@ _CONCURRENCY_MAX = 64
 @click.option(
     "--baseline", metavar="FILE", help="Known deviations, in TOML, in place of those that come along."
 )
-@click.option("--strict", is_flag=True, help="Fail on a broken SHOULD too.")
-@click.option("--require-exercised", is_flag=True, help="Fail on a contract that was not exercised.")
-@click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
+@scored
+@RECORD
 @click.option("--format", "form", type=click.Choice(FORMS), default="terminal", show_default=True)
-@click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
+@OUTPUT
 @DEBUG
 @click.pass_context
 def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - what click has parsed
@@ -83,7 +88,7 @@ class _Asked:
     @property
     def version(self) -> str:
         """The Kubernetes version to judge by."""
-        return f"{self.kubernetes[0]}.{self.kubernetes[1]}"
+        return version_text(self.kubernetes)
 
     def command(self) -> str:
         """The command of the whole run."""
@@ -105,9 +110,6 @@ class _Asked:
 
 def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
     """The contracts to judge; an id that no story can put to the test is a usage error."""
-    # Late, as is all that needs gRPC: no other command does.
-    from kubelet_conformance.runtime_checks.judging import the_runtimes  # noqa: PLC0415
-
     otherwise = (
         "binds no runtime, or cannot be judged by calling one; "
         "`kubelet-conformance list --area CRI` shows those that do"
@@ -116,16 +118,7 @@ def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
 
 
 def _run(asked: _Asked, contracts: list[Contract]) -> int:
-    from kubelet_conformance.reports.called import CalledRun  # noqa: PLC0415
-    from kubelet_conformance.runtime_checks import baselines  # noqa: PLC0415
-    from kubelet_conformance.runtime_checks.judging import judged, stories_for  # noqa: PLC0415
-    from kubelet_conformance.runtime_checks.running import left_behind, run_stories  # noqa: PLC0415
-    from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415
-    from kubelet_conformance.targets.choice import TargetError, UnknownTargetError  # noqa: PLC0415
-    from kubelet_conformance.targets.direct import Wanted  # noqa: PLC0415
-    from kubelet_conformance.targets.live.endpoint import shipped_baseline  # noqa: PLC0415
-
-    known = _baseline(asked.baseline)
+    known = known_deviations(asked.baseline)
     with _folder(asked.record) as folder:
         now = wall_now_ns()
         wanted = Wanted(asked.target, asked.image, f"run-{now:x}", now)
@@ -135,7 +128,7 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
         except (TargetError, UnknownTargetError) as error:
             raise click.ClickException(str(error)) from None
         shipped = shipped_baseline(baselines, run.name, run.version) if asked.baseline is None else None
-        baseline = _baseline(str(shipped)) if shipped else known
+        baseline = known_deviations(str(shipped)) if shipped else known
         check, played = judged(run.told, contracts, baseline, folder)
         called = CalledRun(
             check,
@@ -158,15 +151,6 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
     for each in run.left:
         complain(left_behind(each))
     return gravest(called.conclusion(), Exit.FAILED if run.left else Exit.OK)
-
-
-def _baseline(path: str | None) -> Baseline | None:
-    if path is None:
-        return None
-    try:
-        return Baseline.read(path, every_contract())
-    except BaselineError as error:
-        raise click.ClickException(str(error)) from None
 
 
 @contextmanager

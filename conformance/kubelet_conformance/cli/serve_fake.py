@@ -7,6 +7,7 @@ import click
 from kubelet_conformance.cli.options import DEBUG
 from kubelet_conformance.cli.wall import wall_now_ns
 from kubelet_conformance.reports.output import deliver
+from kubelet_conformance.targets.serving import CannotServeError, serve
 
 
 @click.command("serve-fake")
@@ -24,9 +25,6 @@ def serve_fake(*, address: str) -> None:
     A container's command is its script: `run [stopdelay=S] [stopcode=N]`, `exit CODE AFTER`,
     `seq CODE@AFTER ...`; what is executed in it is `x CODE SECONDS` or `xf FILE`.
     """
-    # Late, for gRPC takes its time to load and no other command needs it.
-    from kubelet_conformance.targets.serving import CannotServeError, serve  # noqa: PLC0415
-
     try:
         serve(address, wall_now_ns(), lambda line: deliver(f"{line}\n", None))
     except CannotServeError as error:

@@ -11,11 +11,13 @@ from typing import BinaryIO
 
 import click
 
-from kubelet_conformance.cli.options import DEBUG
+from kubelet_conformance.cli.options import DEBUG, REDACTS
 from kubelet_conformance.cli.wall import fresh_key
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.trace.errors import TraceError
+from kubelet_conformance.trace.redaction import Redactor
+from kubelet_conformance.trace.slicing import Cut, UnknownPodsError, slice_trace
 
 
 @click.command("slice")
@@ -29,13 +31,7 @@ from kubelet_conformance.trace.errors import TraceError
 )
 @click.option("--from", "begin", type=float, metavar="SECONDS", help="Begin here, in the trace's own time.")
 @click.option("--to", "end", type=float, metavar="SECONDS", help="End here.")
-@click.option(
-    "--redact/--no-redact",
-    "redacts",
-    default=True,
-    show_default=True,
-    help="Put digests in the place of environment values, credentials and outputs.",
-)
+@REDACTS
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where to write the slice.")
 @DEBUG
 def slice_command(  # noqa: PLR0913 - one parameter an option
@@ -48,10 +44,6 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
     output: str,
 ) -> None:
     """Cut pods or a span of time out of TRACE into a trace of its own, which `check` reads."""
-    # Late, for the messages take their time to load and few other commands need them.
-    from kubelet_conformance.trace.redaction import Redactor  # noqa: PLC0415
-    from kubelet_conformance.trace.slicing import Cut, UnknownPodsError, slice_trace  # noqa: PLC0415
-
     _check_span(begin, end)
     for pod in pods:
         if not pod.strip("/") or pod.count("/") > 1:

@@ -8,25 +8,23 @@ from pathlib import Path
 
 import click
 
-from kubelet_conformance.cli.options import VERSION, remember_debug
+from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED
+from kubelet_conformance.contract.versions import version_text
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.snapshots.taking import scenarios_for, take
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 
 
 @click.command()
 @click.argument("names", metavar="[SCENARIO|GLOB]...", nargs=-1)
-@click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
+@KUBELET
 @click.option("--runtime", default="fake", show_default=True, help="fake.")
-@click.option(
-    "--kubernetes",
-    type=VERSION,
-    metavar="V",
-    help="Play as this version, and only what it has.  [default: 1.32, and scenarios for others as those]",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
+@PLAYED_AS
+@SEED
 @click.option("-o", "--output", metavar="DIR", required=True, help="The folder to write into.")
-@click.option("--debug", is_flag=True, expose_value=False, callback=remember_debug, help="Show tracebacks.")
+@DEBUG
 def snapshot(  # noqa: PLR0913 - one parameter an option
     *,
     names: tuple[str, ...],
@@ -40,13 +38,9 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
 
     Two kubelets or versions are compared with `diff -r` of their folders. Other files in DIR stay.
     """
-    # Late: only this command and `run` need kubelets, fakes and scenarios.
-    from kubelet_conformance.snapshots.taking import scenarios_for, take  # noqa: PLC0415
-    from kubelet_conformance.targets.choice import Choice, UnknownTargetError  # noqa: PLC0415
-
     # What a kubelet logs about the faults of a scenario is of no interest here.
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
-    version = "" if kubernetes is None else f"{kubernetes[0]}.{kubernetes[1]}"
+    version = "" if kubernetes is None else version_text(kubernetes)
     choice = Choice(kubelet, runtime, version, seed)
     scenarios = _chosen(scenarios_for(choice.kubernetes), names)
     progress = Steps(len(scenarios), "scenarios played")

@@ -11,12 +11,14 @@ from typing import TypeVar
 import click
 
 from kubelet_conformance.cli.options import reported
-from kubelet_conformance.reports.jsonreport import as_json
-from kubelet_conformance.reports.output import check_writable, deliver
+from kubelet_conformance.reports.output import as_json, check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.zoo.hunt import Caught, Outcome
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.zoo import bug_card, bug_ids
+from kubelet_conformance.zoo.everything import play_on_each, tell_every_story
+from kubelet_conformance.zoo.hunt import Caught, Outcome, hunt
 
 SCHEMA = 1
 
@@ -33,9 +35,6 @@ def zoo(  # noqa: PLR0913 - one parameter an option
     *, ids: tuple[str, ...], full: bool, only_list: bool, workers: int, form: str, output: str | None
 ) -> int:
     """Play the witnesses of each bug's declared contracts on it: it must be caught by what it declares."""
-    # Late: only this command needs kubelets, fakes and scenarios.
-    from kubelet_conformance.targets.zoo import bug_card, bug_ids  # noqa: PLC0415
-
     try:
         cards = [bug_card(each) for each in ids or bug_ids()]
     except LookupError as error:
@@ -53,18 +52,11 @@ def zoo(  # noqa: PLR0913 - one parameter an option
 
 def _hunted(ids: list[str], *, workers: int) -> Iterator[Caught]:
     """Hunt bug by bug."""
-    from kubelet_conformance.zoo.hunt import hunt  # noqa: PLC0415 - see above
-
     return _each(hunt, ids, workers=workers, done="bugs hunted")
 
 
 def _hunted_everywhere(ids: list[str], *, workers: int) -> Iterator[Caught]:
     """Play scenario by scenario on all of them, and tell the runtimes among them every story."""
-    from kubelet_conformance.scenarios import every_scenario  # noqa: PLC0415 - see above
-    from kubelet_conformance.targets.zoo import bug_card  # noqa: PLC0415 - see above
-    from kubelet_conformance.zoo.everything import play_on_each, tell_every_story  # noqa: PLC0415 - see above
-    from kubelet_conformance.zoo.hunt import Caught  # noqa: PLC0415 - see above
-
     found: dict[str, dict[str, Outcome]] = {each: {} for each in ids}
     scenarios = list(every_scenario())
     played = _each(partial(play_on_each, ids), scenarios, workers=workers, done="scenarios played")

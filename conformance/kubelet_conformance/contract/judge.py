@@ -23,7 +23,6 @@ from kubelet_conformance.contract.patience import LatenessPolicy
 from kubelet_conformance.contract.roster import clause_index_for
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.contract.versions import Version
-from kubelet_conformance.trace.entity import Entity
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.learning import TEACHING, learn
@@ -31,7 +30,7 @@ from kubelet_conformance.trace.looking import key_of, look
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Call, Record, Reply
 from kubelet_conformance.trace.untold import EVENTS_GATE, HEARING_SECONDS, is_untold
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Entity, Pod
 from kubelet_conformance.trace.world import World
 
 EVIDENCE_MAX = 10

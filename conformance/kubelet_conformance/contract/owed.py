@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Iterable
 
 from kubelet_conformance.contract.frame import Answered
-from kubelet_conformance.trace.entity import Entity
 from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.views import Entity
 
 
 class Obligation:

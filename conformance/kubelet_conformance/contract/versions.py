@@ -23,6 +23,11 @@ def parse_version(text: str) -> Version:
     return int(found[1]), int(found[2])
 
 
+def version_text(version: Version) -> str:
+    """(1, 32) as `1.32`."""
+    return f"{version[0]}.{version[1]}"
+
+
 def _range(text: str) -> tuple[Version, Version]:
     """`1.22..1.26`, `>=1.29`, `<=1.26`, `1.32` or `all` as two ends, both included."""
     if text == "all":
@@ -77,10 +82,10 @@ class ByVersion(Generic[E]):
             return "the trace does not tell its Kubernetes version (give --kubernetes)"
         lowest = min(low for low, _, _ in self._ranges)
         if OLDEST_READ <= version < lowest:
-            return f"since {lowest[0]}.{lowest[1]}"
+            return f"since {version_text(lowest)}"
         if max(high for _, high, _ in self._ranges) < version <= NEWEST_READ:
             return f"only for {self.text}"
-        return f"unverified for {version[0]}.{version[1]}"
+        return f"unverified for {version_text(version)}"
 
 
 ALL: ByVersion[bool] = ByVersion({"all": True})

@@ -36,8 +36,8 @@ from kubelet_conformance.contracts.timing import HOUSEKEEPING, REACTION, RETRY
 from kubelet_conformance.contracts.written import AGAIN
 from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Event, PodChange
+from kubelet_conformance.trace.views import Latest
 
 Json = dict[str, Any]
 _LATER = frozenset({"DeadlineExceeded", "Preempting", "Terminated", "NodeLost", "NodeAffinity"})

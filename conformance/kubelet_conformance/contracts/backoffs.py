@@ -21,7 +21,7 @@ from kubelet_conformance.contracts.lasting import lasting
 from kubelet_conformance.contracts.situations import post_start_may_have_failed
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ImageStatusRequest, PullImageRequest
-from kubelet_conformance.trace.made_of import image_asked_for, made_of
+from kubelet_conformance.trace.images import image_asked_for, made_of
 from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.written_keys import Annotation
 

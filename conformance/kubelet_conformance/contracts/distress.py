@@ -15,11 +15,10 @@ import msgspec
 
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import PodSpec
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 DISK = "ephemeral-storage"
 SYSTEM_CRITICAL = 2_000_000_000

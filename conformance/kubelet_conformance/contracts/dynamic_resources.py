@@ -11,7 +11,7 @@ from kubelet_conformance.contracts.instances import asked
 from kubelet_conformance.contracts.sandboxes import FINISHED, GONE
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, to_run
 from kubelet_conformance.contracts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
-from kubelet_conformance.trace.plugin_bodies import ClaimsReply
+from kubelet_conformance.trace.bodies import ClaimsReply
 from kubelet_conformance.trace.records import Expect
 
 GATE = "DynamicResourceAllocation"

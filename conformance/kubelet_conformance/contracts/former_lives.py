@@ -15,11 +15,10 @@ from kubelet_conformance.contracts.static_names import FullName, sent_static
 from kubelet_conformance.contracts.timing import REACTION
 from kubelet_conformance.contracts.written import is_lost
 from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.manifests import ContainerStatus
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.records import Deleted
-from kubelet_conformance.trace.views import Pod, Sandbox
+from kubelet_conformance.trace.views import Latest, Pod, Sandbox
 
 _LOOKED_AFTER_SINCE = (1, 27)
 

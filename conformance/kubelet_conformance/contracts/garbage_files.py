@@ -10,8 +10,8 @@ from kubelet_conformance.contracts.garbage import GC_SLACK, REMOVE
 from kubelet_conformance.contracts.kills import deletion_grace, forced
 from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.contracts.timing import GC_PERIOD
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Disk
+from kubelet_conformance.trace.views import Latest
 
 DISK = Pattern(frozenset({"disk"}))
 _PODS, _LOGS = "pods", "/pods/"

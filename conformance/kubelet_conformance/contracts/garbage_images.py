@@ -11,8 +11,7 @@ from kubelet_conformance.contract.needs import CRI
 from kubelet_conformance.contract.words import call, done, kubelet
 from kubelet_conformance.contracts.distress import distress
 from kubelet_conformance.contracts.situations import FAULT
-from kubelet_conformance.trace.bodies import Image
-from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
+from kubelet_conformance.trace.bodies import Image, ListImagesReply, RemoveImageRequest
 
 ROUND = 300.0
 """Period of the image garbage collection (kubelet.go)."""

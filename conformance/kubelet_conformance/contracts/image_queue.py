@@ -13,8 +13,8 @@ from kubelet_conformance.contracts.situations import TERMINATION_ASKED, of, to_r
 from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT, TOGETHER
 from kubelet_conformance.trace.bodies import CreateContainerRequest, PullImageRequest
 from kubelet_conformance.trace.header import Header
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Expect
+from kubelet_conformance.trace.views import Latest
 
 _QPS, _BURST = 5.0, 10
 """registryPullQPS and registryBurst where they are not set."""

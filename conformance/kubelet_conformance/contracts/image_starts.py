@@ -15,9 +15,8 @@ from kubelet_conformance.contracts.situations import to_run
 from kubelet_conformance.contracts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.bodies import ImageStatusReply, ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.images import ImageKnown
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Event
+from kubelet_conformance.trace.views import ImageKnown, Latest
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")

@@ -19,7 +19,7 @@ from kubelet_conformance.contracts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.bodies import PullImageRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.images import ImageAnswer, ImageKnown
+from kubelet_conformance.trace.views import ImageAnswer, ImageKnown
 
 USER_IMAGE = ByVersion({"<=1.26": False, ">=1.32": True})
 """CreateContainer carries the manifest's image beside the one that was found."""

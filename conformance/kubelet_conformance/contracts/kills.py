@@ -23,8 +23,8 @@ from kubelet_conformance.contracts.timing import API_POLL, REACTION
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.former_spec import former_container
+from kubelet_conformance.trace.images import made_of
 from kubelet_conformance.trace.kubelet_view import informed_by
-from kubelet_conformance.trace.made_of import made_of
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import PodCgroup
 from kubelet_conformance.trace.under_way import since_when_at_work

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Pod
+from kubelet_conformance.trace.views import Latest, Pod
 
 N = TypeVar("N")
 

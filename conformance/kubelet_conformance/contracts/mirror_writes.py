@@ -12,8 +12,8 @@ from kubelet_conformance.contract.words import Pattern, call, pod_set
 from kubelet_conformance.contracts.fresh import MIRROR
 from kubelet_conformance.contracts.sandboxes import sandbox_asked
 from kubelet_conformance.contracts.static_names import HASH, FullName, is_static
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import ApiWrite
+from kubelet_conformance.trace.views import Latest
 
 Json = dict[str, Any]
 CREATED = 201

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kubelet_conformance.contract import Moment, Pod
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contracts.situations import DISK
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Disk
+from kubelet_conformance.trace.views import Latest
 
 
 class Files:

@@ -18,8 +18,8 @@ from kubelet_conformance.contracts.situations import to_run
 from kubelet_conformance.contracts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.written import REFUSED
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.images import Pulls
 from kubelet_conformance.trace.records import Event, RpcError
+from kubelet_conformance.trace.views import Pulls
 
 BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""

@@ -34,10 +34,9 @@ from kubelet_conformance.contracts.resize_caps import (
 )
 from kubelet_conformance.contracts.situations import TERMINATION_ASKED, about, of, to_run, worker_is_busy
 from kubelet_conformance.contracts.timing import REACTION, RESYNC
-from kubelet_conformance.trace.bodies import CreateContainerRequest
+from kubelet_conformance.trace.bodies import ContainerStatsReply, CreateContainerRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.runtime_bodies import ContainerStatsReply
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")

@@ -9,9 +9,8 @@ from kubelet_conformance.contract import Container, Moment, Pod, PodSpec
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import done
 from kubelet_conformance.contracts.distress import amount
-from kubelet_conformance.trace.bodies import LinuxResources
+from kubelet_conformance.trace.bodies import LinuxResources, UpdateContainerResourcesRequest
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
 
 GATE = "InPlacePodVerticalScaling"
 CPU, MEMORY = "cpu", "memory"

@@ -21,8 +21,8 @@ from kubelet_conformance.contracts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.disruption import REFUSALS
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import ApiWrite
+from kubelet_conformance.trace.views import Latest
 
 _ALREADY_EXISTS = 409
 _API_WRITE = Pattern(frozenset({"api"}))

@@ -9,7 +9,7 @@ from kubelet_conformance.contract.versions import ByVersion
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.instances import REMAKING, asked, put_off, recorded
 from kubelet_conformance.contracts.pod_files import is_log, log_names
-from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.views import Latest
 from kubelet_conformance.trace.written_keys import Annotation
 
 

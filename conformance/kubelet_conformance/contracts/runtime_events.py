@@ -8,12 +8,11 @@ from kubelet_conformance.contract.words import Pattern, call, done, failed
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
 from kubelet_conformance.contracts.runtime_records import LEAST_NANOSECONDS
 from kubelet_conformance.contracts.timing import REACTION
-from kubelet_conformance.trace.bodies import CreateContainerReply, PodSandboxStatusReply
-from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.bodies import ContainerEvent, CreateContainerReply, PodSandboxStatusReply
 from kubelet_conformance.trace.readings import container_state
 from kubelet_conformance.trace.records import Body, Message
-from kubelet_conformance.trace.runtime_bodies import ContainerEvent
 from kubelet_conformance.trace.untold import is_withheld
+from kubelet_conformance.trace.views import Latest
 
 GATE = "EventedPLEG"
 _STREAM = "GetContainerEvents"

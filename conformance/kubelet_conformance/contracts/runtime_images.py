@@ -13,11 +13,12 @@ from kubelet_conformance.contracts.situations import FAULT
 from kubelet_conformance.trace.bodies import (
     ImageStatusReply,
     ImageStatusRequest,
+    ListImagesReply,
     PullImageReply,
     PullImageRequest,
+    RemoveImageRequest,
 )
 from kubelet_conformance.trace.records import Fault
-from kubelet_conformance.trace.runtime_bodies import ListImagesReply, RemoveImageRequest
 
 STRICT_IMAGE_ID_SINCE = (1, 36)
 """From here on a pull has to return the image's id."""

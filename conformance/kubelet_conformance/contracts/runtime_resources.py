@@ -7,8 +7,11 @@ from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract,
 from kubelet_conformance.contract.words import call, done, failed
 from kubelet_conformance.contracts.runtime_calls import refusal
 from kubelet_conformance.contracts.runtime_expected import as_expected, expected
-from kubelet_conformance.trace.bodies import ContainerStatusReply, LinuxResources
-from kubelet_conformance.trace.runtime_bodies import UpdateContainerResourcesRequest
+from kubelet_conformance.trace.bodies import (
+    ContainerStatusReply,
+    LinuxResources,
+    UpdateContainerResourcesRequest,
+)
 
 
 class _Limits:

@@ -33,8 +33,8 @@ from kubelet_conformance.contracts.static_names import sent_static
 from kubelet_conformance.contracts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.unprovoked import explained, to_be_explained
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import PodChange
+from kubelet_conformance.trace.views import Latest
 
 _READING = 1.0
 """What reading it takes."""

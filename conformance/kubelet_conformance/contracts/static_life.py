@@ -26,7 +26,7 @@ from kubelet_conformance.contracts.static_names import FullName, is_static, kube
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.bodies import CreateContainerRequest, ExecSyncReply
 from kubelet_conformance.trace.kubelet_view import informed_by, kubelet_view
-from kubelet_conformance.trace.latest import Latest
+from kubelet_conformance.trace.views import Latest
 
 
 @contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")

@@ -25,9 +25,9 @@ from kubelet_conformance.contracts.static_names import (
 )
 from kubelet_conformance.contracts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.kubelet_view import informed_by
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import PodChange
 from kubelet_conformance.trace.under_way import since_when_at_work
+from kubelet_conformance.trace.views import Latest
 
 
 @contract("STATIC-01", on=call("RunPodSandbox"), needs=(CRI, PODS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.contract.frame import observer
 from kubelet_conformance.contract.words import Pattern, call
 from kubelet_conformance.trace.bodies import ContainerConfig
-from kubelet_conformance.trace.made_of import made_of
+from kubelet_conformance.trace.images import made_of
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.views import Container
 from kubelet_conformance.trace.written_keys import Annotation

@@ -44,8 +44,8 @@ from kubelet_conformance.contracts.timing import (
 )
 from kubelet_conformance.trace.bodies import SandboxRequest, StopContainerRequest
 from kubelet_conformance.trace.kubelet_view import kubelet_view
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.records import Disk
+from kubelet_conformance.trace.views import Latest
 
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
 _GOES_WITHIN = ByVersion({"<=1.26": CALL_TIMEOUT + RETRY + RETRY_SLACK, ">=1.27": REACTION})

@@ -18,6 +18,8 @@ from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.catalogue import Entry, Fate, entries
 from kubelet_conformance.reports.played import Played
+from kubelet_conformance.runtime_checks.judging import told_directly
+from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
@@ -68,8 +70,6 @@ class Gathered:
 
 def declared_witnesses() -> dict[str, list[str]]:
     """The names of the scenarios and stories that declare a contract, by its id."""
-    from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415 - it needs gRPC
-
     found: dict[str, list[str]] = defaultdict(list)
     for name, story in every_scenario().items():
         for contract in scenario_of(story).witnesses:
@@ -130,8 +130,5 @@ def _kept(played: Played) -> Counts:
 
 def _told() -> dict[str, Counts]:
     """What each story that calls a runtime directly puts to the test, on the fake."""
-    from kubelet_conformance.runtime_checks.judging import told_directly  # noqa: PLC0415 - it needs gRPC
-    from kubelet_conformance.runtime_checks.stories import every_story  # noqa: PLC0415
-
     told = told_directly("fake", every_story(), USUAL_VERSION)
     return {title: _kept(played) for title, (_, played) in told.items()}

@@ -11,8 +11,7 @@ from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.histories.history import History, KeptHistory, keep, name_of
 from kubelet_conformance.histories.playing import NOT_CONVERGED, PlayedHistory, as_scenario, as_words, play
 from kubelet_conformance.histories.seeking import chunks, seek
-from kubelet_conformance.reports.histories import HistoryFound
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played import HistoryFound, Played
 from kubelet_conformance.targets.choice import Choice
 
 FINDS_MAX = 3

@@ -8,18 +8,16 @@ from typing import Any
 import msgspec
 from google.protobuf.message import Message
 
-from kubelet_conformance.tap.messages import as_json, method
+from kubelet_conformance.tap.messages import as_json, as_v1, method
 from kubelet_conformance.tap.undecodable import UndecodableError
 from kubelet_conformance.trace.records import NAME_CHARS_MAX
 from kubelet_conformance.trace.redaction import Redactor
 from kubelet_conformance.trace.secret_fields import redacted_request, redacted_response
 
-_V1, _ALPHA = "runtime.v1.", "runtime.v1alpha2."
-
 
 def name_of(service: str, rpc: str) -> str:
     """What a trace calls a method: that of the CRI by its name alone, another with its service."""
-    known = service.startswith((_V1, _ALPHA))
+    known = as_v1(service).startswith("runtime.v1.")
     return (rpc if known else f"{service}/{rpc}")[:NAME_CHARS_MAX]
 
 
@@ -73,9 +71,7 @@ class Bodies:
         return made
 
     def _made(self, service: str, rpc: str, message: bytes, *, is_request: bool) -> msgspec.Raw:
-        if service.startswith(_ALPHA):
-            service = f"{_V1}{service.removeprefix(_ALPHA)}"
-        known = method(service, rpc)
+        known = method(as_v1(service), rpc)
         if known is None:
             return self.opaque(message)
         kind: type[Message] = known.request if is_request else known.response

@@ -11,16 +11,12 @@ from typing import Any
 import msgspec
 
 from kubelet_conformance.recording.wanted import Look, LookError, PodKey, WantedPod, is_pod, kept_status
-from kubelet_conformance.trace.redaction import is_list, is_object
-from kubelet_conformance.trace.subjects import object_of, text_of
-
-Json = dict[str, Any]
+from kubelet_conformance.trace.json_values import Json, is_list, is_object, object_of, text_of
+from kubelet_conformance.trace.written_keys import STATIC_SOURCES, Annotation
 
 TIMEOUT_SECONDS = 2.0
 """How long one answer may take."""
 _BYTES_MAX = 64 * 1024 * 1024
-_SOURCE = "kubernetes.io/config.source"
-_STATIC = frozenset({"file", "http"})
 _NOT_SENT = frozenset({"status"})
 
 
@@ -89,9 +85,9 @@ class KubeletPods:
     def _wanted(self, item: Json) -> WantedPod:
         meta = object_of(item, "metadata")
         namespace, name = text_of(meta, "namespace") or "default", text_of(meta, "name")
-        source = text_of(object_of(meta, "annotations"), _SOURCE) or "api"
+        source = text_of(object_of(meta, "annotations"), Annotation.SOURCE) or "api"
         metadata = {key: value for key, value in meta.items() if key != "managedFields"}
-        if source in _STATIC:
+        if source in STATIC_SOURCES:
             # A trace has the manifest's name, to which the kubelet adds that of the node (config/common.go).
             metadata["name"] = name.removesuffix(self._suffix)
         pod = {key: value for key, value in item.items() if key not in _NOT_SENT} | {"metadata": metadata}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubelet_conformance.recording.owners import Owners, Work
-from kubelet_conformance.recording.placing import place_of
+from kubelet_conformance.recording.placing import Owners, Work, place_of
 from kubelet_conformance.recording.transcript import Transcript
 from kubelet_conformance.recording.wanted import Change, LookError, PodsSource, Watch
 from kubelet_conformance.tap.heard import Heard, Note

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,19 +14,6 @@ from kubelet_conformance.tap.pipeline import Pipeline
 from kubelet_conformance.tap.relay import Relay
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-def answers(path: Path) -> str:
-    """Why nobody takes a connection at a socket; empty if somebody does."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.setblocking(False)  # noqa: FBT003 - the only way to say it
-        try:
-            probe.connect(str(path))
-        except BlockingIOError:
-            return ""
-        except OSError as error:
-            return error.strerror or str(error)
-    return ""
 
 
 async def tap(plan: Plan, command: Sequence[str], say: Callable[[str], object]) -> int:

@@ -30,11 +30,10 @@ from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.records import Record
 from kubelet_conformance.trace.secret_manifests import redacted_fields
 from kubelet_conformance.trace.standing import Standing
+from kubelet_conformance.trace.under_way import RUNTIME_AWAY
 from kubelet_conformance.trace.writer import Writer
 
-AWAY = "the runtime is away"
-"""The fault that is recorded when the runtime cannot be reached, or broke its last connection."""
-BACK = f"healed: {AWAY}"
+BACK = f"healed: {RUNTIME_AWAY}"
 """What is recorded when it can be reached again."""
 
 _NS = 1_000_000_000
@@ -193,7 +192,7 @@ class Transcript:
 
     def _peer(self, heard: PeerChange) -> None:
         if heard.what == "runtime away":
-            self.record(heard.at_ns, "fault", {"what": AWAY, "why": heard.why or None})
+            self.record(heard.at_ns, "fault", {"what": RUNTIME_AWAY, "why": heard.why or None})
         elif heard.what == "runtime back":
             self.record(heard.at_ns, "fault", {"what": BACK})
         elif heard.what == "client connected":

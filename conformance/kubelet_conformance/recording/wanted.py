@@ -8,11 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from kubelet_conformance.trace.json_values import Json, is_list, is_object, items_of, object_of, text_of
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
-from kubelet_conformance.trace.redaction import is_list, is_object
-from kubelet_conformance.trace.subjects import items_of, object_of, text_of
 
-Json = dict[str, Any]
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE, Baseline, Deviation
@@ -12,11 +11,6 @@ from kubelet_conformance.reports.run import Run, concluded
 
 SCHEMA = 1
 """The version of the report's form; a change that can break a reader raises it."""
-
-
-def as_json(value: object) -> str:
-    """JSON text in plain ASCII, so that whatever a trace holds neither breaks it nor reaches a terminal."""
-    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
 
 
 def check_report(check: Check, run: Run) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from kubelet_conformance.contract.checking import Result
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.breaks import Break, chosen, lines_of
+from kubelet_conformance.reports.breaks import shown
 from kubelet_conformance.reports.played import Played, PlayedRun
 from kubelet_conformance.reports.run import fails
 from kubelet_conformance.reports.safe import safe
@@ -65,12 +65,13 @@ def _judged(case: ET.Element, result: Result, run: PlayedRun) -> None:
 
 def _proof(result: Result, run: PlayedRun) -> str:
     """The breaks that are shown, each with its slice of the trace, and the command that plays them again."""
-    breaks = chosen(result.outcome.evidence)
-    lines = lines_of(breaks)
+    breaks = shown(result.outcome.evidence)
     parts = [f"source: {result.contract.row.source}"]
     for each in breaks:
-        parts += [f"scenario {each.scenario or each.trace}", *Break(each, lines).slice(), each.text]
-    return "\n".join([*parts, f"again: {run.again(result.contract.id, [each.trace for each in breaks])}"])
+        evidence = each.evidence
+        parts += [f"scenario {evidence.scenario or evidence.trace}", *each.slice(), evidence.text]
+    again = run.again(result.contract.id, [each.evidence.trace for each in breaks])
+    return "\n".join([*parts, f"again: {again}"])
 
 
 def _say(case: ET.Element, kind: str, message: str, text: str = "") -> None:

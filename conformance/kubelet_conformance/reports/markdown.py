@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from kubelet_conformance.contract.checking import REPORTED, Result
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.breaks import Break, chosen, lines_of
-from kubelet_conformance.reports.played import PlayedRun
-from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.terminal import counted
+from kubelet_conformance.reports.breaks import shown
+from kubelet_conformance.reports.played import HistoryFound, PlayedRun
+from kubelet_conformance.reports.run import by_area
+from kubelet_conformance.reports.safe import counted, safe
 
 
 def as_markdown(run: PlayedRun) -> str:
     """The whole run: a table of areas, then what is broken, then what else wants a look."""
-    return "\n".join(_lines(run)) + "\n"
+    return "\n".join(_lines(run)) + "\n" + "".join(map(_history, run.found))
 
 
 def _lines(run: PlayedRun) -> Iterator[str]:
@@ -43,6 +42,12 @@ def _lines(run: PlayedRun) -> Iterator[str]:
     yield from _left_out(run)
 
 
+def _history(found: HistoryFound) -> str:
+    words = "\n".join(safe(line, 2000) for line in found.words)
+    title = f"## History {safe(found.played.scenario)} broke {safe(found.what)}"
+    return f"\n{title}\n\n```text\n{words}\n```\n\n```python\n{found.scenario}```\n"
+
+
 def _left_out(run: PlayedRun) -> Iterator[str]:
     """The scenarios that are not applicable, folded away."""
     if not run.left_out:
@@ -59,9 +64,7 @@ def _left_out(run: PlayedRun) -> Iterator[str]:
 
 
 def _areas(run: PlayedRun) -> Iterator[str]:
-    counts: dict[str, Counter[Verdict]] = {}
-    for result in run.check.results.values():
-        counts.setdefault(result.contract.row.area, Counter())[result.outcome.verdict] += 1
+    counts = by_area(run.check)
     yield "| area | " + " | ".join(verdict.words for verdict in REPORTED) + " |"
     yield "|---|" + "---:|" * len(REPORTED)
     for area, count in counts.items():
@@ -69,8 +72,7 @@ def _areas(run: PlayedRun) -> Iterator[str]:
 
 
 def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
-    breaks = chosen(result.outcome.evidence)
-    lines = lines_of(breaks)
+    breaks = shown(result.outcome.evidence)
     yield ""
     yield f"### {result.contract.id} ({result.contract.level})"
     yield ""
@@ -79,10 +81,11 @@ def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
     yield f"Source: {result.contract.row.source}"
     for each in breaks:
         yield ""
-        yield f"In scenario {_inline(each.scenario)}:" if each.scenario else f"In {_inline(each.trace)}:"
-        yield from _code([*Break(each, lines).slice(), each.text])
+        scenario, trace = each.evidence.scenario, each.evidence.trace
+        yield f"In scenario {_inline(scenario)}:" if scenario else f"In {_inline(trace)}:"
+        yield from _code([*each.slice(), each.evidence.text])
     yield ""
-    yield f"Again: {_inline(run.again(result.contract.id, [each.trace for each in breaks]))}"
+    yield f"Again: {_inline(run.again(result.contract.id, [each.evidence.trace for each in breaks]))}"
 
 
 def _inline(text: str) -> str:

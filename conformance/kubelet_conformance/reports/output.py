@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
 
 _MESSAGE_CHARS_MAX = 2000
@@ -42,6 +45,24 @@ def drawn(draw: Callable[[Console], None], *, to_file: bool) -> str:
     )
     draw(console)
     return text.getvalue()
+
+
+def as_json(value: object) -> str:
+    """JSON text in plain ASCII, so that whatever a trace holds neither breaks it nor reaches a terminal."""
+    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
+
+
+def report_internal_error(error: BaseException, *, debug: bool) -> Exit:
+    """A mistake of our own: what to report, and a traceback only where one is wanted; the exit code."""
+    if debug:
+        complain("".join(traceback.format_exception(error)), plain=True)
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    what = f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
+    complain(
+        f"internal error, {what}; this is a mistake in kubelet-conformance: "
+        "please report it with the trace and with what --debug prints"
+    )
+    return Exit.INTERNAL_ERROR
 
 
 def check_writable(output: str | None, *inputs: str) -> None:
@@ -75,6 +96,13 @@ def deliver(text: str, output: str | None) -> None:
         raise click.ClickException(
             f"{output}: cannot be written: {reason}; the report went to standard output"
         ) from None
+
+
+def deliver_as(
+    form: str, output: str | None, value: Callable[[], object], draw: Callable[[Console], None]
+) -> None:
+    """Deliver a report for programs where the form is `json`, else one to read."""
+    deliver(as_json(value()) if form == "json" else drawn(draw, to_file=output is not None), output)
 
 
 def _print(text: str) -> None:

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.checking import Check, Judged
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.jsonreport import check_report
 from kubelet_conformance.reports.run import Exit, Run, concluded, gravest
+from kubelet_conformance.reports.safe import counted
 
 _AGAIN_MAX = 10
 """So many scenarios are named in a command that plays them again; more are left to the contract."""
@@ -50,6 +51,25 @@ class LeftOut:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryFound:
+    """A history that broke something.
+
+    Attributes:
+        what: what it was made small for: the id of a contract, or what else it broke.
+        played: what came of it.
+        words: the history in words, a line each.
+        scenario: the same as a scenario, ready to be pasted.
+        file: where it is kept.
+    """
+
+    what: str
+    played: Played
+    words: tuple[str, ...]
+    scenario: str
+    file: str
+
+
 class Commands(Protocol):
     """How a run, or a part of it, is played again."""
 
@@ -66,7 +86,8 @@ class Commands(Protocol):
 class PlayedRun:
     """A whole run: its target, its scenarios, and the verdicts over all their traces.
 
-    `kept` tells whether the traces are there after the run.
+    `kept` tells whether the traces are there after the run; `found` are the histories that broke
+    something, and `repeated` were drawn again and not played again.
     """
 
     check: Check
@@ -81,6 +102,8 @@ class PlayedRun:
     kept: bool = False
     debug: bool = False
     left_out: tuple[LeftOut, ...] = ()
+    found: tuple[HistoryFound, ...] = ()
+    repeated: int = 0
 
     @property
     def options(self) -> Run:
@@ -91,6 +114,15 @@ class PlayedRun:
     def target(self) -> str:
         """The kubelet and the runtime in words."""
         return f"kubelet {self.kubelet} (Kubernetes {self.kubernetes}) and runtime {self.runtime}"
+
+    @property
+    def amount(self) -> str:
+        """How much was played, in words."""
+        return counted(len(self.scenarios), "scenario")
+
+    def replay(self, found: HistoryFound) -> str:
+        """The command that plays a history again."""
+        return self.commands.again("", [found.played])
 
     def again(self, contract: str, traces: Iterable[str]) -> str:
         """The command that plays the scenarios of these traces again and judges them by this contract."""
@@ -148,4 +180,65 @@ class PlayedRun:
         report["not_applicable"] = [{"name": each.scenario, "reason": each.reason} for each in self.left_out]
         report["command"] = self.commands.command()
         report["exit_code"] = int(self.conclusion())
+        return report
+
+
+@dataclass(frozen=True, slots=True)
+class CalledRun(PlayedRun):
+    """A run without a kubelet.
+
+    `address` is where the runtime was called; `known` names where its known deviations come from, if any do.
+    """
+
+    address: str = ""
+    known: str = ""
+
+    @property
+    def target(self) -> str:
+        """The runtime in words."""
+        known = f", less the known deviations of {self.known}" if self.known else ""
+        return f"runtime {self.runtime}, called at {self.address}{known}"
+
+    def report(self) -> dict[str, Any]:
+        """The report for programs."""
+        report = PlayedRun.report(self)
+        del report["target"]["kubelet"], report["target"]["seed"]
+        report["target"]["address"] = self.address
+        return report
+
+
+@dataclass(frozen=True, slots=True)
+class HistoriesRun(PlayedRun):
+    """A whole run of histories: `histories` were played."""
+
+    histories: int = 0
+
+    @property
+    def amount(self) -> str:
+        """How much was played, in words."""
+        return counted(self.histories, "history", "histories")
+
+    def conclusion(self) -> Exit:
+        """How the run ends. A node that does not settle has failed, whatever else was kept."""
+        restless = any(each.played.vain for each in self.found)
+        return gravest(PlayedRun.conclusion(self), Exit.FAILED if restless else Exit.OK)
+
+    def report(self) -> dict[str, Any]:
+        """The report for programs."""
+        report = PlayedRun.report(self)
+        report["histories"] = {
+            "played": self.histories,
+            "repeated": self.repeated,
+            "found": [
+                {
+                    "broke": each.what,
+                    "name": each.played.scenario,
+                    "file": each.file,
+                    "words": list(each.words),
+                    "scenario": each.scenario,
+                    "again": self.replay(each),
+                }
+                for each in self.found
+            ],
+        }
         return report

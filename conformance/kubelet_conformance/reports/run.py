@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -66,3 +67,11 @@ def fails(result: Result, run: Run) -> bool:
         return run.require_exercised
     levels = {"MUST", "SHOULD"} if run.strict else {"MUST"}
     return result.outcome.verdict is Verdict.BROKEN and result.contract.level in levels and result.counts
+
+
+def by_area(check: Check) -> dict[str, Counter[Verdict]]:
+    """How many contracts of each area have which verdict."""
+    counts: dict[str, Counter[Verdict]] = {}
+    for result in check.results.values():
+        counts.setdefault(result.contract.row.area, Counter())[result.outcome.verdict] += 1
+    return counts

@@ -37,3 +37,8 @@ def in_shell(word: str) -> str:
         return shlex.quote(word)
     plain = set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._- ")
     return "$'" + "".join(chr(b) if b in plain else f"\\x{b:02x}" for b in os.fsencode(word)) + "'"
+
+
+def counted(number: int, word: str, words: str = "") -> str:
+    """A number and its noun, such as `1 trace` and `2 traces`."""
+    return f"{number} {word if number == 1 else words or f'{word}s'}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import groupby
 from textwrap import wrap
 
@@ -13,8 +12,9 @@ from kubelet_conformance.contract.baseline import MAIN_CLAUSE, clause_names
 from kubelet_conformance.contract.checking import REPORTED, Check, Result
 from kubelet_conformance.contract.verdicts import Evidence, Verdict
 from kubelet_conformance.reports.breaks import Break, chosen, lines_of
-from kubelet_conformance.reports.run import Exit, Run, concluded
-from kubelet_conformance.reports.safe import in_shell, safe
+from kubelet_conformance.reports.played import HistoryFound, Played, PlayedRun
+from kubelet_conformance.reports.run import Exit, Run, by_area, concluded
+from kubelet_conformance.reports.safe import counted, in_shell, safe
 
 WIDTH_MAX = 110
 _STYLES = {
@@ -87,9 +87,7 @@ class TerminalReport:
             self._line(f"{count} judged by --kubernetes {by}, although the header says {told}.", "yellow")
 
     def _areas(self) -> None:
-        counts: dict[str, Counter[Verdict]] = {}
-        for result in self._check.results.values():
-            counts.setdefault(result.contract.row.area, Counter())[result.outcome.verdict] += 1
+        counts = by_area(self._check)
         wide = max((len(area) for area in counts), default=0)
         self._line()
         self._line(f"{'area':{wide}}  " + "  ".join(verdict.words for verdict in REPORTED), "bold")
@@ -230,9 +228,80 @@ class TerminalReport:
         self._line(Text().append(f"{word}:", style).append(said))
 
 
-def counted(number: int, word: str, words: str = "") -> str:
-    """A number and its noun, such as `1 trace` and `2 traces`."""
-    return f"{number} {word if number == 1 else words or f'{word}s'}"
+class RunReport(TerminalReport):
+    """Prints one run: as a check of its traces, with its scenarios and the commands that play them again."""
+
+    def __init__(self, run: PlayedRun, console: Console) -> None:
+        super().__init__(run.check, run.options, console)
+        self._played = run
+
+    def _target(self) -> None:
+        records = counted(sum(trace.records for trace in self._check.traces), "record")
+        contracts = counted(len(self._check.results), "contract")
+        self._line(f"Played {self._played.amount} on {self._played.target}: {records} judged by {contracts}.")
+        if self._played.repeated:
+            self._line(f"Not played again: {self._played.repeated} that were drawn more than once.")
+
+    def _place(self, evidence: Evidence) -> list[str]:
+        kept = [safe(evidence.trace)] if self._played.kept else []
+        scenario = f"scenario {safe(evidence.scenario)}" if evidence.scenario else "the node as a whole"
+        return [scenario, *kept]
+
+    def _again(self, result: Result, trace: str) -> None:
+        self._line(f"    again: {self._played.again(result.contract.id, [trace])}", "cyan")
+
+    def _waits(self) -> None:
+        run = self._played
+        self._scenarios(
+            "waited or asserted in vain, and no broken contract explains it",
+            [(played.scenario, played.vain) for played in run.unexplained],
+        )
+        self._scenarios(
+            "the suite itself failed", [(played.scenario, self._failure(played)) for played in run.failed]
+        )
+        for found in run.found:
+            self._history(found)
+
+    def _history(self, found: HistoryFound) -> None:
+        self._line()
+        self._line(f"history {safe(found.played.scenario)} broke {safe(found.what)}", "bold red")
+        for line in found.words:
+            self._line(f"    {safe(line, 2000)}")
+        self._line(f"    kept in {safe(found.file)}", "dim")
+        self._line(f"    again: {self._played.replay(found)}", "cyan")
+        self._line("    as a scenario:")
+        for line in found.scenario.splitlines():
+            self._line(f"        {safe(line, 4000)}" if line else "", "dim")
+
+    def _not_applicable(self) -> None:
+        super()._not_applicable()
+        if not self._played.left_out:
+            return
+        self._heading("scenarios that are not applicable here", len(self._played.left_out))
+        for reason, scenarios in self._played.reasons().items():
+            self._line(f"    {safe(reason)} ({len(scenarios)})", "dim")
+            self._wrapped(" ".join(map(safe, scenarios)), "      ", "dim")
+
+    def _failure(self, played: Played) -> str:
+        """What went wrong; where in this program only with --debug."""
+        return played.failed if self._run.debug else played.failed.splitlines()[0]
+
+    def _scenarios(self, title: str, scenarios: list[tuple[str, str]]) -> None:
+        if not scenarios:
+            return
+        self._heading(title, len(scenarios), "bold yellow")
+        for name, told in scenarios:
+            self._line(f"    {safe(name)}", "bold")
+            for line in told.splitlines():
+                self._line(f"      {safe(line)}")
+
+    def _conclusion(self) -> Exit:
+        return self._played.conclusion()
+
+
+def print_check(check: Check, run: Run, console: Console) -> None:
+    """Print one check."""
+    TerminalReport(check, run, console).print()
 
 
 def _by_number(version: str) -> list[tuple[int, str]]:

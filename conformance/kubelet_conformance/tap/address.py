@@ -113,25 +113,25 @@ class ListeningSocket:
     def _remove_left_behind(self) -> None:
         if not stat.S_ISSOCK(self.path.lstat().st_mode):
             raise AddressError(f"{self.path}: is there already and is no socket: name another path")
-        if _is_answered(self.path):
+        error = connection_error(self.path)
+        if error is None:
             raise AddressError(f"{self.path}: in use by another program: name another path, or end that")
+        if not isinstance(error, ConnectionRefusedError):
+            raise AddressError(f"{self.path}: cannot tell whether it is in use: {error.strerror}")
         self.path.unlink()
 
 
-def _is_answered(path: Path) -> bool:
-    """Whether somebody listens on the socket."""
+def connection_error(path: Path) -> OSError | None:
+    """Why nobody takes a connection at a socket; None if somebody does."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)  # noqa: FBT003 - the only way to say it
         try:
             probe.connect(str(path))
-        except ConnectionRefusedError:
-            return False
         except BlockingIOError:
-            # Its queue is full: whoever made it is alive.
-            return True
+            return None  # Its queue is full: whoever made it is alive.
         except OSError as error:
-            raise AddressError(f"{path}: cannot tell whether it is in use: {error.strerror}") from None
-    return True
+            return error
+    return None
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -6,11 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubelet_conformance.tap.frames import FrameReader, Kind
-from kubelet_conformance.tap.framing import MessageReader, TooLongError, whole_message
+from kubelet_conformance.tap.grpc import (
+    MessageReader,
+    TooLongError,
+    code_of_reset,
+    outcome,
+    timeout_ns,
+    whole_message,
+)
 from kubelet_conformance.tap.headers import HeaderReader
 from kubelet_conformance.tap.heard import CLIENT_GONE, Answered, CallBegan, CallEnded, Heard, StreamItem
 from kubelet_conformance.tap.messages import streams
-from kubelet_conformance.tap.statuses import code_of_reset, outcome, timeout_ns
 from kubelet_conformance.tap.undecodable import UndecodableError
 
 CALLS_MAX: Final = 10_000

@@ -36,27 +36,31 @@ def _method(descriptor: Any) -> Method:  # noqa: ANN401 - protobuf has no public
     )
 
 
-_METHODS: Mapping[tuple[str, str], Method] = {
+METHODS: Mapping[tuple[str, str], Method] = {
     (service.full_name, each.name): _method(each)
     for service in cri.DESCRIPTOR.services_by_name.values()
     for each in service.methods
 }
+"""The methods of v1 by service and name."""
 _ALPHA, _V1 = "runtime.v1alpha2.", "runtime.v1."
+
+
+def as_v1(service: str) -> str:
+    """The service of v1 that one of v1alpha2 is like: it is the same under another name (KEP-2040)."""
+    return _V1 + service.removeprefix(_ALPHA) if service.startswith(_ALPHA) else service
 
 
 def method(service: str, rpc: str) -> Method | None:
     """The method of that name; None for one that the CRI's v1 does not have."""
-    return _METHODS.get((service, rpc))
+    return METHODS.get((service, rpc))
 
 
 def streams(service: str, rpc: str) -> bool | None:
     """Whether a method answers with a stream; None where that is not known.
 
-    A method of v1alpha2 is taken to be like its namesake: v1 is that version under another name (KEP-2040).
+    A method of v1alpha2 is taken to be like its namesake.
     """
-    if service.startswith(_ALPHA):
-        service = _V1 + service.removeprefix(_ALPHA)
-    known = _METHODS.get((service, rpc))
+    known = METHODS.get((as_v1(service), rpc))
     return None if known is None else known.streams
 
 

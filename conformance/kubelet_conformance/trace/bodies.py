@@ -1,4 +1,4 @@
-"""Typed accessors on the CRI messages of a trace: only the fields that judges read.
+"""Typed accessors on the messages of the CRI and of DRA plugins in a trace: only the fields that judges read.
 
 Field names and defaults are protobuf's: an absent field has the default, an enum is its name.
 """
@@ -359,3 +359,76 @@ class StatusReply(_Body, frozen=True, dict=True, gc=True):
     def says(self) -> dict[str, bool]:
         """Its conditions by type; none where the runtime gave no status."""
         return {one.type: one.status for one in self.status.conditions} if self.status is not None else {}
+
+
+class UpdateContainerResourcesRequest(_Body, frozen=True):
+    """What of a container's resources is to be changed."""
+
+    container_id: str = ""
+    linux: LinuxResources = LinuxResources()
+
+
+class ContainerEvent(_Body, frozen=True):
+    """One item of GetContainerEvents; `created_at` is nanoseconds since the epoch."""
+
+    container_id: str = ""
+    container_event_type: str = "CONTAINER_CREATED_EVENT"
+    created_at: int = 0
+    pod_sandbox_status: SandboxRecord | None = None
+    containers_statuses: list[ContainerRecord] = []
+
+
+class Amount(_Body, frozen=True):
+    """A number that may be absent."""
+
+    value: int = 0
+
+
+class MemoryUse(_Body, frozen=True):
+    """How many bytes a container uses; None where the runtime does not tell."""
+
+    working_set_bytes: Amount | None = None
+
+
+class ContainerStatsRecord(_Body, frozen=True):
+    """The statistics of one container, of which only memory is read."""
+
+    memory: MemoryUse | None = None
+
+
+class ContainerStatsReply(_Body, frozen=True):
+    """Answers ContainerStats."""
+
+    stats: ContainerStatsRecord = ContainerStatsRecord()
+
+
+class RemoveImageRequest(_Body, frozen=True):
+    """The image by any of its names."""
+
+    image: ImageSpec = ImageSpec()
+
+
+class ListImagesReply(_Body, frozen=True):
+    """The images on the node, or those that a filter names."""
+
+    images: list[Image] = []
+
+
+class ClaimName(_Body, frozen=True):
+    """A claim of dynamic resources, and in a reply the devices that are ready for it."""
+
+    namespace: str = ""
+    name: str = ""
+    cdi_devices: list[str] = msgspec.field(default_factory=list[str], name="CDI_devices")
+
+
+class ClaimsRequest(_Body, frozen=True):
+    """NodePrepareResources and NodeUnprepareResources."""
+
+    claims: list[ClaimName] = []
+
+
+class ClaimsReply(_Body, frozen=True):
+    """What NodePrepareResources answers."""
+
+    claims: list[ClaimName] = []

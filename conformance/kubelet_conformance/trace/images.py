@@ -1,91 +1,25 @@
-"""What a trace tells about images: the answers to ImageStatus, and how PullImage went for each pod."""
+"""What a trace tells about images: the answers to ImageStatus, how pulls went, and what containers are of."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from kubelet_conformance.trace.bodies import (
+    CreateContainerRequest,
     ImageStatusReply,
     ImageStatusRequest,
     PullImageReply,
     PullImageRequest,
 )
-from kubelet_conformance.trace.records import Event, RpcError
+from kubelet_conformance.trace.former_spec import former_containers
+from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.records import Event
+from kubelet_conformance.trace.views import Container, ImageAnswer, Pulls
 
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.world import World
-
-
-IMAGES_REMEMBERED = 10_000
-"""How many image names are remembered; the one unused longest is forgotten first."""
 _ANSWERS_KEPT = 8
-
-
-class ImageAnswer(NamedTuple):
-    """One answer to ImageStatus."""
-
-    seq: int
-    present: bool | None
-    """None for an error."""
-
-
-class ImageKnown:
-    """One image name as the kubelet asks for it, and what the runtime last said of it."""
-
-    __slots__ = ("absent_seq", "answers", "failed_seq", "id", "pulled_ref", "pulled_seq")
-
-    def __init__(self) -> None:
-        self.answers: list[ImageAnswer] = []
-        """The latest answers to ImageStatus, oldest first."""
-        self.absent_seq = 0
-        """The last answer that it is not there."""
-        self.failed_seq = 0
-        """The last of its answers that was an error."""
-        self.id = ""
-        self.pulled_ref = ""
-        """What the last good PullImage returned."""
-        self.pulled_seq = 0
-
-    @property
-    def last(self) -> ImageAnswer | None:
-        """The last answer."""
-        return self.answers[-1] if self.answers else None
-
-
-class Pulls:
-    """The pulls of one image by one pod, in one life of the kubelet."""
-
-    __slots__ = ("due", "errors", "failed_seq", "failed_t", "life", "pulled_seq")
-
-    def __init__(self, life: int) -> None:
-        self.life = life
-        self.due: ImageAnswer | None = None
-        """What ImageStatus had said last when a pull was announced: it may have to wait for others then."""
-        self.failed_t = 0.0
-        self.failed_seq = 0
-        self.pulled_seq = 0
-        """The last one that succeeded."""
-        self.errors: list[RpcError] = []
-        """The last two failures, oldest first."""
-
-    def due_since(self, seq: int) -> ImageAnswer | None:
-        """The answer that the image is absent, later than `seq`, which a pull that had to wait follows."""
-        return self.due if self.due is not None and self.due.present is False and self.due.seq > seq else None
-
-
-def image_known(world: World, name: str) -> ImageKnown:
-    """What is known of an image by the name it is asked for."""
-    known = world.images.pop(name, None) or ImageKnown()
-    world.images[name] = known
-    if len(world.images) > IMAGES_REMEMBERED:
-        del world.images[next(iter(world.images))]
-    return known
 
 
 def image_asked(moment: Moment) -> None:
     """ImageStatus was answered, well or by an error."""
-    known = image_known(moment.world, moment.request(ImageStatusRequest).image.image)
+    known = moment.world.image_known(moment.request(ImageStatusRequest).image.image)
     present = None
     if moment.reply.error is None:
         image = moment.response(ImageStatusReply).image
@@ -107,16 +41,11 @@ def _pulls(moment: Moment, name: str) -> Pulls | None:
     return pulls
 
 
-def asked_as(world: World, image: str) -> str:
-    """How the kubelet asks for an image that a manifest names, its tag implied; "" if it has not asked."""
-    return next((name for name in (image, f"{image}:latest") if name in world.images), "")
-
-
 def pull_is_due(moment: Moment) -> None:
     """The event Pulling comes before the wait for other pulls, and names the image as the manifest does."""
     record = moment.record
     asked = record.message.partition('"')[2].partition('"')[0] if isinstance(record, Event) else ""
-    name = asked_as(moment.world, asked)
+    name = moment.world.image_name(asked)
     pulls = _pulls(moment, name) if name else None
     if pulls is not None:
         pulls.due = moment.world.images[name].last
@@ -125,7 +54,7 @@ def pull_is_due(moment: Moment) -> None:
 def image_pulled(moment: Moment) -> None:
     """PullImage succeeded; the back-off of earlier failures goes on to count."""
     name = moment.request(PullImageRequest).image.image
-    known, pulls = image_known(moment.world, name), _pulls(moment, name)
+    known, pulls = moment.world.image_known(name), _pulls(moment, name)
     known.pulled_ref = moment.response(PullImageReply).image_ref
     known.pulled_seq = moment.seq
     if pulls is not None:
@@ -139,3 +68,33 @@ def pull_failed(moment: Moment) -> None:
         return
     pulls.failed_t, pulls.failed_seq = moment.t, moment.seq
     pulls.errors = [*pulls.errors[-1:], error]
+
+
+class _MadeOf:
+    """The image as the manifest has it; "" where none or several of those sent last have that id."""
+
+    def __init__(self) -> None:
+        self.image = ""
+
+
+def image_asked_for(moment: Moment) -> str:
+    """The image that the container that is made here has in its manifest; "" where that is not known."""
+    config, pod, world = moment.request(CreateContainerRequest).config, moment.pod, moment.world
+    if config.image.user_specified_image or pod is None:
+        return config.image.user_specified_image
+    name, found = config.metadata.name, set[str]()
+    for spec in (pod.container_spec(name), *former_containers(pod, name)):
+        known = world.images.get(world.image_name(spec.image)) if spec is not None else None
+        if spec is not None and known is not None and config.image.image in {known.id, known.pulled_ref}:
+            found.add(spec.image)
+    return found.pop() if len(found) == 1 else ""
+
+
+def image_is_known_by_its_id(moment: Moment, container: Container) -> None:
+    """The container was made of the image with this id: that of its pod's spec, or of one before."""
+    container.note(_MadeOf).image = image_asked_for(moment)
+
+
+def made_of(container: Container) -> str:
+    """The image that its manifest had when it was made; "" where that is not known."""
+    return container.note(_MadeOf).image

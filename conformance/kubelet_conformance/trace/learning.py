@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kubelet_conformance.trace import untold
 from kubelet_conformance.trace.bodies import (
@@ -17,17 +17,29 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.disruption import REFUSALS, disruption_is_told, shutdown_is_announced
 from kubelet_conformance.trace.former_spec import spec_is_sent
-from kubelet_conformance.trace.images import image_asked, image_pulled, pull_failed, pull_is_due
+from kubelet_conformance.trace.images import (
+    image_asked,
+    image_is_known_by_its_id,
+    image_pulled,
+    pull_failed,
+    pull_is_due,
+)
 from kubelet_conformance.trace.kubelet_view import OBSERVED, observe_kubelet
-from kubelet_conformance.trace.listings import CONTAINER_STATES, containers_listed, sandboxes_listed
-from kubelet_conformance.trace.looking import commanded, full_name
-from kubelet_conformance.trace.made_of import image_is_known_by_its_id
+from kubelet_conformance.trace.looking import commanded, full_name, key_of, look, reported_exit
 from kubelet_conformance.trace.manifests import Manifest
 from kubelet_conformance.trace.mirrored import mirror_is_made
 from kubelet_conformance.trace.moment import Moment
 from kubelet_conformance.trace.pod_cgroups import cgroup_changes
+from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import PodChange, RuntimeEvent
-from kubelet_conformance.trace.streaming import containers_are_told, news_of_containers, records_are_told
+from kubelet_conformance.trace.streaming import (
+    CONTAINER_STATES,
+    containers_are_told,
+    containers_listed,
+    news_of_containers,
+    records_are_told,
+    sandboxes_listed,
+)
 from kubelet_conformance.trace.under_way import (
     LISTS,
     WORK,
@@ -41,6 +53,7 @@ from kubelet_conformance.trace.under_way import (
     status_is_told,
 )
 from kubelet_conformance.trace.views import Container, Exit, Pod, Stop, Termination
+from kubelet_conformance.trace.world import World
 
 Lesson = Callable[[Moment], None]
 
@@ -49,6 +62,15 @@ def learn(moment: Moment) -> None:
     """Bring the views up to date with the record."""
     for lesson in _LESSONS.get(moment.keys[0], ()):
         lesson(moment)
+
+
+def moments(reader: Reader) -> Iterator[Moment]:
+    """Each record of a trace in its context; what it teaches is learned before the next one."""
+    world = World(reader.header)
+    for record in reader:
+        moment = look(world, record, key_of(record))
+        yield moment
+        learn(moment)
 
 
 def _records_change(moment: Moment) -> None:
@@ -195,9 +217,7 @@ def _container_status(moment: Moment) -> None:
     if moment.exit is not None:
         _records_change(moment)
     if record.state == "CONTAINER_EXITED":
-        by_stop = moment.exit.commanded if moment.exit else commanded(container, moment.t)
-        ended = Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
-        _exit(container, ended)
+        _exit(container, moment.exit or reported_exit(moment, container, record))
         return
     if record.state == "CONTAINER_RUNNING":
         container.seen_running = True
@@ -211,9 +231,7 @@ def _events_told(moment: Moment) -> None:
         container.record = record
         container.seen_running = container.seen_running or record.state == "CONTAINER_RUNNING"
         if record.state == "CONTAINER_EXITED":
-            by_stop = commanded(container, moment.t)
-            ended = Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
-            _exit(container, ended)
+            _exit(container, reported_exit(moment, container, record))
 
 
 def _container_exited(moment: Moment) -> None:

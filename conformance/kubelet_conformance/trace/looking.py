@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kubelet_conformance.trace.bodies import (
+    ClaimsRequest,
+    ContainerRecord,
     ContainerRequest,
     ContainerStatusReply,
     CreateContainerReply,
@@ -18,12 +20,12 @@ from kubelet_conformance.trace.bodies import (
     PullImageRequest,
     RunPodSandboxReply,
     RunPodSandboxRequest,
+    SandboxRecord,
     SandboxRequest,
     StopContainerRequest,
 )
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.plugin_bodies import ClaimsRequest
 from kubelet_conformance.trace.records import (
     Body,
     Call,
@@ -43,6 +45,7 @@ from kubelet_conformance.trace.seen import seen_at
 from kubelet_conformance.trace.streaming import event_of
 from kubelet_conformance.trace.views import Container, Execution, Exit, Pod
 from kubelet_conformance.trace.world import World
+from kubelet_conformance.trace.written_keys import STATIC_SOURCES
 
 Sight = Callable[[Moment], None]
 
@@ -52,8 +55,6 @@ EXIT_AFTER_STOP_SECONDS = 1.0
 
 LATE_SECONDS = 1.0
 """An answer that takes longer holds up who waits for it: most take some milliseconds."""
-STATIC_SOURCES = frozenset({"file", "http"})
-"""Where static pods come from."""
 _REQUESTS: dict[str, type[ContainerRequest | StopContainerRequest | ExecSyncRequest]] = {
     "StopContainer": StopContainerRequest,
     "ExecSync": ExecSyncRequest,
@@ -183,11 +184,7 @@ def _made_container(moment: Moment) -> None:
 
 def _read_sandbox(moment: Moment) -> None:
     _about_sandbox(moment)
-    record, sandbox, readings = (
-        moment.response(PodSandboxStatusReply).status,
-        moment.sandbox,
-        moment.world.readings,
-    )
+    record, sandbox = moment.response(PodSandboxStatusReply).status, moment.sandbox
     if (
         record is not None
         and sandbox is not None
@@ -196,30 +193,31 @@ def _read_sandbox(moment: Moment) -> None:
         and not sandbox.stops
     ):
         moment.keys = (*moment.keys, "fact:sandbox-died")
-    if not readings.knows(moment):
-        readings.take_sandboxes(moment, (record,) if record is not None else (), whole=True)
+    if not _is_known(moment):
+        _report_sandboxes(moment, (record,) if record is not None else (), whole=True)
 
 
 def _read_container(moment: Moment) -> None:
     _about_container(moment)
-    record, container, readings = (
-        moment.response(ContainerStatusReply).status,
-        moment.container,
-        moment.world.readings,
-    )
+    record, container = moment.response(ContainerStatusReply).status, moment.container
     if (
         record is not None
         and container is not None
         and record.state == "CONTAINER_EXITED"
         and container.state == "running"
     ):
-        by_stop, code, reason = commanded(container, moment.t), record.exit_code, record.reason
-        moment.exit = Exit(moment.t, moment.seq, code=code, reason=reason, commanded=by_stop)
+        moment.exit = reported_exit(moment, container, record)
         moment.keys = (*moment.keys, "fact:exited")
     if record is not None:
         moment.keys = (*moment.keys, _READ_AS.get(record.state, "read:unknown"))
-    if not readings.knows(moment):
-        readings.take_containers(moment, (record,) if record is not None else (), whole=True)
+    if not _is_known(moment):
+        _report_containers(moment, (record,) if record is not None else (), whole=True)
+
+
+def reported_exit(moment: Moment, container: Container, record: ContainerRecord) -> Exit:
+    """The exit of a container as a status or an event reports it now."""
+    by_stop = commanded(container, moment.t)
+    return Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
 
 
 _READ_AS = {
@@ -232,19 +230,40 @@ _READ_AS = {
 
 
 def _list_containers(moment: Moment) -> None:
-    readings = moment.world.readings
     if moment.request(ListContainersRequest).everything:
         moment.keys = (*moment.keys, _ALL["ListContainers"])
-    if not readings.knows(moment):
-        readings.take_containers(moment, moment.response(ListContainersReply).containers, whole=False)
+    if not _is_known(moment):
+        _report_containers(moment, moment.response(ListContainersReply).containers, whole=False)
+        moment.keys = (*moment.keys, "told:list")
 
 
 def _list_sandboxes(moment: Moment) -> None:
-    readings = moment.world.readings
     if moment.request(ListPodSandboxRequest).everything:
         moment.keys = (*moment.keys, _ALL["ListPodSandbox"])
-    if not readings.knows(moment):
-        readings.take_sandboxes(moment, moment.response(ListPodSandboxReply).items, whole=False)
+    if not _is_known(moment):
+        _report_sandboxes(moment, moment.response(ListPodSandboxReply).items, whole=False)
+        moment.keys = (*moment.keys, "told:list")
+
+
+def _is_known(moment: Moment) -> bool:
+    """The reply says nothing that was not known."""
+    return moment.world.readings.knows(moment.reply, moment.world.changed_seq)
+
+
+def _report_containers(moment: Moment, records: Sequence[ContainerRecord], *, whole: bool) -> None:
+    """Put the news of containers into the moment, with the key that judges wait for."""
+    news = moment.world.readings.containers(moment.reply, records, whole=whole)
+    if news:
+        moment.containers_told = news
+        moment.keys = (*moment.keys, "told:container")
+
+
+def _report_sandboxes(moment: Moment, records: Sequence[SandboxRecord], *, whole: bool) -> None:
+    """The same for sandboxes."""
+    news = moment.world.readings.sandboxes(moment.reply, records, whole=whole)
+    if news:
+        moment.sandboxes_told = news
+        moment.keys = (*moment.keys, "told:sandbox")
 
 
 _ABOUT: dict[str, Sight] = {

@@ -8,6 +8,7 @@ import msgspec
 
 from kubelet_conformance.trace.container_specs import ApiObject, ContainerResources, ContainerSpec, ObjectRef
 from kubelet_conformance.trace.once import once
+from kubelet_conformance.trace.written_keys import Annotation
 
 Kind = Literal["init", "sidecar", "app", "ephemeral", "unknown"]
 Trait: TypeAlias = Kind | Literal["hook", "probe", "deadline", "gates", "own restarts"]
@@ -31,7 +32,7 @@ class Metadata(ApiObject, frozen=True):
     @property
     def is_mirror(self) -> bool:
         """It is of a mirror pod, which stands for a static pod at the API server."""
-        return bool(self.annotations) and "kubernetes.io/config.mirror" in (self.annotations or {})
+        return bool(self.annotations) and Annotation.MIRROR in (self.annotations or {})
 
 
 class Sysctl(ApiObject, frozen=True):
@@ -134,19 +135,22 @@ class PodSpec(ApiObject, frozen=True, dict=True, gc=True):
         return frozenset(found)
 
 
-class Terminated(ApiObject, frozen=True):
-    exit_code: int = 0
-    signal: int = 0
-    reason: str = ""
-    message: str = ""
-    started_at: str | None = None
-    finished_at: str | None = None
+class _OfContainer(ApiObject, frozen=True):
     container_id: str = msgspec.field(default="", name="containerID")
 
     @property
     def runtime_id(self) -> str:
         """The runtime's container id: `containerID` without its `scheme://`."""
         return self.container_id.rpartition("://")[2]
+
+
+class Terminated(_OfContainer, frozen=True):
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
 
 
 class Waiting(ApiObject, frozen=True):
@@ -166,7 +170,7 @@ class ContainerState(ApiObject, frozen=True):
     terminated: Terminated | None = None
 
 
-class ContainerStatus(ApiObject, frozen=True):
+class ContainerStatus(_OfContainer, frozen=True):
     name: str = ""
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
@@ -174,16 +178,10 @@ class ContainerStatus(ApiObject, frozen=True):
     restart_count: int = 0
     image: str = ""
     image_id: str = msgspec.field(default="", name="imageID")
-    container_id: str = msgspec.field(default="", name="containerID")
     started: bool | None = None
     resources: ContainerResources | None = None
     allocated_resources: dict[str, Any] | None = None
     stop_signal: str = ""
-
-    @property
-    def runtime_id(self) -> str:
-        """The runtime's container id: `containerID` without its `scheme://`."""
-        return self.container_id.rpartition("://")[2]
 
 
 class Condition(ApiObject, frozen=True):

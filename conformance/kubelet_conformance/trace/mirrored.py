@@ -8,8 +8,8 @@ from kubelet_conformance.trace.records import ApiWrite, Body
 from kubelet_conformance.trace.seen import seen_at
 from kubelet_conformance.trace.views import Pod
 from kubelet_conformance.trace.world import World
+from kubelet_conformance.trace.written_keys import Annotation
 
-_MIRROR = "kubernetes.io/config.mirror"
 _CREATED = 201
 
 
@@ -24,7 +24,7 @@ def _pod_of(world: World, mirror: Manifest) -> Pod | None:
     """By its UID, or by its name and content where no sandbox has told its UID yet."""
     meta = mirror.metadata
     annotations, namespace = meta.annotations or {}, meta.namespace or "default"
-    uid = annotations.get(_MIRROR, "")
+    uid = annotations.get(Annotation.MIRROR, "")
     if uid in world.pods or not uid:
         return world.pods.get(uid)
     versions = world.nameless(namespace, meta.name)

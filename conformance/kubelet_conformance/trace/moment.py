@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from kubelet_conformance.trace.header import Header
 from kubelet_conformance.trace.manifests import Manifest, PodStatus
+from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
 from kubelet_conformance.trace.records import Call, Record, Reply
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.readings import ToldContainer, ToldSandbox
-    from kubelet_conformance.trace.views import Container, Exit, Node, Pod, Sandbox
-    from kubelet_conformance.trace.world import World
-
+from kubelet_conformance.trace.views import Container, Exit, Node, Pod, Sandbox
+from kubelet_conformance.trace.world import World
 
 T = TypeVar("T")
 

@@ -7,17 +7,15 @@ and a whole list that repeats itself costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from kubelet_conformance.trace.bodies import ContainerRecord, SandboxRecord
-from kubelet_conformance.trace.records import Call
+from kubelet_conformance.trace.records import Call, Reply
 from kubelet_conformance.trace.replies import key_of
+from kubelet_conformance.trace.views import Container, Sandbox
 
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.moment import Moment
-    from kubelet_conformance.trace.views import Container, Sandbox
-
+_Said: TypeAlias = tuple[ContainerRecord | SandboxRecord, str]
 
 _REQUESTS_REMEMBERED = 10_000
 _FORGET_AT = 1_000
@@ -63,71 +61,73 @@ def sandbox_state(sandbox: Sandbox, reading: Call) -> str:
 
 
 class Readings:
-    """What was read last: of each record, and in reply to each request."""
+    """What was read last of each of the world's containers and sandboxes, and in reply to each request."""
 
-    def __init__(self) -> None:
-        self._listed: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
-        self._whole: dict[str, tuple[ContainerRecord | SandboxRecord, str]] = {}
+    def __init__(self, containers: Mapping[str, Container], sandboxes: Mapping[str, Sandbox]) -> None:
+        self._containers = containers
+        self._sandboxes = sandboxes
+        self._listed: dict[str, _Said] = {}
+        self._whole: dict[str, _Said] = {}
         self._read: dict[tuple[str, bytes], int] = {}
         """When the answer to each request was last read through: the seq."""
         self._news_seq = 0
 
-    def knows(self, moment: Moment) -> bool:
+    def knows(self, reply: Reply, changed_seq: int) -> bool:
         """The reply is like the last one to its request, and nothing has changed since that was read."""
-        key = moment.call.request.key or key_of(moment.call)
-        if moment.reply.same:
+        key = reply.call.request.key or key_of(reply.call)
+        if reply.same:
             read = self._read.get(key, -1)
-            if read >= self._news_seq and read >= moment.world.changed_seq:
+            if read >= self._news_seq and read >= changed_seq:
                 return True
         if len(self._read) >= _REQUESTS_REMEMBERED:
             self._read.clear()
-        self._read[key] = moment.seq
+        self._read[key] = reply.seq
         return False
 
-    def take_containers(self, moment: Moment, records: Sequence[ContainerRecord], *, whole: bool) -> None:
-        """Put the news of containers into the moment, with the keys `told:...` that judges wait for."""
-        views, call, memory = moment.world.containers, moment.call, self._whole if whole else self._listed
+    def containers(
+        self, reply: Reply, records: Sequence[ContainerRecord], *, whole: bool
+    ) -> list[ToldContainer]:
+        """The news of containers; `whole` for those of ContainerStatus."""
+        views, memory = self._containers, self._whole if whole else self._listed
         news: list[ToldContainer] = []
         for record in records:
             known = views.get(record.id)
-            state = container_state(known, call) if known else ""
-            last = memory.get(record.id)
-            if last is None or last[1] != state or last[0] != record:
-                memory[record.id] = record, state
+            state = container_state(known, reply.call) if known else ""
+            if _is_news(memory, record, state):
                 news.append(ToldContainer(record, known, state, whole))
         if news:
-            moment.containers_told = news
-            self._note_news(moment, "told:container")
-        if not whole:
-            moment.keys = (*moment.keys, "told:list")
+            self._note_news(reply.seq)
+        return news
 
-    def take_sandboxes(self, moment: Moment, records: Sequence[SandboxRecord], *, whole: bool) -> None:
-        """The same for sandboxes."""
-        views, call, memory = moment.world.sandboxes, moment.call, self._whole if whole else self._listed
+    def sandboxes(self, reply: Reply, records: Sequence[SandboxRecord], *, whole: bool) -> list[ToldSandbox]:
+        """The news of sandboxes; `whole` for those of PodSandboxStatus."""
+        views, memory = self._sandboxes, self._whole if whole else self._listed
         news: list[ToldSandbox] = []
         for record in records:
             known = views.get(record.id)
-            state = sandbox_state(known, call) if known else ""
-            last = memory.get(record.id)
-            if last is None or last[1] != state or last[0] != record:
-                memory[record.id] = record, state
+            state = sandbox_state(known, reply.call) if known else ""
+            if _is_news(memory, record, state):
                 news.append(ToldSandbox(record, known, state, whole))
         if news:
-            moment.sandboxes_told = news
-            self._note_news(moment, "told:sandbox")
-        if not whole:
-            moment.keys = (*moment.keys, "told:list")
+            self._note_news(reply.seq)
+        return news
 
-    def _note_news(self, moment: Moment, key: str) -> None:
-        moment.keys = (*moment.keys, key)
-        self._news_seq = moment.seq
-        self._forget(moment)
-
-    def _forget(self, moment: Moment) -> None:
+    def _note_news(self, seq: int) -> None:
         """Memory follows what lives."""
-        world = moment.world
-        living = len(world.containers) + len(world.sandboxes)
+        self._news_seq = seq
+        living = len(self._containers) + len(self._sandboxes)
         for memory in (self._listed, self._whole):
             if len(memory) > 2 * living + _FORGET_AT:
-                for gone in [i for i in memory if i not in world.containers and i not in world.sandboxes]:
+                for gone in list(self._gone(memory)):
                     del memory[gone]
+
+    def _gone(self, memory: Mapping[str, _Said]) -> Iterator[str]:
+        return (each for each in memory if each not in self._containers and each not in self._sandboxes)
+
+
+def _is_news(memory: dict[str, _Said], record: ContainerRecord | SandboxRecord, state: str) -> bool:
+    last = memory.get(record.id)
+    if last is not None and last[1] == state and last[0] == record:
+        return False
+    memory[record.id] = record, state
+    return True

@@ -100,6 +100,11 @@ class _Line(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
     seq: int
     t: float
 
+    @property
+    def kind(self) -> str:
+        """Which kind of record it is, as the file has it."""
+        return str(self.__struct_config__.tag)
+
 
 @final
 class CallLine(_Line, frozen=True, gc=False, tag="call"):
@@ -129,8 +134,6 @@ class Message(_Line, frozen=True, gc=False, tag="message"):
     id: str
     message: msgspec.Raw = msgspec.Raw(b"{}")
 
-    kind: ClassVar[str] = "message"
-
 
 class PodChange(_Line, frozen=True, tag="pod"):
     """A pod that is wanted (`set`) or no longer wanted (`remove`), at the time it was sent."""
@@ -141,8 +144,6 @@ class PodChange(_Line, frozen=True, tag="pod"):
     namespace: str = ""
     name: str = ""
     uid: str = ""
-
-    kind: ClassVar[str] = "pod"
 
 
 class ApiWrite(_Line, frozen=True, tag="api"):
@@ -162,8 +163,6 @@ class ApiWrite(_Line, frozen=True, tag="api"):
     namespace: str = ""
     name: str = ""
 
-    kind: ClassVar[str] = "api"
-
 
 class Status(_Line, frozen=True, tag="status"):
     """A pod's status as the API server stored it after the kubelet wrote it."""
@@ -174,15 +173,11 @@ class Status(_Line, frozen=True, tag="status"):
     name: str = ""
     deletion: str | None = None
 
-    kind: ClassVar[str] = "status"
-
 
 class Deleted(_Line, frozen=True, tag="deleted"):
     """The pod object was finally removed."""
 
     uid: str
-
-    kind: ClassVar[str] = "deleted"
 
 
 class Event(_Line, frozen=True, tag="event"):
@@ -195,8 +190,6 @@ class Event(_Line, frozen=True, tag="event"):
     count: int = 1
     container: str | None = None
 
-    kind: ClassVar[str] = "event"
-
 
 class RuntimeEvent(_Line, frozen=True, tag="runtime"):
     """What the runtime, or a container, did by itself."""
@@ -206,8 +199,6 @@ class RuntimeEvent(_Line, frozen=True, tag="runtime"):
     sandbox_id: str = ""
     name: str = ""
     exit_code: int | None = None
-
-    kind: ClassVar[str] = "runtime"
 
 
 class Fault(_Line, frozen=True, tag="fault"):
@@ -220,15 +211,11 @@ class Fault(_Line, frozen=True, tag="fault"):
     uid: str = ""
     values: dict[str, str] = {}
 
-    kind: ClassVar[str] = "fault"
-
 
 class Kubelet(_Line, frozen=True, tag="kubelet"):
     """The kubelet process started, stopped in order, or was killed."""
 
     op: Literal["started", "stopped", "killed"]
-
-    kind: ClassVar[str] = "kubelet"
 
 
 class Expect(_Line, frozen=True, tag="expect"):
@@ -238,8 +225,6 @@ class Expect(_Line, frozen=True, tag="expect"):
     awaited: str = ""
     by: float | None = None
     met: bool = False
-
-    kind: ClassVar[str] = "expect"
 
 
 class Probe(_Line, frozen=True, tag="probe"):
@@ -260,8 +245,6 @@ class Probe(_Line, frozen=True, tag="probe"):
     text: str = ""
     authorized: bool = False
 
-    kind: ClassVar[str] = "probe"
-
 
 class Disk(_Line, frozen=True, tag="disk"):
     """A manifest folder, a volume or a log path that appeared, changed or went, as `op` says.
@@ -273,8 +256,6 @@ class Disk(_Line, frozen=True, tag="disk"):
     path: str = ""
     text: str = ""
 
-    kind: ClassVar[str] = "disk"
-
 
 class Http(_Line, frozen=True, tag="http"):
     """A manifest URL as the kubelet read it; `status` is the HTTP status, 0 for a refused connection."""
@@ -282,21 +263,15 @@ class Http(_Line, frozen=True, tag="http"):
     op: str = ""
     status: int | None = None
 
-    kind: ClassVar[str] = "http"
-
 
 class Metrics(_Line, frozen=True, tag="metrics"):
     """What a scrape of the kubelet's metrics gave: counters by name and labels, as Prometheus has them."""
 
     values: dict[str, float] = {}
 
-    kind: ClassVar[str] = "metrics"
-
 
 class End(_Line, frozen=True, tag="end"):
     """The end of observation."""
-
-    kind: ClassVar[str] = "end"
 
 
 class Unknown(msgspec.Struct, frozen=True):
@@ -307,10 +282,8 @@ class Unknown(msgspec.Struct, frozen=True):
     kind: str
 
 
-Line: TypeAlias = (
-    CallLine
-    | ReplyLine
-    | Message
+_Other: TypeAlias = (
+    Message
     | PodChange
     | ApiWrite
     | Status
@@ -326,23 +299,5 @@ Line: TypeAlias = (
     | Metrics
     | End
 )
-Record: TypeAlias = (
-    Call
-    | Reply
-    | Message
-    | PodChange
-    | ApiWrite
-    | Status
-    | Deleted
-    | Event
-    | RuntimeEvent
-    | Fault
-    | Kubelet
-    | Expect
-    | Probe
-    | Disk
-    | Http
-    | Metrics
-    | End
-    | Unknown
-)
+Line: TypeAlias = CallLine | ReplyLine | _Other
+Record: TypeAlias = Call | Reply | _Other | Unknown

@@ -14,10 +14,9 @@ from binascii import Error as Base64Error
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
-from typing import Any, TypeGuard, TypeVar
+from typing import Any
 
-T = TypeVar("T")
-Json = dict[str, Any]
+from kubelet_conformance.trace.json_values import is_list, is_object
 
 REMEMBERED_SECRETS = 2_000
 """How many of the latest secrets are looked for in texts such as error messages."""
@@ -57,8 +56,10 @@ class Redactor:
         made = blake2b(value.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES, key=self._key)
         return f"redacted:{made.hexdigest()}"
 
-    def output(self, encoded: str) -> str:
+    def output(self, encoded: Any) -> Any:  # noqa: ANN401 - what should be a text
         """What a process printed, in base64 as protobuf's JSON has bytes; texts may quote it later."""
+        if not isinstance(encoded, str):
+            return self.everything(encoded)
         try:
             text = b64decode(encoded, validate=True).decode("utf-8", "replace").strip()
         except (Base64Error, ValueError):
@@ -116,28 +117,6 @@ class Redactor:
     def texts(self, value: Any) -> Any:  # noqa: ANN401 - a JSON value has any type
         """Every string in the value as a text."""
         return _in_strings(value, self.text)
-
-
-def strings(value: Any) -> Iterable[str]:  # noqa: ANN401 - a JSON value has any type
-    """Every string in a value, names of fields left out."""
-    if isinstance(value, str):
-        yield value
-    elif is_list(value):
-        for inner in value:
-            yield from strings(inner)
-    elif is_object(value):
-        for inner in value.values():
-            yield from strings(inner)
-
-
-def is_object(value: Any) -> TypeGuard[Json]:  # noqa: ANN401 - a JSON value has any type
-    """It is a JSON object."""
-    return isinstance(value, dict)
-
-
-def is_list(value: Any) -> TypeGuard[list[Any]]:  # noqa: ANN401 - a JSON value has any type
-    """It is a JSON array."""
-    return isinstance(value, list)
 
 
 def _in_strings(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - a JSON value has any type

@@ -7,8 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from kubelet_conformance.trace.header import Header
-
-_SEEN = "kubernetes.io/config.seen"
+from kubelet_conformance.trace.written_keys import Annotation
 
 
 @lru_cache(maxsize=1024)
@@ -21,5 +20,5 @@ def _seconds(stamp: str) -> float | None:
 
 def seen_at(header: Header, annotations: Mapping[str, str]) -> float | None:
     """On the trace's clock; None where that is not known."""
-    began, seen = _seconds(header.started or ""), _seconds(annotations.get(_SEEN, ""))
+    began, seen = _seconds(header.started or ""), _seconds(annotations.get(Annotation.SEEN, ""))
     return None if began is None or seen is None else round(seen - began, 6)

@@ -11,12 +11,12 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
-from kubelet_conformance.trace.belonging import Belonging
 from kubelet_conformance.trace.header import Header, Slice
+from kubelet_conformance.trace.json_values import Json, is_object
 from kubelet_conformance.trace.reader import Reader
 from kubelet_conformance.trace.records import (
     Body,
@@ -30,14 +30,13 @@ from kubelet_conformance.trace.records import (
     Reply,
     Unknown,
 )
-from kubelet_conformance.trace.redaction import Redactor, is_object
+from kubelet_conformance.trace.redaction import Redactor
 from kubelet_conformance.trace.secret_fields import redacted_request, redacted_response
 from kubelet_conformance.trace.secret_manifests import redacted_fields
 from kubelet_conformance.trace.standing import Standing
-from kubelet_conformance.trace.subjects import Subjects
+from kubelet_conformance.trace.subjects import Belonging, Subjects
 from kubelet_conformance.trace.writer import Writer
 
-Json = dict[str, Any]
 _BODIES_REMEMBERED = 256
 _ENVELOPE = frozenset({"seq", "t", "kind"})
 

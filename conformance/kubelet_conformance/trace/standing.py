@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-from kubelet_conformance.trace.subjects import object_of, text_of
+from kubelet_conformance.trace.json_values import Json, object_of, text_of
+from kubelet_conformance.trace.written_keys import STATIC_SOURCES
 
-Json = dict[str, Any]
 _HEALED = "healed: "
-_STATIC_SOURCES = frozenset({"file", "http"})
 _STATIC_REMEMBERED = 20_000
 _KEPT_BYTES = 64 * 1024 * 1024
 _Key: TypeAlias = tuple[str, str, str, str]
@@ -76,7 +75,7 @@ class Standing:
 
     def _is_clear(self, key: _Key, raw: bytes) -> bool:
         """It is certain which version of the pod may be running."""
-        if key[0] not in _STATIC_SOURCES or key[3]:
+        if key[0] not in STATIC_SOURCES or key[3]:
             return True
         digest = blake2b(raw, digest_size=16).digest()
         if self._static.setdefault(key, digest) != digest:

@@ -7,39 +7,78 @@ An entity that was not `born` in the trace has an unknown past; no obligation fo
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from kubelet_conformance.trace.bodies import ContainerConfig, ContainerRecord, PodSandboxConfig, SandboxRecord
 from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.entity import Entity, Served
 from kubelet_conformance.trace.manifests import Kind, Manifest, PodSpec, PodStatus, Trait
-from kubelet_conformance.trace.records import Call
+from kubelet_conformance.trace.records import Call, RpcError
+from kubelet_conformance.trace.written_keys import STATIC_SOURCES
 
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.images import Pulls
+N = TypeVar("N")
+K = TypeVar("K")
+V = TypeVar("V")
 
-
-_STOPS_KEPT = 8
+_REMEMBERED = 10_000
+_CALLS_KEPT = 8
 _NOT_NAMED: tuple[Kind, ContainerSpec | None] = ("unknown", None)
 """A container that the manifest does not name."""
 
 
+class Latest(OrderedDict[K, V]):
+    """What was put in longest ago is forgotten first, so that notes about names do not grow for ever."""
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > _REMEMBERED:
+            self.popitem(last=False)
+
+
+class _Note(Protocol):
+    def __call__(self, kind: type[N], /) -> N: ...
+
+
+class _Notes(dict[type, Any]):
+    """One value of each kind, made on first use."""
+
+    def __missing__(self, kind: type[N]) -> N:
+        made = self[kind] = kind()
+        return made
+
+
+def _note() -> _Note:
+    return _Notes().__getitem__
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Entity:
+    """Anything whose life a judge follows; it carries the judges' own notes about it."""
+
+    born: bool
+    owed: list[Any] = field(default_factory=list[Any])
+    """What the judges still wait for."""
+    awaited: frozenset[str] = field(default=frozenset())
+    """The keys of the records that may put an end to that."""
+    note: _Note = field(default_factory=_note)
+    """The judge's own memory about this entity: one value of each kind, made on first use."""
+
+
+@dataclass(slots=True, eq=False)
 class Stop:
     """One StopContainer or StopPodSandbox: when it began, when it ended and how."""
 
-    __slots__ = ("call", "end_seq", "end_t", "failed", "not_found", "timeout")
-
-    def __init__(self, call: Call, timeout: int | None = None) -> None:
-        self.call = call
-        self.timeout = timeout
-        """Seconds (StopContainer only)."""
-        self.end_t: float | None = None
-        self.end_seq = 0
-        self.failed = False
-        self.not_found = False
-        """The runtime does not know what was to be stopped."""
+    call: Call
+    timeout: int | None = None
+    """Seconds (StopContainer only)."""
+    end_t: float | None = None
+    end_seq: int = 0
+    failed: bool = False
+    not_found: bool = False
+    """The runtime does not know what was to be stopped."""
 
     @property
     def succeeded(self) -> bool:
@@ -47,99 +86,74 @@ class Stop:
         return self.end_t is not None and not self.failed
 
 
+@dataclass(slots=True, eq=False)
 class Execution:
     """One ExecSync into a container: a hook where it has no timeout, else an exec probe."""
 
-    __slots__ = ("call", "cmd", "end_t", "exit_code", "failed")
-
-    def __init__(self, call: Call, cmd: list[str]) -> None:
-        self.call = call
-        self.cmd = cmd
-        self.end_t: float | None = None
-        self.exit_code: int | None = None
-        """None while it runs, and where the call failed."""
-        self.failed = False
-        """It was answered by an error or by an exit code that is not 0."""
+    call: Call
+    cmd: list[str]
+    end_t: float | None = None
+    exit_code: int | None = None
+    """None while it runs, and where the call failed."""
+    failed: bool = False
+    """It was answered by an error or by an exit code that is not 0."""
 
 
+@dataclass(slots=True, eq=False)
 class Exit:
     """The end of a container's process, as far as the trace tells."""
 
-    __slots__ = ("code", "commanded", "reason", "seq", "t")
-
-    def __init__(
-        self, t: float, seq: int, *, code: int | None, reason: str = "", commanded: bool = False
-    ) -> None:
-        self.t = t
-        self.seq = seq
-        self.code = code
-        """None while no record has told it."""
-        self.reason = reason
-        self.commanded = commanded
-        """The exit follows a stop of the container or its sandbox."""
+    t: float
+    seq: int
+    code: int | None = field(kw_only=True)
+    """None while no record has told it."""
+    reason: str = field(default="", kw_only=True)
+    commanded: bool = field(default=False, kw_only=True)
+    """The exit follows a stop of the container or its sandbox."""
 
 
+def _latest_stops() -> deque[Stop]:
+    return deque(maxlen=_CALLS_KEPT)
+
+
+def _latest_executions() -> deque[Execution]:
+    return deque(maxlen=_CALLS_KEPT)
+
+
+@dataclass(slots=True, eq=False)
 class Container(Entity):
     """One container record at the runtime: one attempt of one name."""
 
-    __slots__ = (
-        "attempt",
-        "config",
-        "create",
-        "created_t",
-        "exit",
-        "hooks",
-        "hooks_open",
-        "id",
-        "name",
-        "pod",
-        "probed",
-        "probes_failed",
-        "record",
-        "removed_t",
-        "sandbox",
-        "seen_running",
-        "start",
-        "start_failed",
-        "started_seq",
-        "started_t",
-        "state",
-        "stops",
-        "vanished",
-    )
-
-    def __init__(self, container_id: str, *, born: bool) -> None:
-        super().__init__(born=born)
-        self.id = container_id
-        self.name = ""
-        self.attempt = 0
-        self.pod: Pod | None = None
-        self.sandbox: Sandbox | None = None
-        self.config: ContainerConfig | None = None
-        self.create: Call | None = None
-        self.created_t: float | None = None
-        self.start: Call | None = None
-        self.started_t: float | None = None
-        self.started_seq = 0
-        self.start_failed = False
-        self.state: Literal["created", "running", "exited", "unknown", "removed", "unseen"] = "unseen"
-        self.exit: Exit | None = None
-        self.stops: deque[Stop] = deque(maxlen=_STOPS_KEPT)
-        self.removed_t: float | None = None
-        self.vanished = False
-        """The runtime lost it: it left the lists without a RemoveContainer."""
-        self.record: ContainerRecord | None = None
-        """The last status the runtime gave (ContainerStatus)."""
-        self.seen_running = False
-        """The kubelet was told that it runs."""
-        self.hooks_open: dict[str, Call] = {}
-        """ExecSync calls into it that have no reply yet, by call id."""
-        self.hooks: deque[Execution] = deque(maxlen=_STOPS_KEPT)
-        """The latest ExecSync calls without a timeout: lifecycle hooks, oldest first."""
-        self.probed: Execution | None = None
-        """The latest ExecSync with a timeout: an exec probe."""
-        self.probes_failed: dict[tuple[str, ...], Execution] = {}
-        """The latest execution of the liveness and of the startup probe, by command, where it failed."""
+    id: str
+    name: str = ""
+    attempt: int = 0
+    pod: Pod | None = None
+    sandbox: Sandbox | None = None
+    config: ContainerConfig | None = None
+    create: Call | None = None
+    created_t: float | None = None
+    start: Call | None = None
+    started_t: float | None = None
+    started_seq: int = 0
+    start_failed: bool = False
+    state: Literal["created", "running", "exited", "unknown", "removed", "unseen"] = "unseen"
+    exit: Exit | None = None
+    stops: deque[Stop] = field(default_factory=_latest_stops)
+    removed_t: float | None = None
+    vanished: bool = False
+    """The runtime lost it: it left the lists without a RemoveContainer."""
+    record: ContainerRecord | None = None
+    """The last status the runtime gave (ContainerStatus)."""
+    seen_running: bool = False
+    """The kubelet was told that it runs."""
+    hooks_open: dict[str, Call] = field(default_factory=dict[str, Call])
+    """ExecSync calls into it that have no reply yet, by call id."""
+    hooks: deque[Execution] = field(default_factory=_latest_executions)
+    """The latest ExecSync calls without a timeout: lifecycle hooks, oldest first."""
+    probed: Execution | None = None
+    """The latest ExecSync with a timeout: an exec probe."""
+    probes_failed: dict[tuple[str, ...], Execution] = field(default_factory=dict[tuple[str, ...], Execution])
+    """The latest execution of the liveness and of the startup probe, by command, where it failed."""
 
     @property
     def kind(self) -> Kind:
@@ -162,48 +176,30 @@ class Container(Entity):
         return any(stop.end_t is None for stop in self.stops)
 
 
+@dataclass(slots=True, eq=False)
 class Sandbox(Entity):
     """One pod sandbox at the runtime."""
 
-    __slots__ = (
-        "attempt",
-        "config",
-        "containers",
-        "died_t",
-        "id",
-        "ip",
-        "pod",
-        "ready_t",
-        "record",
-        "removed_t",
-        "run",
-        "state",
-        "status_t",
-        "stops",
-        "vanished",
-    )
-
-    def __init__(self, sandbox_id: str, *, born: bool) -> None:
-        super().__init__(born=born)
-        self.id = sandbox_id
-        self.attempt = 0
-        self.pod: Pod | None = None
-        self.config: PodSandboxConfig | None = None
-        self.run: Call | None = None
-        self.ready_t: float | None = None
-        self.state: Literal["ready", "notready", "removed", "unseen"] = "unseen"
-        self.status_t: float | None = None
-        """When its status was last read with success."""
-        self.died_t: float | None = None
-        """When it became not ready without a StopPodSandbox."""
-        self.ip = ""
-        self.record: SandboxRecord | None = None  # as it was read, or as an event tells it
-        self.stops: deque[Stop] = deque(maxlen=_STOPS_KEPT)
-        self.removed_t: float | None = None
-        self.vanished = False
-        """The runtime lost it: it left the lists without a RemovePodSandbox."""
-        self.containers: dict[str, Container] = {}
-        """Its containers by id, those still recorded at the runtime."""
+    id: str
+    attempt: int = 0
+    pod: Pod | None = None
+    config: PodSandboxConfig | None = None
+    run: Call | None = None
+    ready_t: float | None = None
+    state: Literal["ready", "notready", "removed", "unseen"] = "unseen"
+    status_t: float | None = None
+    """When its status was last read with success."""
+    died_t: float | None = None
+    """When it became not ready without a StopPodSandbox."""
+    ip: str = ""
+    record: SandboxRecord | None = None
+    """As it was read, or as an event tells it."""
+    stops: deque[Stop] = field(default_factory=_latest_stops)
+    removed_t: float | None = None
+    vanished: bool = False
+    """The runtime lost it: it left the lists without a RemovePodSandbox."""
+    containers: dict[str, Container] = field(default_factory=dict[str, Container])
+    """Its containers by id, those still recorded at the runtime."""
 
     @property
     def stopped(self) -> bool:
@@ -211,105 +207,122 @@ class Sandbox(Entity):
         return any(stop.succeeded for stop in self.stops)
 
 
+@dataclass(slots=True, eq=False)
 class Termination:
     """A pod's way out, as told to the kubelet: requested by deletion, removal or force."""
 
-    __slots__ = ("cause", "grace", "seq", "t")
-
-    def __init__(self, t: float, seq: int, cause: str, grace: int | None) -> None:
-        self.t = t
-        self.seq = seq
-        self.cause: str = cause
-        """`deleted` (deletionTimestamp), `removed` (gone from its source), `forced` (object gone at once)."""
-        self.grace = grace
-        """Smallest grace requested so far, in seconds; None where the request named none."""
+    t: float
+    seq: int
+    cause: str
+    """`deleted` (deletionTimestamp), `removed` (gone from its source), `forced` (object gone at once)."""
+    grace: int | None
+    """Smallest grace requested so far, in seconds; None where the request named none."""
 
 
-class Pod(Served):
+class ImageAnswer(NamedTuple):
+    """One answer to ImageStatus."""
+
+    seq: int
+    present: bool | None
+    """None for an error."""
+
+
+@dataclass(slots=True, eq=False)
+class ImageKnown:
+    """One image name as the kubelet asks for it, and what the runtime last said of it."""
+
+    answers: list[ImageAnswer] = field(default_factory=list[ImageAnswer])
+    """The latest answers to ImageStatus, oldest first."""
+    absent_seq: int = 0
+    """The last answer that it is not there."""
+    failed_seq: int = 0
+    """The last of its answers that was an error."""
+    id: str = ""
+    pulled_ref: str = ""
+    """What the last good PullImage returned."""
+    pulled_seq: int = 0
+
+    @property
+    def last(self) -> ImageAnswer | None:
+        """The last answer."""
+        return self.answers[-1] if self.answers else None
+
+
+@dataclass(slots=True, eq=False)
+class Pulls:
+    """The pulls of one image by one pod, in one life of the kubelet."""
+
+    life: int
+    due: ImageAnswer | None = None
+    """What ImageStatus had said last when a pull was announced: it may have to wait for others then."""
+    failed_t: float = 0.0
+    failed_seq: int = 0
+    pulled_seq: int = 0
+    """The last one that succeeded."""
+    errors: list[RpcError] = field(default_factory=list[RpcError])
+    """The last two failures, oldest first."""
+
+    def due_since(self, seq: int) -> ImageAnswer | None:
+        """The answer that the image is absent, later than `seq`, which a pull that had to wait follows."""
+        return self.due if self.due is not None and self.due.present is False and self.due.seq > seq else None
+
+
+@dataclass(slots=True, eq=False)
+class Pod(Entity):
     """One pod, joined over its manifest, its sandboxes and containers, and its status."""
 
-    __slots__ = (
-        "calls_open",
-        "changed_t",
-        "containers",
-        "create",
-        "create_failed",
-        "deleted_t",
-        "entries",
-        "finished",
-        "finished_before",
-        "manifest",
-        "mirror_uid",
-        "name",
-        "namespace",
-        "pulls",
-        "sandboxes",
-        "set_seq",
-        "set_t",
-        "source",
-        "spec",
-        "spec_changed_seq",
-        "spec_changed_t",
-        "static",
-        "status",
-        "status_seq",
-        "status_t",
-        "termination",
-        "traits",
-        "uid",
-        "wanted",
-    )
-
-    def __init__(self, uid: str, namespace: str, name: str, *, born: bool) -> None:
-        super().__init__(born=born)
-        self.uid = uid
-        self.namespace = namespace
-        self.name = name
-        self.source = ""
-        self.static = False
-        """It came from a manifest folder or URL."""
-        self.mirror_uid = ""
-        """The UID that statuses and deletions of a static pod carry."""
-        self.manifest: Manifest | None = None
-        self.spec: PodSpec | None = None
-        """The newest wanted spec, if the trace told it."""
-        self.traits: frozenset[Trait] | None = None
-        """What the manifest has, as `PodSpec.traits` tells; None while there is no manifest."""
-        self.entries: dict[str, tuple[Kind, ContainerSpec]] = {}
-        """The manifest's containers of any kind, by name."""
-        self.set_t: float | None = None
-        self.set_seq = 0
-        self.wanted = False
-        self.termination: Termination | None = None
-        self.sandboxes: list[Sandbox] = []
-        """Oldest first; a removed one stays only while it is the newest."""
-        self.containers: dict[str, list[Container]] = {}
-        """By name, oldest first; a removed one stays only while it is the newest of its name."""
-        self.status: PodStatus | None = None
-        self.status_t: float | None = None
-        self.status_seq = 0
-        self.finished: str = ""
-        """The terminal phase written for it, if any."""
-        self.finished_before = False
-        """It had been finished and gone, and then appeared again."""
-        self.deleted_t: float | None = None
-        self.spec_changed_t: float | None = None
-        """When it was last sent with another spec than before."""
-        self.spec_changed_seq = 0
-        self.calls_open: dict[str, Call] = {}
-        """Calls that change it, PullImage and ExecSync included, which have no reply yet, by call id."""
-        self.changed_t: float | None = None
-        """When its newest manifest was sent."""
-        self.create: Call | None = None
-        """The latest CreateContainer that began for it."""
-        self.create_failed: dict[str, Call] = {}
-        """By container name, the latest CreateContainer that failed."""
-        self.pulls: dict[str, Pulls] = {}
-        """By image, how the pulls of it went."""
+    uid: str
+    namespace: str
+    name: str
+    source: str = ""
+    static: bool = False
+    """It came from a manifest folder or URL."""
+    mirror_uid: str = ""
+    """The UID that statuses and deletions of a static pod carry."""
+    manifest: Manifest | None = None
+    spec: PodSpec | None = None
+    """The newest wanted spec, if the trace told it."""
+    traits: frozenset[Trait] | None = None
+    """What the manifest has, as `PodSpec.traits` tells; None while there is no manifest."""
+    entries: dict[str, tuple[Kind, ContainerSpec]] = field(default_factory=dict[str, Any])
+    """The manifest's containers of any kind, by name."""
+    set_t: float | None = None
+    set_seq: int = 0
+    wanted: bool = False
+    termination: Termination | None = None
+    sandboxes: list[Sandbox] = field(default_factory=list[Sandbox])
+    """Oldest first; a removed one stays only while it is the newest."""
+    containers: dict[str, list[Container]] = field(default_factory=dict[str, list[Container]])
+    """By name, oldest first; a removed one stays only while it is the newest of its name."""
+    status: PodStatus | None = None
+    status_t: float | None = None
+    status_seq: int = 0
+    finished: str = ""
+    """The terminal phase written for it, if any."""
+    finished_before: bool = False
+    """It had been finished and gone, and then appeared again."""
+    deleted_t: float | None = None
+    spec_changed_t: float | None = None
+    """When it was last sent with another spec than before."""
+    spec_changed_seq: int = 0
+    calls_open: dict[str, Call] = field(default_factory=dict[str, Call])
+    """Calls that change it, PullImage and ExecSync included, which have no reply yet, by call id."""
+    changed_t: float | None = None
+    """When its newest manifest was sent."""
+    create: Call | None = None
+    """The latest CreateContainer that began for it."""
+    create_failed: dict[str, Call] = field(default_factory=dict[str, Call])
+    """By container name, the latest CreateContainer that failed."""
+    pulls: dict[str, Pulls] = field(default_factory=dict[str, Pulls])
+    """By image, how the pulls of it went."""
+    at_work_t: float = -math.inf
+    """When the kubelet began what it did last without a break: a sync, a kill, or both."""
+    worked_t: float = -math.inf
+    """When it was last seen to do something of that."""
 
     def take(self, source: str, manifest: Manifest) -> None:
         """It was sent with this manifest."""
-        self.source, self.static = source, source in {"file", "http"}
+        self.source, self.static = source, source in STATIC_SOURCES
         self.manifest, self.spec = manifest, manifest.spec
         self.traits, self.entries = manifest.spec.traits, manifest.spec.entries
 
@@ -354,30 +367,26 @@ class Pod(Served):
             yield from records
 
 
+@dataclass(slots=True, eq=False)
 class Node(Entity):
     """The node as a whole: the kubelet's lives and what belongs to no pod."""
 
-    __slots__ = (
-        *("away_t", "cut_off_until", "down_t", "kubelet_up", "listed", "listing_failed", "lives"),
-        *("relisted_t", "runtime_ready", "started_seq", "started_t"),
-    )
-
-    def __init__(self, *, born: bool) -> None:
-        super().__init__(born=born)
-        self.kubelet_up = True
-        self.lives, self.started_seq = 0, 0
-        """How many starts of the kubelet the trace holds, and where the last one is."""
-        self.started_t: float | None = None
-        self.down_t: float | None = None
-        self.listed = False
-        """A full listing of containers was seen, so what was there before is known."""
-        self.away_t = -math.inf
-        """When the runtime was last found to be away."""
-        self.cut_off_until = -math.inf
-        """Until when what is due may wait because the runtime was away; infinity while it is."""
-        self.listing_failed = False
-        """The last listing of pods or containers was answered by an error: the kubelet sees nothing new."""
-        self.relisted_t: float | None = None
-        """When the current kubelet's first full listing of containers was answered."""
-        self.runtime_ready = True
-        """Its last Status says so of it and of the pod network: else pods have to wait."""
+    kubelet_up: bool = True
+    lives: int = 0
+    """How many starts of the kubelet the trace holds."""
+    started_seq: int = 0
+    """Where the last one is."""
+    started_t: float | None = None
+    down_t: float | None = None
+    listed: bool = False
+    """A full listing of containers was seen, so what was there before is known."""
+    away_t: float = -math.inf
+    """When the runtime was last found to be away."""
+    cut_off_until: float = -math.inf
+    """Until when what is due may wait because the runtime was away; infinity while it is."""
+    listing_failed: bool = False
+    """The last listing of pods or containers was answered by an error: the kubelet sees nothing new."""
+    relisted_t: float | None = None
+    """When the current kubelet's first full listing of containers was answered."""
+    runtime_ready: bool = True
+    """Its last Status says so of it and of the pod network: else pods have to wait."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
 from kubelet_conformance.trace.bodies import (
     ContainerRecord,
@@ -19,16 +18,11 @@ from kubelet_conformance.trace.bodies import (
 )
 from kubelet_conformance.trace.errors import BodyError
 from kubelet_conformance.trace.header import Header
-from kubelet_conformance.trace.latest import Latest
 from kubelet_conformance.trace.readings import Readings
 from kubelet_conformance.trace.records import Call
 from kubelet_conformance.trace.seen import seen_at
-from kubelet_conformance.trace.views import Container, Node, Pod, Sandbox
+from kubelet_conformance.trace.views import Container, ImageKnown, Latest, Node, Pod, Pulls, Sandbox
 from kubelet_conformance.trace.written_keys import Label
-
-if TYPE_CHECKING:
-    from kubelet_conformance.trace.images import ImageKnown, Pulls
-
 
 PODS_MAX = 20_000
 """More pods alive at one time are bad input."""
@@ -36,6 +30,8 @@ CONTAINERS_MAX = 100_000
 """More containers, or sandboxes, recorded at one time are bad input."""
 RECORDS_OF_POD_MAX = 5_000
 """More sandboxes, or containers, recorded for one pod at one time are bad input."""
+IMAGES_REMEMBERED = 10_000
+"""How many image names are remembered; the one unused longest is forgotten first."""
 FINISHED_REMEMBERED = 10_000
 """How many of the latest finished and forgotten pods are still known by UID."""
 
@@ -71,7 +67,7 @@ class World:
         """The sandboxes that calls without an answer yet are about, alike."""
         self.changed_seq = 0
         """The latest record, other than a reading, that changed what is known of sandboxes and containers."""
-        self.readings = Readings()
+        self.readings = Readings(self.containers, self.sandboxes)
         self.images: dict[str, ImageKnown] = {}
         """By the name the kubelet asks for."""
         self._pulls: Latest[str, dict[str, Pulls]] = Latest()
@@ -232,6 +228,18 @@ class World:
                 pod.born = False
                 pod.containers[container.name].sort(key=lambda c: (c.born, c.attempt))
         return container
+
+    def image_known(self, name: str) -> ImageKnown:
+        """What is known of an image by the name it is asked for."""
+        known = self.images.pop(name, None) or ImageKnown()
+        self.images[name] = known
+        if len(self.images) > IMAGES_REMEMBERED:
+            del self.images[next(iter(self.images))]
+        return known
+
+    def image_name(self, image: str) -> str:
+        """How the kubelet asks for an image of a manifest, its tag implied; "" if it has not asked."""
+        return next((name for name in (image, f"{image}:latest") if name in self.images), "")
 
     def is_in_the_making(self, record: ContainerRecord) -> bool:
         """A CreateContainer that has not been answered yet makes this container."""

@@ -1,6 +1,9 @@
-"""The keys of what a kubelet writes on sandboxes and containers."""
+"""The keys of what a kubelet writes on pods, sandboxes and containers."""
 
 from __future__ import annotations
+
+STATIC_SOURCES = frozenset({"file", "http"})
+"""Where static pods come from, as `Annotation.SOURCE` names it."""
 
 
 class Label:
@@ -13,8 +16,11 @@ class Label:
 
 
 class Annotation:
-    """Annotation keys the kubelet puts on containers (kuberuntime/labels.go)."""
+    """Annotation keys the kubelet puts on pods, and on containers (kuberuntime/labels.go)."""
 
+    SOURCE = "kubernetes.io/config.source"
+    MIRROR = "kubernetes.io/config.mirror"
+    SEEN = "kubernetes.io/config.seen"
     HASH = "io.kubernetes.container.hash"
     RESTART_COUNT = "io.kubernetes.container.restartCount"
     TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath"
