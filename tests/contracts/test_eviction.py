@@ -218,6 +218,26 @@ def test_kill_is_awaited_so_long(says_after: float | None, verdict: Verdict) -> 
     assert s.judge("WORK-20").verdict is verdict
 
 
+@pytest.mark.parametrize(("made", "verdict"), [(False, KEPT), (True, BROKEN)])
+def test_kill_goes_on_all_the_same(verdict: Verdict, *, made: bool) -> None:
+    """WORK-20: a kill that is no longer awaited goes on, and nothing is made in the pod."""
+    s = distressed()
+    web = run(s)
+    press(s)
+    evict(s, web)
+    call = s.begin("StopContainer", {"container_id": web.c1.id, "timeout": "2"})
+    s.wait(10.5)
+    event(s, web.pod, "ExceededGracePeriod", kind="Warning")
+    s.exited(web.c1, 137, seen=False)
+    s.wait(1).end("StopContainer", call)
+    if made:
+        s.run_container(web.pod, web.sandbox, attempt=1)
+    s.stop_sandbox(web.sandbox)
+    s.wait(40).stop_here()
+
+    assert s.judge("WORK-20").verdict is verdict
+
+
 def test_kill_that_is_done_need_not_be_told() -> None:
     """WORK-20: nothing is said of a pod that is gone in time."""
     s = distressed()

@@ -121,14 +121,16 @@ def test_new_instance_has_what_is_wanted(cores: float, verdict: Verdict) -> None
     assert one.s.judge("RESIZE-03").verdict is verdict
 
 
-@pytest.mark.parametrize(("refused", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_impossible_resize_is_refused(*, refused: bool, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("refused", "given", "verdict"), [(True, False, KEPT), (False, True, BROKEN), (True, True, BROKEN)]
+)
+def test_impossible_resize_is_refused(verdict: Verdict, *, refused: bool, given: bool) -> None:
     """RESIZE-02: what no node has is called infeasible, and not given."""
     one = Sized()
     one.want(c1="100k").wait(1)
     if refused:
         one.show("1", conditions=PENDING)
-    else:
+    if given:
         one.give(one.c1, 100_000)
 
     assert one.s.judge("RESIZE-02").verdict is verdict
@@ -266,12 +268,12 @@ def test_static_pod_is_not_resized(*, follows: bool, verdict: Verdict) -> None:
     assert one.s.judge("STATIC-24").verdict is verdict
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_resized_container_is_watched(waits: float, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("first", "waits", "verdict"), [(1, 1, KEPT), (60, 1, BROKEN), (1, 60, BROKEN)])
+def test_resized_container_is_watched(first: float, waits: float, verdict: Verdict) -> None:
     """PLEG-17: after a resize the pod is inspected within a relist, until the change shows."""
     one = Sized()
     one.want(c1="2").wait(1)
-    one.give(one.c1, 2).wait(1)
+    one.give(one.c1, 2).wait(first)
     one.read(one.c1, 1)
     one.s.wait(waits)
     one.read(one.c1, 2)

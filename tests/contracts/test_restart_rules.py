@@ -141,6 +141,20 @@ def test_restart_is_told(verdict: Verdict, *, told: bool) -> None:
     assert s.judge("COND-10").verdict is verdict
 
 
+@pytest.mark.parametrize(("said", "verdict"), [("False", KEPT), ("True", BROKEN)])
+def test_condition_is_cleared(said: str, verdict: Verdict) -> None:
+    """COND-10: once all containers run again the condition is True no more."""
+    own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
+    s, pod, *_, c1, _ = pod_of(own)
+    s.exited(c1, 42)
+    runs = [{"name": name, "state": {"running": {}}} for name in ("c1", "c2")]
+    for status in ("True", said):
+        conditions = [{"type": "AllContainersRestarting", "status": status}]
+        s.wait(1).status(pod, containerStatuses=runs if status is said else [], conditions=conditions)
+
+    assert s.judge("COND-10").verdict is verdict
+
+
 @pytest.mark.parametrize(("signal", "verdict"), [("SIGUSR1", KEPT), ("", BROKEN)])
 def test_stop_signal(signal: str, verdict: Verdict) -> None:
     """TERM-28: the stop signal reaches the runtime."""

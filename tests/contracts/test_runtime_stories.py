@@ -36,7 +36,8 @@ def refuse(s: Story, rpc: str, request: dict[str, Any], code: str, message: str 
 
 
 @pytest.mark.parametrize(
-    "contract", ["CRI-13", "CRI-16", "CRI-26", "CRI-28", "CRI-29", "CRI-30", "CRI-32", "CRI-33", "CRI-36"]
+    "contract",
+    [f"CRI-{number:02}" for number in (3, 9, 13, 16, 26, 28, 29, 30, 32, 33, 36)],
 )
 def test_what_was_expected_of_a_runtime_decides(contract: str) -> None:
     """CRI-32, CRI-33 and more: an expectation that was met keeps the contract, another breaks it."""
