@@ -6,7 +6,6 @@ import pytest
 
 from kubelet_conformance.contracts.app_table import APPS, AppRow, AppSeen, app_row
 from kubelet_conformance.contracts.init_table import INITS, InitRow, InitSeen, init_row
-from kubelet_conformance.contracts.replacement_table import SUCCESSORS, Stopped, SuccessorRow, successor_row
 
 #: Containers that each row decides about, with all that the rows below it look at.
 APPS_SEEN = {
@@ -32,18 +31,6 @@ APP_ACTS = {
     "stop": {"B11, B13"},
     "nothing": {"B2", "B7", "B8", "B15"},
 }
-STOPPED = {
-    "A1": [Stopped("Never", made=True, inits=True), Stopped("Never", made=True, more=False)],
-    "A4": [Stopped("OnFailure", made=True, more=False, inits=True)],
-    "A3, A5, A7": [Stopped("Never", made=False, inits=True), Stopped("Always", made=True, inits=True)],
-    "A2, A6": [Stopped("Never", made=False), Stopped("OnFailure", made=True)],
-}
-SUCCESSOR_OF = {
-    "A1": "none",
-    "A4": "none",
-    "A3, A5, A7": "with the first init container",
-    "A2, A6": "with the app containers",
-}
 INITS_SEEN = {
     "N1": [InitSeen("none", "Never"), InitSeen("none", "Always", sidecar=True)],
     "N2": [InitSeen("created", "Never")],
@@ -66,13 +53,6 @@ INIT_ACTS = {
     "wait": {"N5"},
     "end the pod": {"N8"},
 }
-
-
-@pytest.mark.parametrize("row", SUCCESSORS, ids=lambda row: row.row)
-def test_row_of_sandboxes(row: SuccessorRow) -> None:
-    """The first row that fits decides (SANDBOX-05 to SANDBOX-08)."""
-    assert {successor_row(stopped) for stopped in STOPPED[row.row]} == {row}
-    assert SUCCESSOR_OF[row.row] == row.then
 
 
 @pytest.mark.parametrize("row", APPS, ids=lambda row: row.row)

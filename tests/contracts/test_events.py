@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from outside_world import event, file_pod, killed, start_static, started
+from outside_world import event, killed, started
 from running import BROKEN, KEPT, POST_START, running
 from story import Story
 
@@ -48,15 +48,6 @@ def test_container_events_name_their_container(name: str, path: str, verdict: Ve
     event(s, s.pod(initContainers=[{"name": "i1", "image": "img:1"}]), "Created", name, path=path)
 
     assert s.judge("EVENTS-02").verdict is verdict
-
-
-@pytest.mark.parametrize(("id_", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_messages_name_no_container_id(*, id_: bool, verdict: Verdict) -> None:
-    """EVENTS-03: the name stands for the id."""
-    s, web, _, c1 = running()
-    event(s, web, "Failed", "c1", kind="Warning", message=f"cannot start {c1.id if id_ else 'c1'}")
-
-    assert s.judge("EVENTS-03").verdict is verdict
 
 
 @pytest.mark.parametrize(("told", "verdict"), [("it failed", KEPT), ("it failed: password 1234", BROKEN)])
@@ -105,19 +96,6 @@ def test_unhealthy_comes_before_killing(first: str, *, broken: bool) -> None:
     assert (("kill", None) in s.judge("EVENTS-06").broken_clauses) is broken
 
 
-@pytest.mark.parametrize(("mirror", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_events_of_static_pods_carry_their_own_uid(*, mirror: bool, verdict: Verdict) -> None:
-    """EVENTS-07: events are not about the mirror."""
-    s = Story()
-    web = file_pod(s)
-    start_static(s, web)
-    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Running"})
-    uid = "mirror" if mirror else web.uid
-    s.record("event", uid=uid, type="Normal", reason="Started", message="", container="spec.containers{c1}")
-
-    assert s.judge("EVENTS-07").verdict is verdict
-
-
 @pytest.mark.parametrize(("count", "verdict"), [(3, KEPT), (1, BROKEN)])
 def test_deadline_is_told_again_and_again(count: int, verdict: Verdict) -> None:
     """EVENTS-08: once is not enough."""
@@ -150,18 +128,6 @@ def test_failed_start_is_told(*, told: bool, verdict: Verdict) -> None:
     s.create(web, s.run_sandbox(web), error="INTERNAL")
     if told:
         event(s, web, "Failed", "c1", kind="Warning")
-
-    assert s.judge("START-03").verdict is verdict
-
-
-@pytest.mark.parametrize(("wrapper", "verdict"), [("", KEPT), ("rpc error: code = Internal desc = ", BROKEN)])
-def test_failed_start_is_told_without_wrapper(wrapper: str, verdict: Verdict) -> None:
-    """START-03 breaks when the event tells gRPC's words beside the runtime's."""
-    s = Story()
-    web = s.pod()
-    s.create(web, s.run_sandbox(web), error="INTERNAL")
-    text = f"Error: {wrapper}told so"
-    s.record("event", uid=web.uid, type="Warning", reason="Failed", message=text, container="spec{c1}")
 
     assert s.judge("START-03").verdict is verdict
 

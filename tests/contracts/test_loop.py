@@ -70,17 +70,6 @@ def test_silent_runtime_stops_the_loop() -> None:
     assert s.judge("LOOP-03").verdict is BROKEN
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])
-def test_network_stops_nobody_on_the_host(waits: int, verdict: Verdict) -> None:
-    """LOOP-04: a pod on the host's network starts without the pod network."""
-    s = Story()
-    tell_status(s, network=False)
-    web = s.pod(hostNetwork=True)
-    s.wait(waits).run_sandbox(web)
-
-    assert s.judge("LOOP-04").verdict is verdict
-
-
 @pytest.mark.parametrize(("host", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_only_others_are_told(*, host: bool, verdict: Verdict) -> None:
     """LOOP-04: NetworkNotReady is for pods that need the pod network."""
@@ -113,19 +102,6 @@ def test_status_is_polled(gap: int, verdict: Verdict) -> None:
     assert s.judge("LOOP-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("stops", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_empty_sources_count_as_seen(*, stops: bool, verdict: Verdict) -> None:
-    """LOOP-07: a kubelet that starts without any pod kills what it finds running."""
-    s, web, _, c1 = running()
-    killed(s)
-    s.wait(1).unset(web)
-    started(s.wait(1))
-    if stops:
-        s.wait(3).stop(c1, timeout=2)
-
-    assert s.judge("LOOP-07").verdict is verdict
-
-
 @pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_silent_source_keeps_its_pods(*, early: bool, verdict: Verdict) -> None:
     """LOOP-08: while the API server is silent no pod of its is killed."""
@@ -150,18 +126,6 @@ def test_exit_wakes_the_worker(state: str, verdict: Verdict) -> None:
     s.wait(1).status(web, containerStatuses=[one])
 
     assert s.judge("LOOP-09").verdict is verdict
-
-
-@pytest.mark.parametrize(("which", "verdict"), [(0, KEPT), (1, BROKEN)])
-def test_older_dead_instances_go(which: int, verdict: Verdict) -> None:
-    """LOOP-10: of the dead instances the oldest goes."""
-    s, web, sandbox, c1 = running()
-    s.exited(c1, 1)
-    again = s.run_container(web, sandbox, "c1", 1)
-    s.wait(20).exited(again, 1)
-    s.wait(1).remove((c1, again)[which])
-
-    assert s.judge("LOOP-10").verdict is verdict
 
 
 @pytest.mark.parametrize(("how", "verdict"), [("newer first", KEPT), ("newer alone", BROKEN)])
@@ -191,20 +155,6 @@ def test_readiness_wakes_the_worker(waits: int, verdict: Verdict) -> None:
     s.wait(waits).status(web, containerStatuses=[one | {"ready": True}])
 
     assert s.judge("LOOP-12").verdict is verdict
-
-
-@pytest.mark.parametrize(("at_once", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_slow_stop_holds_up_nobody_else(*, at_once: bool, verdict: Verdict) -> None:
-    """LOOP-13: a pod is started though another one takes its time to stop."""
-    s, web, _, c1 = running()
-    s.delete(web)
-    call = s.begin("StopContainer", {"container_id": c1.id, "timeout": "60"})
-    other = s.wait(1).pod("other")
-    if at_once:
-        s.run_sandbox(other)
-    s.wait(50).end("StopContainer", call)
-
-    assert s.judge("LOOP-13").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from kubelet_conformance.contracts.pod_stages import ALLOWED, STAGES, Stage, StageSeen, stage_of
+from kubelet_conformance.contracts.pod_stages import STAGES, Stage, StageSeen, stage_of
 
 
 @pytest.mark.parametrize(
@@ -35,26 +35,3 @@ def test_every_row_decides_something() -> None:
     every = (StageSeen(*flags) for flags in product((False, True), repeat=4))
 
     assert {stage_of(seen).row for seen in every} == {row.row for row in STAGES}
-
-
-@pytest.mark.parametrize(
-    ("stage", "allowed"),
-    [
-        ("wanted", {"make"}),
-        ("terminating", set[str]()),
-        ("terminated", {"remove volumes", "remove folder"}),
-        ("forgotten", {"remove volumes", "remove folder"}),
-    ],
-)
-def test_what_a_stage_allows(stage: Stage, allowed: set[str]) -> None:
-    """Volumes and folders go only when nothing runs any more, and then nothing is made."""
-    assert ALLOWED[stage] == allowed
-
-
-def test_life_goes_one_way() -> None:
-    """Once a pod is asked to go, neither an end nor its removal lets anything of it be made again."""
-    asked = (
-        StageSeen(asked=True, ended=ended, runs=runs) for ended, runs in product((False, True), repeat=2)
-    )
-
-    assert all("make" not in ALLOWED[stage_of(seen).stage] for seen in asked)

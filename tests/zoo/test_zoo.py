@@ -43,7 +43,9 @@ class Life:
     def of(cls, trace: bytes, played: Played) -> Life:
         """What a trace shows."""
         outcomes = played.judged.outcomes.items()
-        clauses = {f"{each} {clause}".strip() for each, found in outcomes for clause, _ in found.broken_clauses}
+        clauses = {
+            f"{each} {clause}".strip() for each, found in outcomes for clause, _ in found.broken_clauses
+        }
         return cls(trace, frozenset(played.broken), frozenset(clauses), played.failed)
 
 
