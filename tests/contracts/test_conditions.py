@@ -86,16 +86,6 @@ def test_pod_that_ended_has_failed_only_by_what_ran(*, waited: bool) -> None:
     assert s.judge("COND-03").verdict is (KEPT if waited else BROKEN)
 
 
-def test_succeeded_pod_is_completed() -> None:
-    """COND-02, COND-03: the reason is PodCompleted."""
-    for contract_id, kind, value in (
-        ("COND-02", "Initialized", "True"),
-        ("COND-03", "ContainersReady", "False"),
-    ):
-        right, wrong = [condition(kind, value, "PodCompleted")], [condition(kind, value)]
-        assert_condition(contract_id, [ended(0)], right, wrong, phase="Succeeded", restartPolicy="Never")
-
-
 @pytest.mark.parametrize(
     ("apps", "phase", "right", "wrong"),
     [
@@ -181,14 +171,6 @@ def ready_to_start(s: Story, pod: Any, apps: list[dict[str, Any]], *, value: boo
 def test_not_ready_to_start_without_sandbox(s: Story, *, right: bool) -> None:
     """COND-06: the condition is False before a sandbox was run."""
     ready_to_start(s, s.pod(), [waits()], value=not right)
-
-
-@detects("COND-06")
-def test_ready_to_start_with_containers_in_the_sandbox(s: Story, *, right: bool) -> None:
-    """COND-06: the condition is True with containers in a ready sandbox."""
-    pod = s.pod()
-    c1 = s.run_container(pod, s.run_sandbox(pod))
-    ready_to_start(s, pod, [runs(c1)], value=right)
 
 
 @detects("COND-06")

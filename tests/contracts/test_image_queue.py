@@ -60,19 +60,6 @@ def test_pulls_are_limited(between: float, verdict: Verdict) -> None:
     assert s.judge("IMAGE-12").verdict is verdict
 
 
-@pytest.mark.parametrize(("met", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_every_credential_is_tried(*, met: bool, verdict: Verdict) -> None:
-    """IMAGE-13: whoever has made the secrets says whether the next one was tried."""
-    s = Story(configuration={})
-    web = s.pod(imagePullSecrets=SECRETS)
-    pull(s, web, error="UNKNOWN", auth=AUTH)
-    if met:
-        pull(s, web, auth={"username": "other"})
-    s.record("expect", contract="IMAGE-13", awaited="PullImage x2", by=s.now, met=met)
-
-    assert s.judge("IMAGE-13").verdict is verdict
-
-
 @detects("IMAGE-13")
 def test_pod_without_secrets_pulls_anonymously(s: Story, *, right: bool) -> None:
     """IMAGE-13 breaks when a pod without secrets pulls with credentials."""

@@ -153,26 +153,6 @@ def test_always_asked_first_once() -> None:
     assert later.judge("IMAGE-03").verdict is Verdict.NOT_APPLICABLE
 
 
-@pytest.mark.parametrize(
-    ("image", "right", "wrong"),
-    [
-        ("img:1", "img:1", "img:2"),
-        ("reg:5000/img", "reg:5000/img:latest", "reg:5000/img"),
-        ("busybox", "busybox:latest", "docker.io/library/busybox:latest"),
-        ("img@sha256:1", "img@sha256:1", "img:latest"),
-    ],
-)
-def test_pulled_image(image: str, right: str, wrong: str) -> None:
-    """IMAGE-04 breaks when another image is pulled than the manifest's, tagged or expanded wrongly."""
-    names = {True: right, False: wrong}
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = begun(s, image=image)
-        pull(s, web, names[right])
-
-    assert_detects("IMAGE-04", tell)
-
-
 @detects("IMAGE-06")
 def test_failed_inspection_is_no_absence(s: Story, *, right: bool) -> None:
     """IMAGE-06 breaks when a pull follows a failed ImageStatus."""

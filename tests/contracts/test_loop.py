@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 from outside_world import event, file_pod, heal, killed, outage, start_static, started, tell_status
-from running import BROKEN, KEPT, probe, running, two_running
+from running import BROKEN, KEPT, running, two_running
 from story import Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-READINESS = {"exec": {"command": ["alive"]}, "failureThreshold": 1}
 
 
 def healthy() -> Story:
@@ -126,35 +124,6 @@ def test_exit_wakes_the_worker(state: str, verdict: Verdict) -> None:
     s.wait(1).status(web, containerStatuses=[one])
 
     assert s.judge("LOOP-09").verdict is verdict
-
-
-@pytest.mark.parametrize(("how", "verdict"), [("newer first", KEPT), ("newer alone", BROKEN)])
-def test_all_older_dead_instances_go(how: str, verdict: Verdict) -> None:
-    """LOOP-10: what an earlier removal left behind goes too, in whatever order."""
-    s, web, sandbox, c1 = running()
-    s.exited(c1, 1)
-    again = s.run_container(web, sandbox, "c1", 1)
-    s.wait(20).exited(again, 1)
-    s.wait(1).call("RemoveContainer", {"container_id": c1.id}, error="INTERNAL")
-    third = s.run_container(web, sandbox, "c1", 2)
-    s.wait(40).exited(third, 1)
-    s.wait(1).remove(again)
-    if how == "newer first":
-        s.remove(c1)
-
-    assert s.judge("LOOP-10").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
-def test_readiness_wakes_the_worker(waits: int, verdict: Verdict) -> None:
-    """LOOP-12: a readiness probe that succeeds is told at once."""
-    s, web, _, c1 = running(readinessProbe=READINESS)
-    one: dict[str, Any] = {"name": "c1", "state": {"running": {}}, "containerID": f"x://{c1.id}"}
-    s.status(web, containerStatuses=[one])
-    probe(s.wait(1), c1, 0)
-    s.wait(waits).status(web, containerStatuses=[one | {"ready": True}])
-
-    assert s.judge("LOOP-12").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])

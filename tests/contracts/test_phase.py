@@ -136,16 +136,6 @@ def test_phase_follows_with_the_next_sync(waited: int) -> None:
     assert bool(s.judge("PHASE-02").breaks or s.judge("PHASE-03").breaks) is (waited > 1)
 
 
-@detects("PHASE-02")
-def test_phase_that_was_sent_stays(s: Story, *, right: bool) -> None:
-    """PHASE-02: a pod that was sent as ended stays so, though a container of it still runs (PHASE-11)."""
-    web = s.pod(**spec("Always", [], [runs()]))
-    if right:
-        web.manifest["status"] = {"phase": "Failed"}
-        s.set(web)
-    tell_status(s, web, "Failed", [runs()])
-
-
 @pytest.mark.parametrize("ends", [True, False])
 def test_end_does_not_wait_for_debugging(*, ends: bool) -> None:
     """PHASE-01: a pod ends though an ephemeral container runs."""
@@ -183,18 +173,6 @@ def test_running_pod_may_be_pending_again(s: Story, *, right: bool) -> None:
 def test_eviction_decides_before_the_containers(s: Story, *, right: bool) -> None:
     """PHASE-13: an evicted pod is Failed even where all its containers ended with 0."""
     tell_status(s, s.pod(), "Failed" if right else "Succeeded", [ended(0)], reason="Evicted")
-
-
-@pytest.mark.parametrize(("code", "phase", "wrong"), [(0, "Succeeded", "Failed"), (1, "Failed", "Succeeded")])
-@detects("PHASE-14")
-def test_deleted_pod_ends_by_its_exit_codes(
-    s: Story, code: int, phase: str, wrong: str, *, right: bool
-) -> None:
-    """PHASE-14: the restart policy has no part in the last phase of a deleted pod."""
-    pod = s.pod()
-    tell_status(s, pod, "Running", [runs()])
-    s.delete(pod)
-    tell_status(s, pod, phase if right else wrong, [ended(code)])
 
 
 @pytest.mark.parametrize(

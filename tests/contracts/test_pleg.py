@@ -75,15 +75,3 @@ def test_worker_in_a_hook_deals_with_a_death_later(*, hook_is_over: bool, breaks
     s.wait(1).stop(c1)
 
     assert bool(s.judge("PLEG-04").breaks) is breaks
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_first_relist_inspects_every_pod(waits: float, verdict: Verdict) -> None:
-    """PLEG-18: a kubelet that starts again looks at every pod that has records."""
-    s, _, sandbox, c1 = running()
-    s.record("kubelet", op="killed")
-    s.wait(1).record("kubelet", op="started")
-    s.wait(waits).sandbox_status(sandbox)
-    s.container_status(c1, state="CONTAINER_RUNNING")
-
-    assert s.judge("PLEG-18").verdict is verdict

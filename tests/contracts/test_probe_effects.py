@@ -51,20 +51,6 @@ def test_container_has_not_started_at_first() -> None:
     assert s.judge("PROBE-02").verdict is BROKEN
 
 
-@pytest.mark.parametrize(
-    ("codes", "verdict"), [((1, 1, 0, 1, 1), BROKEN), ((1, 0, 1, 1, 1), KEPT), ((1, 1), BROKEN)]
-)
-def test_failures_in_a_row_count(codes: tuple[int, ...], verdict: Verdict) -> None:
-    """PROBE-06: it takes three failures in a row, not three in all."""
-    s, _, _, c1 = running(livenessProbe=ALIVE)
-    for code in codes:
-        run(s, c1, "alive", code)
-    s.stop(c1)
-    s.wait(1).stop_here()
-
-    assert s.judge("PROBE-06").verdict is verdict
-
-
 @pytest.mark.parametrize(("waits", "verdict"), [(1, Verdict.NOT_EXERCISED), (10, BROKEN)])
 def test_change_that_is_taken_back_may_be_followed(waits: int, verdict: Verdict) -> None:
     """PROBE-06: a sync that waited for a relist stops a container for an image that is no longer wanted."""

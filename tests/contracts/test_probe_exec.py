@@ -78,15 +78,6 @@ def test_probe_without_result_is_tried_thrice(tries: int, verdict: Verdict) -> N
     assert s.judge("PROBE-14").verdict is verdict
 
 
-@pytest.mark.parametrize(("timeout", "verdict"), [("3", KEPT), ("0", BROKEN), ("1", BROKEN)])
-def test_probe_passes_its_timeout_on(timeout: str, verdict: Verdict) -> None:
-    """PROBE-15: timeoutSeconds is told to the runtime."""
-    s, _, _, c1 = running(livenessProbe=ALIVE | {"timeoutSeconds": 3})
-    run(s, c1, "alive", timeout=timeout)
-
-    assert s.judge("PROBE-15").verdict is verdict
-
-
 @pytest.mark.parametrize(("kills", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_probe_out_of_time_has_failed(*, kills: bool, verdict: Verdict) -> None:
     """PROBE-15: running out of time counts as a failure."""

@@ -100,14 +100,6 @@ def test_failed_pull_is_told(s: Story, wrong: str, *, right: bool) -> None:
     pull(s, web)
 
 
-@detects("IMAGE-08")
-def test_back_off_is_the_pods_own(s: Story, *, right: bool) -> None:
-    """IMAGE-08 breaks when another pod has to wait for the failure of the first."""
-    first = failing(s)
-    second = s.pod("second")
-    waits(s, first if right else second, "ImagePullBackOff", "")
-
-
 @pytest.mark.parametrize(("version", "tells"), [("1.26", False), ("1.32", True)])
 def test_back_off_tells_the_failure(version: str, *, tells: bool) -> None:
     """IMAGE-09 breaks when 1.32 does not tell the error of the pull before, or 1.26 does."""

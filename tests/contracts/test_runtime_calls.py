@@ -268,17 +268,6 @@ def test_exec_keeps_its_timeout() -> None:
         assert s.judge("CRI-26").verdict.words == words
 
 
-def test_exec_needs_a_running_container() -> None:
-    """CRI-27: in an exited container it is an error."""
-    for right in (True, False):
-        s, _, _, c1 = running()
-        s.exited(c1)
-        request = {"container_id": c1.id, "cmd": ["alive"]}
-        s.call("ExecSync", request, {}, error="FAILED_PRECONDITION" if right else None)
-
-        assert s.judge("CRI-27").verdict.words == ("kept" if right else "broken")
-
-
 def test_what_was_injected_is_not_the_runtimes() -> None:
     """CRI-08: an injected error breaks nothing."""
     s = Story()

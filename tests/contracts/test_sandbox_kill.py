@@ -8,8 +8,6 @@ from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
-ADDRESS = "10.88.0.2"
-
 
 def dying(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
     """A pod whose container c1 runs, and which is being deleted."""
@@ -33,17 +31,6 @@ def test_containers_are_stopped_first(s: Story, wrong: str, *, right: bool) -> N
     elif wrong == "had exited unseen":
         s.exited(c1, seen=False)
     s.stop_sandbox(sandbox)
-
-
-def test_unknown_sandbox_is_as_good_as_stopped() -> None:
-    """SANDBOX-18: a kill is over when the runtime says that it does not know the sandbox (TERM-10)."""
-    s = Story()
-    _, sandbox, c1 = dying(s)
-    s.stop(c1)
-    s.stop_sandbox(sandbox, error="NOT_FOUND")
-    s.remove(c1)
-
-    assert s.judge("SANDBOX-18").verdict is Verdict.KEPT
 
 
 @pytest.mark.parametrize("wrong", ["never", "late", "after the record", "after the phase"])
@@ -164,16 +151,3 @@ def test_stop_before_the_sandbox_died_is_no_kill(*, dies_first: bool) -> None:
     s.wait(60)
 
     assert bool(s.judge("SANDBOX-26").breaks) is dies_first
-
-
-def test_address_goes_with_the_records() -> None:
-    """SANDBOX-20 lets the address go when every record has vanished, and no other address come."""
-    s = Story()
-    web = s.pod()
-    s.run_sandbox(web)
-    s.status(web, podIP=ADDRESS)
-    s.wait(1).call("ListPodSandbox", {}, {})
-    s.run_sandbox(web)
-    s.status(web)
-
-    assert s.judge("SANDBOX-20").verdict is Verdict.KEPT

@@ -65,20 +65,6 @@ def test_gate_that_is_on_lets_sidecars_run(version: str) -> None:
     assert s.judge("SIDECAR-01").verdict is Verdict.NOT_EXERCISED
 
 
-@pytest.mark.parametrize("wrong", ["killed", "followed", "not probed"])
-@detects("SIDECAR-04")
-def test_next_waits_for_the_first_startup_probe(s: Story, wrong: str, *, right: bool) -> None:
-    """SIDECAR-04 breaks when a sidecar is killed, or followed, before its startup probe has been run."""
-    web, sandbox = pod(s, startupProbe=STARTUP)
-    s1 = s.run_container(web, sandbox, "s1")
-    if right:
-        probe(s.wait(20), s1, "up")
-    elif wrong == "killed":
-        s.wait(5).stop(s1)
-    elif wrong == "followed":
-        s.run_container(web, sandbox, "s2")
-
-
 @pytest.mark.parametrize("wrong", ["left", "followed", "not made again", "followed before it is made again"])
 @detects("SIDECAR-05")
 def test_failed_startup_makes_a_sidecar_again(s: Story, wrong: str, *, right: bool) -> None:

@@ -15,22 +15,6 @@ def waits(reason: str) -> list[dict[str, Any]]:
     return [{"name": "c1", "state": {"waiting": {"reason": reason}}}]
 
 
-READY = [{"type": "Ready", "status": "False"}]
-
-
-@detects("SYNC-15")
-def test_reason_goes_with_success(s: Story, *, right: bool) -> None:
-    """SYNC-15 breaks when a container that was started since still waits for an older failure."""
-    web = s.pod()
-    sandbox = s.run_sandbox(web)
-    s.create(web, sandbox, error="UNKNOWN")
-    s.wait(1).status(web, "Pending", containerStatuses=waits("CreateContainerError"))
-    c1 = s.wait(10).run_container(web, sandbox)
-    s.wait(20).exited(c1, 1)
-    reason = "CrashLoopBackOff" if right else "CreateContainerError"
-    s.status(web, containerStatuses=waits(reason), conditions=READY)
-
-
 @detects("SYNC-15")
 def test_reason_is_told(s: Story, *, right: bool) -> None:
     """SYNC-15 breaks when no status tells why a container could not be made."""

@@ -152,14 +152,6 @@ def test_pod_may_have_been_ready_between(s: Story, *, right: bool) -> None:
     s.wait(60).stop_here()
 
 
-def test_transition_time_never_goes_back() -> None:
-    """STATUS-09: a condition that changed did so later than before."""
-    before = [condition("Ready") | {"lastTransitionTime": LATER}]
-    right = [condition("Ready", "False") | {"lastTransitionTime": "2026-01-01T02:00:00Z"}]
-    wrong = [condition("Ready", "False")]
-    assert_second("STATUS-09", {"conditions": right}, {"conditions": wrong}, conditions=before)
-
-
 @pytest.mark.parametrize("policy", ["Never", "OnFailure"])
 @detects("STATUS-10")
 def test_ended_container_stays_ended(s: Story, policy: str, *, right: bool) -> None:

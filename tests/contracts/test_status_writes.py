@@ -157,18 +157,3 @@ def test_standalone_kubelet(how: str, verdict: Verdict) -> None:
     s.wait(60).call("ListContainers", {}, {})
 
     assert s.judge("STATUS-15").verdict is verdict
-
-
-@detects("STATUS-19")
-def test_finished_pod_can_be_deleted(s: Story, *, right: bool) -> None:
-    """STATUS-19: a pod that ended long ago is deleted soon."""
-    job = s.pod(restartPolicy="Never")
-    sandbox = s.run_sandbox(job)
-    c1 = s.run_container(job, sandbox)
-    s.wait(10).exited(c1)
-    s.stop_sandbox(sandbox)
-    tell_status(s, job, "Succeeded", [ended(0, c1)])
-    s.wait(20).delete(job, 0)
-    if right:
-        s.wait(5).record("api", verb="delete", resource="pods", uid=job.uid, code=200)
-    s.wait(30).call("ListContainers", {}, {})

@@ -132,23 +132,6 @@ def test_exit_in_the_grace_is_final(wrong: str) -> None:
     assert s.judge("TERM-29").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize(("ends", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_grace_may_end_while_the_kubelet_is_down(*, ends: bool, verdict: Verdict) -> None:
-    """TERM-29: where nobody is left to hear the answer, a container has had its grace once it has ended."""
-    s, web, sandbox, c1, c2 = two_running()
-    s.delete(web)
-    for each in (c1, c2):
-        s.begin("StopContainer", {"container_id": each.id, "timeout": "30"})
-    s.record("kubelet", op="killed")
-    s.wait(1).exited(c1, seen=False)
-    if ends:
-        s.wait(1).exited(c2, seen=False)
-    s.wait(20).record("kubelet", op="started")
-    s.stop_sandbox(sandbox)
-
-    assert s.judge("TERM-29").verdict is verdict
-
-
 def test_kill_for_a_change_ends_no_pod() -> None:
     """TERM-21: a container that was stopped for a new image may be made again, whatever its exit code."""
     s, _, sandbox, c1 = running(policy="OnFailure")

@@ -46,8 +46,8 @@ ONLY_KEPT = frozenset(
 @pytest.fixture
 def whole_folder(request: pytest.FixtureRequest) -> list[pytest.Function]:
     """Every test of this folder; skips where only a part was asked for."""
-    here = [item for item in request.session.items if item.path.parent == HERE]
-    if {item.path for item in here} != set(HERE.glob("test_*.py")) or request.config.option.keyword:
+    here = [item for item in request.session.items if HERE in item.path.parents]
+    if {item.path for item in here} != set(HERE.rglob("test_*.py")) or request.config.option.keyword:
         pytest.skip("only a part of the contract tests was asked for")
     return [cast("pytest.Function", item) for item in here if item.path != Path(__file__)]
 
